@@ -1,0 +1,192 @@
+"""The command ``tclose``. Exit status: 0 done, 2 refused, 3 not to be met or verified, 1 else."""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pipeline
+from pipeline.errors import TcloseError
+
+_EXIT_CODES = """exit status:
+  0  done
+  2  bad usage, policy or data: the message names it and the remedy
+  3  the policy cannot be met, or a verification failed; nothing was published
+  1  anything else"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors are one message on standard error."""
+    given = _parser().parse_args(arguments)
+    try:
+        return _COMMANDS[given.command](given)
+    except TcloseError as error:
+        print(f"tclose: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("tclose: interrupted; run again to go on from here", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        from pipeline.execution.engine import describe_failure
+
+        print(f"tclose: {describe_failure(error, given.command)}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tclose",
+        description="Publish microdata so that every equivalence class is k-anonymous and t-close.",
+        epilog=f"example:\n  tclose run config/demo.yaml --set privacy.t=0.05\n\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tclose {pipeline.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_release_commands(commands)
+    audit = _add(commands, "audit", "re-verify a published release from its files alone",
+                 "tclose audit releases/demo            # the current release\n"
+                 "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
+    audit.add_argument("release", metavar="RELEASE", help="folder of a release, or of its name")
+    audit.add_argument("--json", action="store_true", help="print the findings as JSON")
+    generate = _add(commands, "generate", "write realistic hospital discharges, of any size",
+                    "tclose generate --rows 1000000 --seed 7 --out discharges/")  # fmt: skip
+    generate.add_argument("--rows", type=int, required=True, help="number of records")
+    generate.add_argument("--seed", type=int, default=1, help="same seed, same records (default 1)")
+    generate.add_argument("--out", type=Path, required=True,
+                          help="a .parquet or .csv file, or a folder of Parquet files")  # fmt: skip
+    _add(commands, "schema", "print the JSON Schema of a policy, for editors",
+         "tclose schema > policy.schema.json")  # fmt: skip
+    return parser
+
+
+def _add_release_commands(commands: argparse._SubParsersAction) -> None:
+    texts = {
+        "run": ("make a release: plan, microaggregate, verify, publish",
+                "tclose run config/demo.yaml --set privacy.t=0.05 --set engine.workers=4"),
+        "flow": ("the same through a Prefect flow",
+                 "tclose flow config/demo.yaml"),
+        "plan": ("say what would be done, and whether it can be; writes nothing",
+                 "tclose plan config/demo.yaml --set privacy.k=10"),
+    }  # fmt: skip
+    for name, (summary, example) in texts.items():
+        command = _add(commands, name, summary, example)
+        command.add_argument("policy", metavar="POLICY", help="policy file (YAML)")
+        command.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append",
+                             default=[], help="override a key of the policy; may be repeated; a "
+                             'name with dots stands in double quotes: attributes."a.b".t')  # fmt: skip
+        command.add_argument("--quiet", action="store_true", help="no progress")
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _add(
+    commands: argparse._SubParsersAction, name: str, summary: str, example: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example:\n  {example}\n\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _run(given: argparse.Namespace) -> int:
+    from pipeline.execution.progress import Progress, default_style
+    from pipeline.execution.release import run_release
+    from pipeline.settings import load_policy
+
+    policy = load_policy(given.policy, given.overrides)
+    outcome = run_release(policy, Progress(default_style(given.quiet)))
+    _print_release(given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there)
+    return 0
+
+
+def _flow(given: argparse.Namespace) -> int:
+    from pipeline.settings import load_policy
+
+    policy = load_policy(given.policy, given.overrides)  # refuse a bad one before Prefect starts
+    from flows.release import run_flow
+
+    outcome = run_flow(policy, quiet=given.quiet)
+    _print_release(given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there)
+    return 0
+
+
+def _print_release(
+    given: argparse.Namespace, manifest: dict, place: str, seconds: dict, was_there: bool
+) -> None:
+    from pipeline.report import report_release
+
+    if given.json:
+        print(json.dumps(manifest | {"release": place, "already_published": was_there}, indent=2))
+        return
+    print("already published; nothing was changed" if was_there else "published")
+    print(report_release(manifest, place, seconds))
+
+
+def _plan(given: argparse.Namespace) -> int:
+    from pipeline.execution.estimate import estimate_run
+    from pipeline.execution.progress import Progress, default_style
+    from pipeline.execution.release import decide_only
+    from pipeline.report import report_plan
+    from pipeline.settings import load_policy
+    from pipeline.storage.manifest import describe_plan
+
+    policy = load_policy(given.policy, given.overrides)
+    with tempfile.TemporaryDirectory(prefix="tclose-plan-") as scratch:
+        made, table = decide_only(policy, Path(scratch), Progress(default_style(given.quiet)))
+    described = describe_plan(made)
+    estimate = estimate_run(made, policy.engine)
+    dropped = table.n_read - table.n_complete
+    if given.json:
+        print(json.dumps(described | {"estimate": estimate, "dropped": dropped}, indent=2))
+    else:
+        print(report_plan(described, estimate, dropped))
+    return 0
+
+
+def _audit(given: argparse.Namespace) -> int:
+    from pipeline.execution.audit import audit_release
+    from pipeline.report import report_audit
+
+    audit = audit_release(Path(given.release))
+    print(json.dumps(audit, indent=2) if given.json else report_audit(audit))
+    return 3 if audit["findings"] else 0
+
+
+def _generate(given: argparse.Namespace) -> int:
+    from pipeline.generator import write_microdata
+
+    paths = write_microdata(given.out, given.rows, given.seed)
+    print(f"{given.rows:,} records in {len(paths)} files: {given.out}")
+    return 0
+
+
+def _schema(_: argparse.Namespace) -> int:
+    from pipeline.settings import policy_schema
+
+    print(json.dumps(policy_schema(), indent=2))
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "flow": _flow,
+    "plan": _plan,
+    "audit": _audit,
+    "generate": _generate,
+    "schema": _schema,
+}
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(AttributeError):
+        os.umask(0o022)
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Runs the passes; the only code that knows Dask."""

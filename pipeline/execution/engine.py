@@ -1,0 +1,207 @@
+"""What units of work run on: this process, a local Dask cluster, or one that is there already."""
+
+import contextlib
+import logging
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pipeline.errors import DataError, TcloseError, UnitError
+from pipeline.settings import EngineSettings
+
+# Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
+# longer to start than they take to release.
+IN_PROCESS_BYTES = 8_000_000
+MAX_AUTO_WORKERS = 16
+
+
+class Engine(Protocol):
+    """Runs a function on many items and hands back each result with its item's position."""
+
+    def run(
+        self, function: Callable[[Any], Any], items: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """Results as they come, in any order."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What the engine is, for the log."""
+        ...
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """One item after the other, in the calling process."""
+
+    description: str = "this process"
+
+    def run(
+        self, function: Callable[[Any], Any], items: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """Results in the order of the items."""
+        for position, item in enumerate(items):
+            yield position, function(item)
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """Items as tasks of a Dask cluster. A worker that dies loses nothing but time."""
+
+    client: Any
+    description: str
+
+    def run(
+        self, function: Callable[[Any], Any], items: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """Results as they come; raises a unit's own error, or says that workers kept dying."""
+        from distributed import KilledWorker, as_completed
+
+        futures = self.client.map(function, items, pure=False)
+        positions = {future.key: position for position, future in enumerate(futures)}
+        try:
+            for future, result in as_completed(futures, with_results=True):
+                yield positions[future.key], result
+        except KilledWorker:
+            raise UnitError(
+                "a unit of work ended its worker several times; give engine.memory_per_worker more"
+            ) from None
+        finally:
+            self.client.cancel(futures, force=True)
+
+
+@contextlib.contextmanager
+def open_engine(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iterator[Engine]:
+    """The engine that the policy asks for, closed at the end.
+
+    ``n_bytes`` is the input's size; ``scratch`` a private folder for what workers spill.
+    """
+    if settings.scheduler != "local":
+        with connect(settings.scheduler) as engine:
+            yield engine
+    elif settings.workers == "auto" and n_bytes < IN_PROCESS_BYTES:
+        yield InProcess()
+    else:
+        with _local_cluster(settings, scratch) as address, connect(address) as engine:
+            yield engine
+
+
+@contextlib.contextmanager
+def connect(address: str) -> Iterator[Engine]:
+    """An engine on the cluster whose scheduler has this address; ``""`` is this process."""
+    if not address:
+        yield InProcess()
+        return
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout="20s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError):
+        raise DataError(
+            f"engine.scheduler {address}: no Dask scheduler answers there; start it, or use local"
+        ) from None
+    try:
+        client.wait_for_workers(1, timeout=60)
+        n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+        yield OnCluster(client, f"{n_workers} Dask workers")
+    except TimeoutError:
+        raise DataError(f"engine.scheduler {address}: has no workers; start some") from None
+    finally:
+        client.close()
+
+
+@contextlib.contextmanager
+def local_address(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iterator[str]:
+    """Address of the scheduler to use: an existing one, a new local one, or ``""`` for none."""
+    if settings.scheduler != "local":
+        yield settings.scheduler
+    elif settings.workers == "auto" and n_bytes < IN_PROCESS_BYTES:
+        yield ""
+    else:
+        with _local_cluster(settings, scratch) as address:
+            yield address
+
+
+@contextlib.contextmanager
+def _local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
+    """A cluster of single-threaded worker processes on loopback, without a dashboard."""
+    import dask
+    from distributed import LocalCluster
+
+    quieten_dask()
+    configured = {
+        "distributed.admin.system-monitor.gil.enabled": False,
+        "distributed.worker.profile.enabled": False,
+        "distributed.logging": _QUIET_LOGGING,
+    }
+    with (
+        dask.config.set(configured),
+        LocalCluster(
+            n_workers=worker_count(settings),
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=_memory_limit(settings),
+            host="127.0.0.1",
+            dashboard_address=None,
+            local_directory=str(scratch),
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+_QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
+
+
+def quieten_dask() -> None:
+    """Keep Dask's own log lines, which quote the arguments of failed tasks, out of every log."""
+    for name in ("distributed", "distributed.worker", "distributed.nanny", "distributed.scheduler"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def worker_count(settings: EngineSettings) -> int:
+    """Workers of a local cluster."""
+    if settings.workers != "auto":
+        return settings.workers
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(available or 1, MAX_AUTO_WORKERS))
+
+
+def _memory_limit(settings: EngineSettings) -> str | int:
+    if settings.memory_per_worker == "auto":
+        return "auto"
+    number, unit = re.fullmatch(
+        r"([\d.]+) ?([kmgt])(i?)b", settings.memory_per_worker.lower()
+    ).group(1, 2)  # type: ignore[union-attr]
+    base = 1024 if "ib" in settings.memory_per_worker.lower() else 1000
+    return math.floor(float(number) * base ** ("kmgt".index(unit) + 1))
+
+
+def merge_in_tree(merge: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
+    """Merge neighbours pair by pair until one is left: an associative merge, in a fixed order."""
+    level = list(values)
+    while len(level) > 1:
+        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+        level = [merge(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return level[0]
+
+
+def describe_failure(error: BaseException, place: str) -> TcloseError:
+    """An error that may be shown: tclose's own as it is, any other by type and place alone."""
+    if isinstance(error, TcloseError):
+        return error
+    trace, where = error.__traceback__, "?"
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if "/pipeline/" in code.co_filename or "/flows/" in code.co_filename:
+            where = f"{Path(code.co_filename).name}:{trace.tb_lineno} in {code.co_name}"
+        trace = trace.tb_next
+    if isinstance(error, MemoryError):
+        return UnitError(f"{place}: out of memory; give engine.memory_per_worker more")
+    if isinstance(error, OSError) and error.strerror:
+        return UnitError(f"{place}: {error.strerror} ({where})")
+    return UnitError(f"{place}: stopped by {type(error).__name__} ({where})")

@@ -1,0 +1,339 @@
+"""From merged summaries to the plan: distributions, domains, subsets, coarse cuts."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.execution.engine import Engine, merge_in_tree
+from pipeline.execution.passes import run_pass
+from pipeline.execution.progress import Progress
+from pipeline.execution.units import (
+    CountsSlice,
+    DistributeItem,
+    PartitionSummary,
+    Source,
+    distribute_unit,
+    load_distributions,
+    split_domains,
+)
+from pipeline.model import Column, Distribution, Int64, Role
+from pipeline.settings import Policy
+from pipeline.stages.keys import Encoding
+from pipeline.stages.plan import (
+    ClassSize,
+    Domain,
+    Plan,
+    Subsets,
+    check_feasible,
+    check_k,
+    choose_class_size,
+    count_regions,
+    cut_subsets,
+    domain_emd,
+    domain_name,
+    sample_leaves,
+)
+from pipeline.stages.summarise import (
+    TableSummary,
+    confidential_keys,
+    make_encoding,
+    scale_columns,
+)
+from pipeline.storage.tables import make_distribution, read_array, read_table
+from pipeline.storage.workspace import Workspace
+
+MERGED_VALUES = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What pass 1 found, partition by partition and all together."""
+
+    source: Source
+    pieces: list[PartitionSummary]
+    table: TableSummary
+
+
+def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> Findings:
+    """All partitions' summaries as one."""
+    table = merge_in_tree(TableSummary.merge, [piece.table for piece in pieces])
+    return Findings(source, pieces, table)
+
+
+def distribute(
+    engine: Engine, workspace: Workspace, findings: Findings, progress: Progress
+) -> None:
+    """Merge the counts of every confidential attribute, range by range, into distributions."""
+    items = [
+        item
+        for attribute in range(len(findings.source.confidential))
+        for item in _range_items(workspace, findings, attribute)
+    ]
+    if not items:
+        return
+    sizes = run_pass(engine, workspace, "distribute", distribute_unit, items, progress)
+    for attribute in range(len(findings.source.confidential)):
+        parts = [i for i, item in enumerate(items) if item.attribute == attribute]
+        _join_ranges(workspace, attribute, parts, [sizes[i] for i in parts])
+
+
+def _range_items(
+    workspace: Workspace, findings: Findings, attribute: int
+) -> list[DistributeItem]:
+    """Ranges of about equal numbers of entries; where they are cut has no influence on the result."""
+    slices = tuple(
+        CountsSlice(index, start, stop)
+        for index, piece in enumerate(findings.pieces)
+        for start, stop in piece.spans[attribute].values()
+    )
+    n_entries = sum(part.stop - part.start for part in slices)
+    n_ranges = max(1, -(-n_entries // MERGED_VALUES))
+    cuts: list[Any] = [None]
+    if n_ranges > 1:
+        picked = np.sort(np.concatenate([_pick(workspace, attribute, part) for part in slices]))
+        cuts += [picked[picked.size * i // n_ranges].item() for i in range(1, n_ranges)]
+    cuts.append(None)
+    return [
+        DistributeItem(attribute, slices, low, high)
+        for low, high in zip(cuts, cuts[1:], strict=False)
+    ]
+
+
+def _pick(workspace: Workspace, attribute: int, part: CountsSlice) -> np.ndarray:
+    path = workspace.unit("summarise", part.index).path(f"counts{attribute}")
+    return np.array(read_array(path)["value"][part.start : part.stop : 1024])
+
+
+def _join_ranges(
+    workspace: Workspace, attribute: int, parts: list[int], sizes: list[int]
+) -> None:
+    """Write a distribution's arrays part by part; memory stays at one part."""
+    folder = workspace.root / "values"
+    first = read_array(workspace.unit("distribute", parts[0]).path("counts"))
+    total = sum(sizes)
+    paths = {
+        part: folder / f"distribution{attribute}.{part}.npy"
+        for part in ("values", "cumulative", "prefix")
+    }
+    dtypes = {"values": first["value"].dtype, "cumulative": np.int64, "prefix": np.int64}
+    maps = {
+        part: np.lib.format.open_memmap(
+            paths[part], "w+", dtype=dtypes[part], shape=(total + (part == "prefix"),)
+        )
+        for part in paths
+    }
+    filled, records, work = 0, 0, 0
+    for index in parts:
+        rows = read_array(workspace.unit("distribute", index).path("counts"))
+        stop = filled + rows.size
+        maps["values"][filled:stop] = rows["value"]
+        cumulative = records + np.cumsum(rows["count"])
+        maps["cumulative"][filled:stop] = cumulative
+        prefix = work + np.cumsum(cumulative)
+        maps["prefix"][filled + 1 : stop + 1] = prefix
+        if rows.size:
+            filled, records, work = stop, int(cumulative[-1]), int(prefix[-1])
+    for array in maps.values():
+        array.flush()
+
+
+def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
+    """The plan, or the proof that there is none.
+
+    Raises
+    ------
+    PolicyError, InfeasibleError
+    """
+    columns = findings.source.columns
+    check_k(policy.privacy.k, findings.table.n_complete)
+    made = {
+        c.name: make_encoding(c, findings.table.columns[c.name])
+        for c in columns
+        if c.name in findings.table.columns
+    }
+    partition_by = policy.output.partition_by
+    hard = tuple(made[name] for name in findings.source.hard)
+    quasi = [made[c.name] for c in columns if c.role is Role.QUASI_IDENTIFIER]
+    quasi.sort(key=lambda e: _place(e.column.name, partition_by))
+    confidential = tuple(made[c.name] for c in findings.source.confidential)
+    carried = tuple(
+        c for c in columns
+        if c.role is Role.NON_CONFIDENTIAL and c.name not in findings.source.hard
+    )  # fmt: skip
+    limits = tuple(_limit(c) for c in findings.source.confidential)
+    table = policy.method.scope == "table"
+    plan = Plan(
+        k=policy.privacy.k,
+        max_emds=limits,
+        encodings=tuple(quasi),
+        confidential=confidential,
+        carried=carried,
+        hard=hard,
+        partition_by=partition_by,
+        released=tuple(c.name for c in columns),
+        primary=0,
+        domains=(),
+        block_clusters=2**62 if table else policy.method.block_clusters,
+        rows_per_file=policy.output.rows_per_file,
+    )
+    return _Planner(plan, workspace, findings, policy.seed, table).finish()
+
+
+def _place(name: str, partition_by: tuple[str, ...]) -> int:
+    return partition_by.index(name) if name in partition_by else len(partition_by)
+
+
+def _limit(column: Column) -> Fraction:
+    assert column.attribute.max_emd is not None
+    return column.attribute.max_emd
+
+
+@dataclass(frozen=True, eq=False)
+class _Planner:
+    """Fills in the domains of a plan."""
+
+    plan: Plan
+    workspace: Workspace
+    findings: Findings
+    seed: int
+    one_region: bool
+
+    def finish(self) -> Plan:
+        counts = self.findings.table.domains
+        keys = sorted(counts, key=self._hard_codes)
+        distributions = load_distributions(self.workspace, self.plan)
+        drafts = [self._draft(key, counts, distributions) for key in keys]
+        primary = _choose_primary(drafts, self.plan.max_emds)
+        domains: list[Domain] = []
+        first_bin = 0
+        samples = self._read_sample()
+        for key, emds, class_size in drafts:
+            of_domain = self._distribution(key, primary, distributions)
+            subsets, n_clusters = cut_subsets(
+                class_size.adjusted, of_domain, counts[key], self.seed
+            )
+            subsets = replace(
+                subsets, tie_seen=self._count_ties(key, primary, subsets.tie_codes, distributions)
+            )
+            n_regions = 1 if self.one_region else count_regions(counts[key])
+            tree = self._grow(key, samples, subsets, primary, distributions, n_regions)
+            domain = Domain(
+                key, self._hard_codes(key), counts[key], class_size, n_clusters,
+                n_regions, emds, subsets, tree, first_bin,
+            )  # fmt: skip
+            domains.append(domain)
+            first_bin += domain.n_bins
+        return replace(self.plan, primary=primary, domains=tuple(domains))
+
+    def _hard_codes(self, key: tuple[Any, ...]) -> tuple[int, ...]:
+        return tuple(
+            int(e.encode(pa.array([value], type=e.type))[0])
+            for e, value in zip(self.plan.hard, key, strict=True)
+        )
+
+    def _draft(
+        self, key: tuple[Any, ...], counts: Counter, distributions: tuple[Distribution, ...]
+    ) -> tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]:
+        """Check a domain's feasibility and choose its class size.
+
+        The distance is a metric: classes within t - EMD(domain, table) of the domain are within t of
+        the table.
+        """
+        emds = []
+        for a, table in enumerate(distributions):
+            of_domain = self._distribution(key, a, distributions)
+            assert of_domain is not None
+            emds.append(domain_emd(of_domain.cumulative, table.cumulative))
+        name = domain_name(self.plan.hard, key)
+        limits = list(self.plan.max_emds)
+        check_feasible(name, counts[key], self.plan.k, self.plan.confidential, emds, limits)
+        left = [limit - emd for limit, emd in zip(limits, emds, strict=True)]
+        return key, tuple(emds), choose_class_size(counts[key], self.plan.k, left)
+
+    def _distribution(
+        self, key: tuple[Any, ...], attribute: int, distributions: tuple[Distribution, ...]
+    ) -> Distribution | None:
+        """A domain's distribution over the table's values; the table's own if it is the only one."""
+        if not distributions:
+            return None
+        table = distributions[attribute]
+        if not self.plan.hard:
+            return table
+        counts = np.zeros(table.values.size, dtype=np.int64)
+        for index, piece in enumerate(self.findings.pieces):
+            rows = self._counts(index, piece, key, attribute)
+            counts[np.searchsorted(table.values, rows["value"])] += rows["count"]
+        return make_distribution(np.array(table.values), counts)
+
+    def _counts(
+        self, index: int, piece: PartitionSummary, key: tuple[Any, ...], attribute: int
+    ) -> np.ndarray:
+        start, stop = piece.spans[attribute].get(key, (0, 0))
+        path = self.workspace.unit("summarise", index).path(f"counts{attribute}")
+        return read_array(path)[start:stop]
+
+    def _count_ties(
+        self,
+        key: tuple[Any, ...],
+        attribute: int,
+        tie_codes: Int64,
+        distributions: tuple[Distribution, ...],
+    ) -> Int64:
+        """Records of each straddling value in the partitions before each: (partitions, u)."""
+        in_each = np.zeros((len(self.findings.pieces), tie_codes.size), dtype=np.int64)
+        if not tie_codes.size:
+            return in_each
+        wanted = distributions[attribute].values[tie_codes]
+        for index, piece in enumerate(self.findings.pieces):
+            rows = self._counts(index, piece, key, attribute)
+            place = np.minimum(np.searchsorted(rows["value"], wanted), max(rows.size - 1, 0))
+            if rows.size:
+                in_each[index] = np.where(rows["value"][place] == wanted, rows["count"][place], 0)
+        return np.cumsum(in_each, axis=0) - in_each
+
+    def _read_sample(self) -> pa.Table | None:
+        if self.findings.source.sample_share <= 0:
+            return None
+        indices = range(len(self.findings.pieces))
+        paths = [self.workspace.unit("summarise", index).path("sample") for index in indices]
+        return pa.concat_tables([read_table(path) for path in paths]).combine_chunks()
+
+    def _grow(
+        self,
+        key: tuple[Any, ...],
+        sample: pa.Table | None,
+        subsets: Subsets,
+        primary: int,
+        distributions: tuple[Distribution, ...],
+        n_regions: int,
+    ) -> Any:
+        none = np.empty(0, dtype=np.int64)
+        empty = np.empty((0, 0)), np.empty((0, 0), dtype=np.int32), 1
+        if sample is None or n_regions == 1:
+            return sample_leaves(subsets, none, *empty, n_regions=1)
+        rows = split_domains(sample, self.findings.source.hard).get(key, none)
+        of_domain = sample.take(pa.array(rows))
+        keys = [e.encode(of_domain[e.column.name].combine_chunks()) for e in self.plan.encodings]
+        codes = np.zeros(rows.size, dtype=np.int64)
+        if distributions:
+            column = self.plan.confidential[primary].column
+            values = distributions[primary].values
+            codes = np.searchsorted(values, confidential_keys(of_domain, column)).astype(np.int64)
+        numeric, nominal, n_levels = scale_columns(list(self.plan.encodings), keys)
+        return sample_leaves(subsets, codes, numeric, nominal, n_levels, n_regions)
+
+
+def _choose_primary(
+    drafts: list[tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]],
+    limits: tuple[Fraction, ...],
+) -> int:
+    """The attribute whose subsets are taken: the one with the least distance left anywhere."""
+    if not limits:
+        return 0
+    left = [min(limit - emds[a] for _, emds, _ in drafts) for a, limit in enumerate(limits)]
+    return left.index(min(left))
+

@@ -1,0 +1,1 @@
+"""numpy and numba: arrays in, arrays out. No I/O, no pandas, no logging, never ``fastmath``."""

@@ -1,0 +1,229 @@
+"""Blocks: cuts along the quasi-identifiers that keep every subset's share, exactly.
+
+Each subset is split at its *own* quantile of the chosen quasi-identifier, so both halves hold the
+same number of records of every subset, at every depth, and clusters of one record per subset can be
+made in each. An extra record (n mod K of them) goes with a cluster that can take it.
+
+Throughout, ``numeric`` is float64 (d, n), each quasi-identifier divided by its range, and
+``nominal`` int32 (q, n), category codes: attributes are rows, so that a scan is contiguous.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def extras_up_to(n_extra, n_extra_subset, n_clusters, cluster):
+    """Extra records of a subset that go with the clusters before ``cluster``.
+
+    Of all ``n_extra`` (at most ``n_clusters``), floor(n_extra * cluster / n_clusters) go there: so
+    no stretch of clusters gets more extras than it has clusters. The first central subset takes its
+    proportion of them, ``n_extra_subset`` of ``n_extra``; the second one takes what is left.
+    """
+    if n_extra == 0:
+        return 0
+    together = n_extra * cluster // n_clusters
+    return together * n_extra_subset // n_extra
+
+
+@njit(cache=True, nogil=True)
+def split_extras(extras, n_clusters, n_left):
+    """Extras of each subset that go with the first ``n_left`` of ``n_clusters``, int64 (S,)."""
+    left = np.zeros_like(extras)
+    total = extras.sum()
+    remaining = total * n_left // n_clusters if n_clusters else 0
+    shared = remaining
+    last = -1
+    for s in range(extras.size):
+        if extras[s] > 0:
+            left[s] = shared * extras[s] // total
+            remaining -= left[s]
+            last = s
+    if last >= 0:
+        left[last] += remaining
+    return left
+
+
+@njit(cache=True, nogil=True)
+def _numeric_spread(values, rows):
+    mean = 0.0
+    for i in rows:
+        mean += values[i]
+    mean /= rows.size
+    spread = 0.0
+    for i in rows:
+        spread += (values[i] - mean) ** 2
+    return spread / rows.size
+
+
+@njit(cache=True, nogil=True)
+def _nominal_spread(codes, rows, counts):
+    """Half the mean of the 0/1 distance of two records: what variance is to numbers."""
+    for i in rows:
+        counts[codes[i]] += 1
+    same = 0.0
+    for i in rows:
+        same += counts[codes[i]]
+    for i in rows:
+        counts[codes[i]] = 0
+    return 0.5 * (1.0 - same / rows.size / rows.size)
+
+
+@njit(cache=True, nogil=True)
+def widest_axis(numeric, nominal, rows, counts):
+    """The quasi-identifier of largest spread among ``rows``: numeric ones first, then nominal."""
+    best, axis = -1.0, 0
+    for j in range(numeric.shape[0]):
+        spread = _numeric_spread(numeric[j], rows)
+        if spread > best:
+            best, axis = spread, j
+    for j in range(nominal.shape[0]):
+        spread = _nominal_spread(nominal[j], rows, counts)
+        if spread > best:
+            best, axis = spread, numeric.shape[0] + j
+    return axis
+
+
+@njit(cache=True, nogil=True)
+def _precedes(key_a, row_a, key_b, row_b):
+    return key_a < key_b or (key_a == key_b and row_a < row_b)
+
+
+@njit(cache=True, nogil=True)
+def select_smallest(keys, rows, n_smallest):
+    """Reorder both in place so that the ``n_smallest`` by (key, row) come first: quickselect."""
+    low, high = 0, rows.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        key, row = keys[middle], rows[middle]
+        i, j = low, high
+        while i <= j:
+            while _precedes(keys[i], rows[i], key, row):
+                i += 1
+            while _precedes(key, row, keys[j], rows[j]):
+                j -= 1
+            if i <= j:
+                keys[i], keys[j] = keys[j], keys[i]
+                rows[i], rows[j] = rows[j], rows[i]
+                i += 1
+                j -= 1
+        if n_smallest - 1 <= j:
+            high = j
+        elif n_smallest >= i + 1:
+            low = i
+        else:
+            return
+
+
+@njit(cache=True, nogil=True)
+def axis_keys(numeric, nominal, axis, rows):
+    """Values of quasi-identifier ``axis`` for ``rows``, float64."""
+    keys = np.empty(rows.size)
+    n_numeric = numeric.shape[0]
+    for i in range(rows.size):
+        if axis < n_numeric:
+            keys[i] = numeric[axis, rows[i]]
+        else:
+            keys[i] = nominal[axis - n_numeric, rows[i]]
+    return keys
+
+
+@njit(cache=True, nogil=True)
+def cut_blocks(numeric, nominal, n_levels, subset_starts, take, extras, n_clusters, block_clusters):
+    """Cut a region into blocks of at most ``block_clusters`` clusters, balanced in every subset.
+
+    Parameters
+    ----------
+    numeric, nominal : as in the module's text; records of a subset adjacent
+    n_levels : the largest number of categories of a nominal quasi-identifier
+    subset_starts : int64 (S + 1,): where each subset begins
+    take : int64 (S,): records of each subset in every cluster
+    extras : int64 (S,): records of each subset beyond ``n_clusters * take``
+    n_clusters, block_clusters : clusters in the region, and in a block at most
+
+    Returns
+    -------
+    order : int64 (n,): records block by block, within a block subset by subset, each ascending
+    starts : int64 (b, S + 1): in ``order``, where each subset of each block begins and ends
+    sizes : int64 (b,): clusters of each block
+    """
+    n_subsets = take.size
+    n_nodes = 2 * (n_clusters // max(1, (block_clusters + 1) // 2) + 2)
+    first = np.empty((n_nodes, n_subsets), dtype=np.int64)
+    extra = np.empty((n_nodes, n_subsets), dtype=np.int64)
+    clusters = np.empty(n_nodes, dtype=np.int64)
+    perm = np.arange(numeric.shape[1] if numeric.shape[0] else nominal.shape[1])
+    order = np.empty_like(perm)
+    starts = np.empty((n_nodes, n_subsets + 1), dtype=np.int64)
+    sizes = np.empty(n_nodes, dtype=np.int64)
+    counts = np.zeros(n_levels, dtype=np.int64)
+    first[0], extra[0], clusters[0] = subset_starts[:-1], extras, n_clusters
+    depth, n_blocks, written = 1, 0, 0
+    while depth:
+        depth -= 1
+        begin, spare, g = first[depth].copy(), extra[depth].copy(), clusters[depth]
+        if g <= block_clusters:
+            sizes[n_blocks] = g
+            for s in range(n_subsets):
+                members = np.sort(perm[begin[s] : begin[s] + g * take[s] + spare[s]])
+                starts[n_blocks, s] = written
+                order[written : written + members.size] = members
+                written += members.size
+            starts[n_blocks, n_subsets] = written
+            n_blocks += 1
+            continue
+        rows = gather_rows(perm, begin, g * take + spare)
+        axis = widest_axis(numeric, nominal, rows, counts)
+        g_left = g // 2
+        left = split_extras(spare, g, g_left)
+        for s in range(n_subsets):
+            segment = perm[begin[s] : begin[s] + g * take[s] + spare[s]]
+            keys = axis_keys(numeric, nominal, axis, segment)
+            select_smallest(keys, segment, g_left * take[s] + left[s])
+        # The right half waits on the stack below the left one: blocks leave in axis order.
+        first[depth], extra[depth] = begin + g_left * take + left, spare - left
+        clusters[depth] = g - g_left
+        first[depth + 1], extra[depth + 1], clusters[depth + 1] = begin, left, g_left
+        depth += 2
+    return order, starts[:n_blocks], sizes[:n_blocks]
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(perm, begin, sizes):
+    """The rows of all subsets of a node, int64."""
+    rows = np.empty(sizes.sum(), dtype=np.int64)
+    filled = 0
+    for s in range(begin.size):
+        rows[filled : filled + sizes[s]] = perm[begin[s] : begin[s] + sizes[s]]
+        filled += sizes[s]
+    return rows
+
+
+@njit(cache=True, nogil=True)
+def find_leaves(numeric, nominal, cells, axes, thresholds):
+    """Leaf of the coarse tree that each record falls in.
+
+    Parameters
+    ----------
+    cells : int32 (n,): which set of thresholds each record goes by (its subset)
+    axes : int32 (nodes,): quasi-identifier of each inner node, heap order: children of i at
+        2i + 1 (key up to the threshold) and 2i + 2
+    thresholds : float64 (n_cells, nodes)
+
+    Returns
+    -------
+    int32 (n,), 0 .. nodes, from left to right
+    """
+    n_nodes = axes.size
+    leaves = np.empty(cells.size, dtype=np.int32)
+    for i in range(cells.size):
+        node = 0
+        while node < n_nodes:
+            axis = axes[node]
+            if axis < numeric.shape[0]:
+                key = numeric[axis, i]
+            else:
+                key = float(nominal[axis - numeric.shape[0], i])
+            node = 2 * node + (1 if key <= thresholds[cells[i], node] else 2)
+        leaves[i] = node - n_nodes
+    return leaves

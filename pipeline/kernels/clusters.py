@@ -1,0 +1,178 @@
+"""t-Closeness-first microaggregation of one block (papers/003, section 7, Algorithm 3).
+
+Clusters are made two at a time: around the record farthest from the average of those left, and
+around the one farthest from that. Each takes the nearest record of every subset, and a second one
+of a central subset while extras last.
+
+Records that are taken are swapped out of their subset's stretch, so every scan runs over contiguous
+memory that holds live records only. Ties in distance go to the record that stands first in the
+block, whatever was swapped.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _distances_to(numeric, nominal, point, levels, start, stop, distances):
+    """Squared distance of the records start..stop-1 to a point: numeric, then 0/1 nominal."""
+    distances[start:stop] = 0.0
+    for j in range(numeric.shape[0]):
+        value = point[j]
+        row = numeric[j]
+        for i in range(start, stop):
+            distances[i] += (row[i] - value) ** 2
+    for j in range(nominal.shape[0]):
+        level = levels[j]
+        codes = nominal[j]
+        for i in range(start, stop):
+            distances[i] += 1.0 if codes[i] != level else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _farthest(distances, rows, starts, alive):
+    best = -1
+    for s in range(alive.size):
+        for i in range(starts[s], starts[s] + alive[s]):
+            if best < 0 or distances[i] > distances[best]:
+                best = i
+            elif distances[i] == distances[best] and rows[i] < rows[best]:
+                best = i
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _nearest(distances, rows, start, stop):
+    best = start
+    for i in range(start + 1, stop):
+        if distances[i] < distances[best]:
+            best = i
+        elif distances[i] == distances[best] and rows[i] < rows[best]:
+            best = i
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _swap_out(numeric, nominal, rows, distances, taken, last):
+    """Exchange a taken record with the last live one of its subset."""
+    for j in range(numeric.shape[0]):
+        numeric[j, taken], numeric[j, last] = numeric[j, last], numeric[j, taken]
+    for j in range(nominal.shape[0]):
+        nominal[j, taken], nominal[j, last] = nominal[j, last], nominal[j, taken]
+    rows[taken], rows[last] = rows[last], rows[taken]
+    distances[taken], distances[last] = distances[last], distances[taken]
+
+
+@njit(cache=True, nogil=True)
+def compact_codes(nominal):
+    """Codes renumbered within the block, ascending, and how many there are of each attribute."""
+    local = np.empty_like(nominal)
+    n_local = np.zeros(nominal.shape[0], dtype=np.int64)
+    for j in range(nominal.shape[0]):
+        present = np.unique(nominal[j])
+        local[j] = np.searchsorted(present, nominal[j])
+        n_local[j] = present.size
+    return local, n_local
+
+
+@njit(cache=True, nogil=True)
+def cluster_block(numeric, nominal, subset_starts, take, n_clusters):
+    """Partition the records of a block into clusters.
+
+    Parameters
+    ----------
+    numeric : float64 (d, n): quasi-identifiers divided by their range
+    nominal : int32 (q, n): category codes
+    subset_starts : int64 (S + 1,): where each subset begins; records of a subset are adjacent
+    take : int64 (S,): records of each subset in every cluster
+    n_clusters : the block's clusters; extras (records beyond ``take``) are at most as many, and a
+        cluster takes at most one
+
+    Returns
+    -------
+    int32 (n,): cluster of each record, 0 .. n_clusters-1
+    """
+    n_records = subset_starts[-1]
+    numeric = numeric.copy()
+    nominal, n_local = compact_codes(nominal)
+    rows = np.arange(n_records)
+    distances = np.empty(n_records)
+    labels = np.empty(n_records, dtype=np.int32)
+    alive = np.diff(subset_starts)
+    sums = np.empty(numeric.shape[0])
+    for j in range(numeric.shape[0]):
+        sums[j] = numeric[j].sum()
+    counts = np.zeros((nominal.shape[0], max(1, n_local.max() if n_local.size else 1)), np.int64)
+    for j in range(nominal.shape[0]):
+        for i in range(n_records):
+            counts[j, nominal[j, i]] += 1
+    point = np.empty(numeric.shape[0])
+    levels = np.empty(nominal.shape[0], dtype=np.int32)
+    made = 0
+    while made < n_clusters:
+        n_left = alive.sum()
+        for j in range(point.size):
+            point[j] = sums[j] / n_left
+        for j in range(levels.size):
+            levels[j] = np.argmax(counts[j, : n_local[j]])
+        for s in range(take.size):
+            stop = subset_starts[s] + alive[s]
+            _distances_to(numeric, nominal, point, levels, subset_starts[s], stop, distances)
+        for _ in range(2):
+            if made == n_clusters:
+                break
+            seed = _farthest(distances, rows, subset_starts, alive)
+            point[:] = numeric[:, seed]
+            levels[:] = nominal[:, seed]
+            has_extra = False
+            for s in range(take.size):
+                start = subset_starts[s]
+                stop = start + alive[s]
+                _distances_to(numeric, nominal, point, levels, start, stop, distances)
+                n_take = take[s]
+                if not has_extra and alive[s] > take[s] * (n_clusters - made):
+                    n_take += 1
+                    has_extra = True
+                for _ in range(n_take):
+                    taken = _nearest(distances, rows, start, start + alive[s])
+                    for j in range(sums.size):
+                        sums[j] -= numeric[j, taken]
+                    for j in range(nominal.shape[0]):
+                        counts[j, nominal[j, taken]] -= 1
+                    labels[rows[taken]] = made
+                    alive[s] -= 1
+                    _swap_out(numeric, nominal, rows, distances, taken, start + alive[s])
+            made += 1
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def cluster_blocks(numeric, nominal, order, starts, sizes, take):
+    """`cluster_block` on each block of a region.
+
+    Parameters
+    ----------
+    numeric, nominal : the region's quasi-identifiers
+    order, starts, sizes : from `cut_blocks`
+    take : as in `cluster_block`
+
+    Returns
+    -------
+    int64 (n,): cluster of each record, numbered block by block
+    """
+    labels = np.empty(order.size, dtype=np.int64)
+    made = 0
+    for b in range(sizes.size):
+        begin, end = starts[b, 0], starts[b, -1]
+        members = order[begin:end]
+        block_numeric = np.empty((numeric.shape[0], members.size))
+        for j in range(numeric.shape[0]):
+            block_numeric[j] = numeric[j][members]
+        block_nominal = np.empty((nominal.shape[0], members.size), dtype=np.int32)
+        for j in range(nominal.shape[0]):
+            block_nominal[j] = nominal[j][members]
+        local = cluster_block(block_numeric, block_nominal, starts[b] - begin, take, sizes[b])
+        for i in range(members.size):
+            labels[members[i]] = made + local[i]
+        made += sizes[b]
+    return labels

@@ -1,0 +1,169 @@
+"""Merging of classes that are above t, with as little loss as possible.
+
+The distance of a union is at most the larger of the two (papers/004, section 3, Fact 2), so merging
+always ends, with one class of all records at the latest.
+"""
+
+import numpy as np
+from numba import njit
+
+from pipeline.kernels.emd import ERROR_PER_STEP, ordered_emd
+
+# Partners that are tried, nearest first, before the nearest is taken on the way to a larger union.
+N_PARTNERS = 64
+
+
+@njit(cache=True, nogil=True)
+def _chain_members(labels, n_classes):
+    """Records of each class as a chain: first (c,), following (n,), -1 at the end."""
+    first = np.full(n_classes, -1, dtype=np.int64)
+    following = np.full(labels.size, -1, dtype=np.int64)
+    for i in range(labels.size - 1, -1, -1):
+        following[i] = first[labels[i]]
+        first[labels[i]] = i
+    return first, following
+
+
+@njit(cache=True, nogil=True)
+def _class_centres(numeric, nominal, first, following, sizes):
+    """Mean of the numeric and most frequent code of the nominal quasi-identifiers, (c, d), (c, q)."""
+    centres = np.zeros((sizes.size, numeric.shape[0]))
+    levels = np.zeros((sizes.size, nominal.shape[0]), dtype=np.int32)
+    for c in range(sizes.size):
+        for j in range(nominal.shape[0]):
+            levels[c, j] = _commonest(nominal[j], first[c], following, sizes[c])
+        i = first[c]
+        while i >= 0:
+            for j in range(numeric.shape[0]):
+                centres[c, j] += numeric[j, i] / sizes[c]
+            i = following[i]
+    return centres, levels
+
+
+@njit(cache=True, nogil=True)
+def _commonest(codes, start, following, size):
+    members = np.empty(size, dtype=np.int32)
+    i, filled = start, 0
+    while i >= 0:
+        members[filled] = codes[i]
+        filled += 1
+        i = following[i]
+    members.sort()
+    best, longest, run = members[0], 0, 0
+    for m in range(size):
+        run = run + 1 if m and members[m] == members[m - 1] else 1
+        if run > longest:
+            best, longest = members[m], run
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _merging_costs(centres, levels, sizes, c, costs):
+    """Growth of the squared error if class c took in each other class (Ward); inf where none."""
+    for other in range(sizes.size):
+        if other == c or sizes[other] == 0:
+            costs[other] = np.inf
+            continue
+        distance = 0.0
+        for j in range(centres.shape[1]):
+            distance += (centres[c, j] - centres[other, j]) ** 2
+        for j in range(levels.shape[1]):
+            distance += 1.0 if levels[c, j] != levels[other, j] else 0.0
+        costs[other] = distance * sizes[c] * sizes[other] / (sizes[c] + sizes[other])
+
+
+@njit(cache=True, nogil=True)
+def _is_close(codes, first, following, c, other, size, cumulatives, prefixes, limits):
+    """Whether the union of two classes (or one, ``other`` -1) is within every limit, for sure."""
+    members = np.empty(size, dtype=np.int64)
+    margin = ERROR_PER_STEP * (size + 8)
+    for a in range(len(cumulatives)):
+        filled = 0
+        for start in (c, other):
+            i = first[start] if start >= 0 else -1
+            while i >= 0:
+                members[filled] = codes[a, i]
+                filled += 1
+                i = following[i]
+        members.sort()
+        if not ordered_emd(members, cumulatives[a], prefixes[a]) <= limits[a] - margin:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _find_partner(codes, first, following, sizes, c, costs, cumulatives, prefixes, limits):
+    """The cheapest class whose union with c is close; if none of the nearest is, the nearest."""
+    nearest = -1
+    for _ in range(N_PARTNERS):
+        other = np.argmin(costs)
+        if costs[other] == np.inf:
+            break
+        if nearest < 0:
+            nearest = other
+        size = sizes[c] + sizes[other]
+        if _is_close(codes, first, following, c, other, size, cumulatives, prefixes, limits):
+            return other, True
+        costs[other] = np.inf
+    return nearest, False
+
+
+@njit(cache=True, nogil=True)
+def _take_in(c, other, first, following, sizes, centres, levels):
+    last = first[c]
+    while following[last] >= 0:
+        last = following[last]
+    following[last] = first[other]
+    share = sizes[other] / (sizes[c] + sizes[other])
+    for j in range(centres.shape[1]):
+        centres[c, j] += share * (centres[other, j] - centres[c, j])
+    if sizes[other] > sizes[c]:
+        levels[c] = levels[other]
+    sizes[c] += sizes[other]
+    sizes[other] = 0
+    first[other] = -1
+
+
+@njit(cache=True, nogil=True)
+def merge_classes(numeric, nominal, labels, sizes, above, codes, cumulatives, prefixes, limits):
+    """Merge each class of ``above`` with others until it is within every limit.
+
+    Parameters
+    ----------
+    numeric, nominal : float64 (d, n), int32 (q, n): as in clustering
+    labels : int64 (n,): class of each record
+    sizes : int64 (c,): records of each class
+    above : int64 (u,): the classes to repair
+    codes : int64 (p, n): values of the p confidential attributes
+    cumulatives, prefixes : tuples of p int64 arrays: the table's distributions
+    limits : float64 (p,)
+
+    Returns
+    -------
+    labels : int64 (n,), numbered anew from 0 without gaps
+    n_classes : how many are left
+    """
+    sizes = sizes.copy()
+    first, following = _chain_members(labels, sizes.size)
+    centres, levels = _class_centres(numeric, nominal, first, following, sizes)
+    costs = np.empty(sizes.size)
+    for c in above:
+        close = sizes[c] == 0
+        while not close:
+            _merging_costs(centres, levels, sizes, c, costs)
+            other, close = _find_partner(
+                codes, first, following, sizes, c, costs, cumulatives, prefixes, limits
+            )
+            if other < 0:
+                break
+            _take_in(c, other, first, following, sizes, centres, levels)
+    merged = np.empty_like(labels)
+    n_classes = 0
+    for c in range(sizes.size):
+        if sizes[c] > 0:
+            i = first[c]
+            while i >= 0:
+                merged[i] = n_classes
+                i = following[i]
+            n_classes += 1
+    return merged, n_classes

@@ -1,0 +1,174 @@
+"""The frozen values that travel between stages. Arrays in them are read-only."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class Role(StrEnum):
+    """What a column is to an adversary (papers/003, section 2)."""
+
+    IDENTIFIER = "identifier"
+    QUASI_IDENTIFIER = "quasi-identifier"
+    CONFIDENTIAL = "confidential"
+    NON_CONFIDENTIAL = "non-confidential"
+
+
+class Kind(StrEnum):
+    """How the values of a column compare."""
+
+    NUMERIC = "numeric"
+    DATE = "date"
+    BOOLEAN = "boolean"
+    NOMINAL = "nominal"
+    ORDINAL = "ordinal"
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether keys are positions in a list of categories."""
+        return self in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column as the policy names it; ``kind`` and ``aggregate`` None: to be inferred."""
+
+    name: str
+    role: Role
+    kind: Kind | None = None
+    order: tuple[str, ...] = ()
+    max_emd: Fraction | None = None
+    aggregate: str | None = None
+    rounded: bool = True
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file of the input: its name within the input, and what identifies its content."""
+
+    path: str
+    name: str
+    format: str
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A physical piece of the input that one unit of work reads.
+
+    Parquet: rows ``start`` to ``stop`` of row group ``row_group``. CSV: the bytes from ``start`` to
+    ``stop``, which hold whole records (``row_group`` is -1). ``first_position`` is the position of
+    its first record in the whole input.
+    """
+
+    path: str
+    name: str
+    format: str
+    row_group: int
+    start: int
+    stop: int
+    n_records: int
+    first_position: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """An attribute that is read, with the type that it has in the data."""
+
+    attribute: Attribute
+    kind: Kind
+    type: pa.DataType
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.attribute.name
+
+    @property
+    def role(self) -> Role:
+        """The column's role."""
+        return self.attribute.role
+
+    @property
+    def aggregate(self) -> str:
+        """How a cluster's values become one: mean, median or mode."""
+        if self.attribute.aggregate is not None:
+            return self.attribute.aggregate
+        by_kind = {Kind.NUMERIC: "mean", Kind.DATE: "mean", Kind.ORDINAL: "median"}
+        return by_kind.get(self.kind, "mode")
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """A confidential attribute in the whole table, over its distinct values in ascending order.
+
+    ``cumulative`` (m,): records with a value up to each; ``prefix`` (m + 1,): sums of
+    ``cumulative``, so that the work over a span of values is a difference.
+    """
+
+    values: NDArray[np.int64] | Float64
+    cumulative: Int64
+    prefix: Int64
+
+    @property
+    def n_records(self) -> int:
+        """Records in the table."""
+        return int(self.cumulative[-1])
+
+    @property
+    def counts(self) -> Int64:
+        """Records of each distinct value."""
+        return np.diff(self.cumulative, prepend=0)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a released table does not meet the policy."""
+
+    what: str
+    asked: str
+    found: str
+
+
+@dataclass(frozen=True)
+class AttributeResult:
+    """What was reached for one confidential attribute."""
+
+    name: str
+    max_emd: Fraction
+    largest_emd: float
+    n_above: int
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """Sizes of the equivalence classes."""
+
+    n_classes: int = 0
+    smallest: int = 0
+    largest: int = 0
+    mean: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What verification found: exact k, exact distances, and whether every record is there."""
+
+    k: int
+    n_records: int
+    sizes: ClassSizes
+    attributes: tuple[AttributeResult, ...] = ()
+    failures: tuple[Failure, ...] = field(default=())
+
+    @property
+    def passed(self) -> bool:
+        """Whether the table may be published."""
+        return not self.failures

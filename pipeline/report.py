@@ -1,0 +1,88 @@
+"""What a person reads at the end of a command: short tables, in plain text."""
+
+from typing import Any
+
+
+def render_table(rows: list[tuple[str, str]]) -> str:
+    """Two columns, the first one as wide as it has to be."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:<{width}}  {text}" for name, text in rows)
+
+
+def report_release(manifest: dict[str, Any], place: str, seconds: dict[str, float]) -> str:
+    """Verdict, k and t asked and achieved, classes, loss, times, and where the release is."""
+    rows = [("verdict", manifest["verdict"].upper()), ("records", f"{manifest['records']:,}")]
+    rows += _privacy_rows(manifest["privacy"])
+    rows += _class_rows(manifest["classes"])
+    rows += _loss_rows(manifest["information_loss"])
+    rows.append(("files", _describe_files(manifest["files"])))
+    if seconds:
+        stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
+        rows.append(("seconds", f"{stages}; together {sum(seconds.values()):.1f}"))
+    rows.append(("release", place))
+    return render_table(rows)
+
+
+def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
+    k = privacy["k"]
+    rows = [("k", f"asked {k['asked']}, achieved {k['achieved']}")]
+    for name, t in privacy["t"].items():
+        rows.append((f"t of {name}", f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}"))
+    return rows
+
+
+def _class_rows(classes: dict[str, Any]) -> list[tuple[str, str]]:
+    sizes = f"{classes['smallest']} to {classes['largest']:,}, mean {classes['mean']:.2f}"
+    return [("classes", f"{classes['n_classes']:,}"), ("class sizes", sizes)]
+
+
+def _loss_rows(loss: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [("information loss", f"{loss['total']:.6f} (SSE per record and quasi-identifier)")]
+    for name, value in loss["per_attribute"].items():
+        rows.append((f"  {name}", f"{value:.6f}"))
+    return rows
+
+
+def _describe_files(files: list[dict[str, Any]]) -> str:
+    size = sum(file["bytes"] for file in files)
+    return f"{len(files)} with {size / 1e6:,.1f} MB"
+
+
+def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) -> str:
+    """What would be done, and why."""
+    rows = [("feasible", "yes"), ("records", f"{plan['records']:,}")]
+    if n_dropped:
+        rows.append(("dropped", f"{n_dropped:,} with a missing value"))
+    limits = ", ".join(f"{t:g} for {name}" for name, t in plan["t"].items())
+    rows.append(("asked", f"k = {plan['k']}" + (f"; t = {limits}" if limits else "")))
+    if "subsets_of" in plan:
+        rows.append(("subsets of", plan["subsets_of"]))
+    for domain in plan["domains"]:
+        rows += _domain_rows(domain)
+    rows.append(("expected memory", f"about {estimate['megabytes']:,.0f} MB per worker"))
+    rows.append(("expected time", f"about {estimate['seconds']:,.0f} s on {estimate['on']}"))
+    rows.append(("plan digest", plan["digest"]))
+    return render_table(rows)
+
+
+def _domain_rows(domain: dict[str, Any]) -> list[tuple[str, str]]:
+    sizes = " or ".join(f"{size:,}" for size in domain["subset_sizes"])
+    return [
+        (domain["name"], f"{domain['records']:,} records, {domain['clusters']:,} clusters"),
+        ("  class size", domain["class_size_why"]),
+        ("  subsets", f"{domain['subsets']} of {sizes} records"),
+        ("  ties", f"{domain['values_that_straddle_subsets']} values straddle subsets"),
+        ("  blocks", f"{domain['blocks']:,} in {domain['regions']} regions"),
+    ]
+
+
+def report_audit(audit: dict[str, Any]) -> str:
+    """What the files themselves say, beside what the manifest says."""
+    rows = [("verdict", "PASS" if not audit["findings"] else "FAIL")]
+    rows += [("finding", finding) for finding in audit["findings"]]
+    if audit["checked"]:
+        rows.append(("records", f"{audit['records']:,}"))
+        rows += _privacy_rows(audit["privacy"])
+        rows += _class_rows(audit["classes"])
+    rows.append(("release", audit["release"]))
+    return render_table(rows)

@@ -1,0 +1,314 @@
+"""The policy: what a release officer asks for, read from YAML and refused where it is wrong."""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pipeline.errors import PolicyError, UsageError
+from pipeline.model import Attribute, Kind, Role
+
+Scalar = str | int | float | bool
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class InputSettings(_Settings):
+    """Where the microdata are."""
+
+    path: str = Field(min_length=1, description="File, folder, glob or URL of CSV or Parquet.")
+    format: Literal["csv", "parquet"] | None = Field(
+        default=None, description="By content where it is not given."
+    )
+    missing_values: tuple[str, ...] = Field(
+        default=(), description="Texts that stand for a missing value; an empty CSV field does too."
+    )
+    delimiter: str = Field(default=",", min_length=1, max_length=1, description="Of CSV fields.")
+
+
+class AttributeSettings(_Settings):
+    """What one column is and how it is treated."""
+
+    role: Role
+    type: Kind | None = Field(default=None, description="Inferred where it is not given.")
+    order: tuple[Scalar, ...] | None = Field(
+        default=None, description="The values of an ordinal attribute, lowest first."
+    )
+    t: float | None = Field(default=None, gt=0, le=1, description="Overrides privacy.t.")
+    aggregate: Literal["mean", "median", "mode"] | None = Field(
+        default=None, description="numeric and date: mean (default) or median."
+    )
+    round: bool = Field(
+        default=True, description="false: an integer quasi-identifier is released as a float."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_role(cls, value: Any) -> Any:
+        return {"role": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check_consistency(self) -> "AttributeSettings":
+        if self.t is not None and self.role is not Role.CONFIDENTIAL:
+            raise ValueError("t belongs to confidential attributes only")
+        if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
+            raise ValueError("aggregate and round belong to quasi-identifiers only")
+        self._check_order()
+        self._check_aggregate()
+        return self
+
+    def _check_order(self) -> None:
+        if self.type is Kind.ORDINAL and not self.order:
+            raise ValueError("type: ordinal needs order: [lowest, ..., highest]")
+        if self.order is not None and self.type is not Kind.ORDINAL:
+            raise ValueError("order goes with type: ordinal")
+        texts = [str(value) for value in self.order or ()]
+        if len(set(texts)) != len(texts):
+            raise ValueError("order names a value twice")
+
+    def _check_aggregate(self) -> None:
+        if self.aggregate is None or self.type is None:
+            return
+        allowed = AGGREGATES[self.type]
+        if self.aggregate not in allowed:
+            raise ValueError(f"aggregate of type {self.type} can be {' or '.join(allowed)}")
+
+
+AGGREGATES: dict[Kind, tuple[str, ...]] = {
+    Kind.NUMERIC: ("mean", "median"),
+    Kind.DATE: ("mean", "median"),
+    Kind.ORDINAL: ("median",),
+    Kind.BOOLEAN: ("mode",),
+    Kind.NOMINAL: ("mode",),
+}
+
+
+class PrivacySettings(_Settings):
+    """What every equivalence class has to meet."""
+
+    k: int = Field(ge=2, description="Records in a class, at least.")
+    t: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Earth mover's distance of a class to the table, at most.",
+    )
+
+
+class MethodSettings(_Settings):
+    """How classes are made."""
+
+    name: Literal["t-closeness-first"] = "t-closeness-first"
+    scope: Literal["blocks", "table"] = Field(
+        default="blocks", description="table: one block, as the algorithm is printed; slow."
+    )
+    block_clusters: int = Field(default=100, ge=1, description="Clusters in a block, at most.")
+
+
+class OutputSettings(_Settings):
+    """Where the release goes and how it is cut into files."""
+
+    path: str = Field(default="releases", min_length=1)
+    partition_by: tuple[str, ...] = ()
+    rows_per_file: int = Field(default=1_000_000, ge=1)
+
+
+class EngineSettings(_Settings):
+    """What the passes run on; has no influence on a byte of the data."""
+
+    scheduler: str = Field(
+        default="local", pattern=r"^(local|tcp://.+|tls://.+)$", description="local or an address."
+    )
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    memory_per_worker: Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal[
+        "auto"
+    ] = "auto"
+
+
+class Policy(_Settings):
+    """A whole policy. Equal policies ask for the same release."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    input: InputSettings
+    unlisted: Literal["drop", "error"] = "error"
+    attributes: dict[str, AttributeSettings] = Field(min_length=1)
+    privacy: PrivacySettings
+    missing: Literal["error", "drop"] = "error"
+    method: MethodSettings = MethodSettings()
+    output: OutputSettings = OutputSettings()
+    engine: EngineSettings = EngineSettings()
+    seed: int = Field(default=1, ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> "Policy":
+        roles = [attribute.role for attribute in self.attributes.values()]
+        if Role.QUASI_IDENTIFIER not in roles:
+            raise ValueError("attributes: no quasi-identifier; at least one is needed")
+        for name, attribute in self.attributes.items():
+            needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
+            if needs_t and self.privacy.t is None:
+                raise ValueError(f"privacy.t is missing: {name!r} is confidential and has no t")
+        self._check_partition_columns()
+        return self
+
+    def _check_partition_columns(self) -> None:
+        allowed = (Role.QUASI_IDENTIFIER, Role.NON_CONFIDENTIAL)
+        columns = self.output.partition_by
+        for name in columns:
+            if name not in self.attributes or self.attributes[name].role not in allowed:
+                raise ValueError(
+                    f"output.partition_by: {name!r} has to be a quasi-identifier or a "
+                    "non-confidential attribute of the policy"
+                )
+        if len(set(columns)) != len(columns):
+            raise ValueError("output.partition_by names a column twice")
+        if len(columns) == len(self.attributes):
+            raise ValueError("output.partition_by names every column; none is left for the files")
+
+    def resolve_attributes(self) -> tuple[Attribute, ...]:
+        """The attributes as values, each confidential one with the t that holds for it."""
+        return tuple(self._resolve(name, given) for name, given in self.attributes.items())
+
+    def _resolve(self, name: str, given: AttributeSettings) -> Attribute:
+        asked = given.t if given.t is not None else self.privacy.t
+        confidential = given.role is Role.CONFIDENTIAL
+        return Attribute(
+            name=name,
+            role=given.role,
+            kind=given.type,
+            order=tuple(str(value) for value in given.order or ()),
+            max_emd=Fraction(str(asked)) if confidential else None,
+            aggregate=given.aggregate,
+            rounded=given.round,
+        )
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML in which a key that stands twice is an error: a column has one role."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str | int | float | bool) and key in seen:
+                line = key_node.start_mark.line + 1
+                raise PolicyError(f"key {key!r} stands twice (line {line}); say it once")
+            seen.add(key if isinstance(key, str | int | float | bool) else repr(key))
+        return super().construct_mapping(node, deep=deep)
+
+
+def load_policy(path: str | Path, overrides: Sequence[str] = ()) -> Policy:
+    """Read a policy file and apply ``key=value`` overrides.
+
+    Raises
+    ------
+    PolicyError
+        No such file, no YAML, unknown keys, values out of range; names key and remedy.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"policy {path}: cannot be read ({_reason(error)})") from None
+    try:
+        document = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+    except PolicyError as error:
+        raise PolicyError(f"policy {path}: {error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise PolicyError(f"policy {path}: not valid YAML{where}") from None
+    return parse_policy(document, overrides, source=str(path))
+
+
+def parse_policy(document: Any, overrides: Sequence[str] = (), *, source: str = "given") -> Policy:
+    """Check a policy that was read already; ``source`` names it in errors."""
+    if not isinstance(document, dict):
+        raise PolicyError(f"policy {source}: has to be a mapping of keys; see `tclose schema`")
+    for override in overrides:
+        document = _override(document, override)
+    try:
+        return Policy.model_validate(document)
+    except ValidationError as error:
+        problems = "\n".join(f"  {line}" for line in _describe(error))
+        raise PolicyError(f"policy {source}:\n{problems}") from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return "not UTF-8 text"
+
+
+_KEY_PART = re.compile(r'"([^"]*)"|([^."]+)')
+
+
+def _override(document: dict[str, Any], override: str) -> dict[str, Any]:
+    """Apply ``a.b=value``; a part with dots in it stands in double quotes."""
+    key, equals, text = override.partition("=")
+    parts = [quoted or plain for quoted, plain in _KEY_PART.findall(key)]
+    if not equals or not parts:
+        raise UsageError(f"--set {override}: has to be key=value, as in privacy.t=0.05")
+    try:
+        value = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+    except yaml.YAMLError:
+        raise UsageError(f"--set {key}: the value is not valid YAML") from None
+    return _replaced(document, parts, value, override)
+
+
+def _replaced(node: Any, parts: list[str], value: Any, override: str) -> dict[str, Any]:
+    if isinstance(node, str):
+        node = {"role": node}  # an attribute in its short form
+    if not isinstance(node, dict | None):
+        raise UsageError(f"--set {override}: {parts[0]!r} has no keys below it")
+    node = dict(node or {})
+    deeper = len(parts) > 1
+    node[parts[0]] = (
+        _replaced(node.get(parts[0]), parts[1:], value, override) if deeper else value
+    )
+    return node
+
+
+def _describe(error: ValidationError) -> list[str]:
+    lines = []
+    for problem in error.errors():
+        location = [str(part) for part in problem["loc"] if part not in ("function-after",)]
+        key = ".".join(part for part in location if part not in _UNION_MEMBERS) or "policy"
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            message = f"unknown key; allowed: {', '.join(_allowed_keys(location[:-1]))}"
+        elif problem["type"] == "missing":
+            message = "is missing"
+        elif "ctx" in problem and problem["type"] != "value_error":
+            message = f"{message} (given: {problem['input']!r})"
+        if f"{key}: {message}" not in lines:
+            lines.append(f"{key}: {message}")
+    return lines
+
+
+_UNION_MEMBERS = {"constrained-int", "int", "constrained-str", "literal['auto']"}
+
+
+def _allowed_keys(location: list[str]) -> list[str]:
+    model: Any = Policy
+    for part in location:
+        if model is AttributeSettings or part not in getattr(model, "model_fields", {}):
+            break
+        annotation = model.model_fields[part].annotation
+        model = AttributeSettings if part == "attributes" else annotation
+    return sorted(model.model_fields)
+
+
+def policy_schema() -> dict[str, Any]:
+    """JSON Schema of the policy, for editors; an attribute may be its role alone."""
+    schema = Policy.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    full = schema["$defs"].pop("AttributeSettings")
+    short = {"$ref": "#/$defs/Role"}
+    schema["$defs"]["AttributeSettings"] = {"anyOf": [short, full], "title": "Attribute"}
+    return schema

@@ -1,0 +1,1 @@
+"""Tables in, tables or values out: no files, no engine."""

@@ -1,0 +1,224 @@
+"""Microaggregation of one region: clusters, their released values, distances, repair, loss."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipeline.kernels import aggregate
+from pipeline.kernels.blocks import cut_blocks
+from pipeline.kernels.clusters import cluster_blocks
+from pipeline.kernels.emd import class_emds, exceeds
+from pipeline.kernels.repair import merge_classes
+from pipeline.model import Distribution, Float64, Int64, Kind
+from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.plan import Plan
+from pipeline.stages.summarise import scale_columns
+
+
+@dataclass(frozen=True, eq=False)
+class RegionRecords:
+    """The records of a region, subset by subset, within a subset by position.
+
+    ``keys``: of each quasi-identifier (n,); ``codes`` int64 (p, n): confidential values as
+    positions in their distribution; ``subset_starts`` int64 (S + 1,).
+    """
+
+    keys: list[Keys]
+    codes: Int64
+    subset_starts: Int64
+    take: Int64
+    extras: Int64
+    n_clusters: int
+
+
+@dataclass(frozen=True, eq=False)
+class RegionClasses:
+    """Classes of a region in the order of their released keys.
+
+    ``released``: keys of each quasi-identifier, one per class (c,); records of class i are
+    ``order[starts[i]:starts[i+1]]``; ``losses`` float64 (QIs,): sums of squared normalised
+    differences between original and released; ``n_above``: classes that merging within the region
+    could not bring under t.
+    """
+
+    released: list[Keys]
+    order: Int64
+    starts: Int64
+    losses: Float64
+    n_repaired: int
+    n_above: int
+
+
+def microaggregate_region(
+    records: RegionRecords, plan: Plan, distributions: tuple[Distribution, ...]
+) -> RegionClasses:
+    """Classes of a region, each within t wherever merging within the region can achieve that.
+
+    Algorithm 3 (papers/003, section 7) in blocks, then exact verification of each class as
+    released, then merging of those above t with their cheapest neighbours.
+    """
+    numeric, nominal, n_levels = scale_columns(list(plan.encodings), records.keys)
+    labels = _make_clusters(records, plan, numeric, nominal, n_levels)
+    classes = _release_classes(labels, records.n_clusters, records.keys, plan)
+    n_repaired = 0
+    above = find_above(classes[1], classes[2], records.codes, distributions, plan.max_emds)
+    while above.size and classes[2].size > 2:
+        n_before = classes[2].size - 1
+        labels = _labels_of(classes[1], classes[2])
+        labels, n_classes = merge_classes(
+            numeric,
+            nominal,
+            labels,
+            np.diff(classes[2]),
+            above,
+            records.codes,
+            tuple(d.cumulative for d in distributions),
+            tuple(d.prefix for d in distributions),
+            np.array([float(t) for t in plan.max_emds]),
+        )
+        n_repaired += above.size
+        classes = _release_classes(labels, n_classes, records.keys, plan)
+        above = find_above(classes[1], classes[2], records.codes, distributions, plan.max_emds)
+        if classes[2].size - 1 == n_before:
+            break
+    released, order, starts = classes
+    losses = measure_losses(plan.encodings, records.keys, released, order, starts)
+    return RegionClasses(released, order, starts, losses, n_repaired, above.size)
+
+
+def _make_clusters(
+    records: RegionRecords, plan: Plan, numeric: Float64, nominal: NDArray[np.int32], n_levels: int
+) -> Int64:
+    order, starts, sizes = cut_blocks(
+        numeric,
+        nominal,
+        n_levels,
+        records.subset_starts,
+        records.take,
+        records.extras,
+        records.n_clusters,
+        plan.block_clusters,
+    )
+    return cluster_blocks(numeric, nominal, order, starts, sizes, records.take)
+
+
+def _labels_of(order: Int64, starts: Int64) -> Int64:
+    labels = np.empty(order.size, dtype=np.int64)
+    labels[order] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    return labels
+
+
+def _release_classes(
+    labels: Int64, n_labels: int, keys: list[Keys], plan: Plan
+) -> tuple[list[Keys], Int64, Int64]:
+    """Released keys of each cluster; clusters with equal ones become one equivalence class."""
+    order, starts = aggregate.group_by_label(labels, n_labels)
+    released = [
+        aggregate_column(encoding, column, order, starts)
+        for encoding, column in zip(plan.encodings, keys, strict=True)
+    ]
+    by_keys = np.lexsort(released[::-1])
+    changed = find_changes([column[by_keys] for column in released])
+    class_of = np.empty(n_labels, dtype=np.int64)
+    class_of[by_keys] = np.cumsum(changed) - 1
+    order, starts = aggregate.group_by_label(class_of[labels], int(changed.sum()))
+    return [column[by_keys][changed] for column in released], order, starts
+
+
+def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
+    """Where any of the sorted columns differs from the row before; the first row always does."""
+    changed = np.zeros(columns[0].size, dtype=bool)
+    changed[:1] = True
+    for column in columns:
+        changed[1:] |= column[1:] != column[:-1]
+    return changed
+
+
+def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64) -> Keys:
+    """What each cluster is released as, in keys of the release's type (c,).
+
+    Numeric and date: mean or median; ordinal: lower median; nominal: mode, ties to the value that is
+    commoner in the whole table.
+    """
+    if encoding.is_nominal:
+        assert encoding.priority is not None
+        return aggregate.modes(keys, order, starts, encoding.priority)
+    if encoding.column.kind is Kind.ORDINAL:
+        return aggregate.lower_medians(keys, order, starts)
+    rounded = keys.dtype == np.int64 and encoding.release_type == encoding.type
+    if encoding.column.aggregate == "median":
+        return _middle_values(keys, order, starts, rounded, encoding)
+    if rounded:
+        return aggregate.integer_means(keys, order, starts)
+    return _as_released(aggregate.float_means(keys.astype(np.float64), order, starts), encoding)
+
+
+def _middle_values(
+    keys: Keys, order: Int64, starts: Int64, rounded: bool, encoding: Encoding
+) -> Keys:
+    lower = aggregate.lower_medians(keys, order, starts)
+    upper = aggregate.upper_medians(keys, order, starts)
+    if rounded:
+        return lower + (upper - lower + 1) // 2
+    return _as_released(lower + (upper - lower) / 2, encoding)
+
+
+def _as_released(values: Float64, encoding: Encoding) -> Float64:
+    """Floats as the release holds them: single precision stays so; unscaled decimals get a point."""
+    if pa.types.is_decimal(encoding.type):
+        return values / 10.0**encoding.type.scale
+    if pa.types.is_floating(encoding.type):
+        values = values.astype(encoding.type.to_pandas_dtype()).astype(np.float64)
+    return values + 0.0
+
+
+def find_above(
+    order: Int64,
+    starts: Int64,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    max_emds: tuple,
+) -> Int64:
+    """Classes above t for some confidential attribute, decided exactly, ascending."""
+    found = [np.empty(0, dtype=np.int64)]
+    for of_attribute, distribution, limit in zip(codes, distributions, max_emds, strict=True):
+        members = of_attribute[order]
+        emds = class_emds(members, starts, distribution.cumulative, distribution.prefix)
+        found.append(exceeds(emds, limit, members, starts, distribution.cumulative))
+    return np.unique(np.concatenate(found))
+
+
+def measure_losses(
+    encodings: tuple[Encoding, ...],
+    keys: list[Keys],
+    released: list[Keys],
+    order: Int64,
+    starts: Int64,
+) -> Float64:
+    """Sum over records of the squared normalised difference, per quasi-identifier (QIs,).
+
+    Papers/003, eq. (5), before its division by records and attributes: numeric differences divided
+    by the range, ordinal by the ranks, nominal 0 or 1.
+    """
+    sizes = np.diff(starts)
+    losses = np.empty(len(encodings))
+    for j, encoding in enumerate(encodings):
+        original = keys[j][order]
+        repeated = np.repeat(released[j], sizes)
+        if encoding.is_nominal:
+            losses[j] = np.count_nonzero(original != repeated)
+            continue
+        if encoding.release_type != encoding.type:
+            repeated = _unscaled(repeated, encoding)
+        span = float(encoding.high - encoding.low)
+        difference = (original - repeated) / span if span else np.zeros(original.size)
+        losses[j] = float(np.sum(difference * difference))
+    return losses
+
+
+def _unscaled(values: Keys, encoding: Encoding) -> Keys:
+    if pa.types.is_decimal(encoding.type):
+        return values * 10.0**encoding.type.scale
+    return values

@@ -1,0 +1,323 @@
+"""Pass 1: what a plan has to know of the records, as summaries that merge.
+
+A partition's summary counts; merging adds, so the result does not depend on how the input is cut.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.errors import DataError
+from pipeline.model import Attribute, Column, Float64, Int64, Kind, Role
+from pipeline.stages.keys import (
+    Encoding,
+    Keys,
+    check_span,
+    has_float_keys,
+    is_number,
+    is_temporal,
+    is_text,
+    natural_kind,
+    plain_type,
+    to_keys,
+)
+
+CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
+
+
+def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
+    """Settle the kind of a column from the policy and its type.
+
+    Raises
+    ------
+    DataError
+        The type cannot be what the policy says, or is of no use in its role.
+    """
+    kind = attribute.kind or natural_kind(dtype)
+    plain = plain_type(dtype)
+    where = f"column {attribute.name!r}"
+    if kind is None:
+        raise DataError(f"{where}: type {dtype} is not supported; drop it or convert it")
+    if kind is Kind.NUMERIC and not is_number(plain):
+        raise DataError(f"{where}: the policy says numeric, the data hold {_describe(plain)}")
+    if kind is Kind.DATE and not is_temporal(plain):
+        raise DataError(f"{where}: the policy says date, the data hold {_describe(plain)}")
+    if kind is Kind.BOOLEAN and not pa.types.is_boolean(plain):
+        raise DataError(f"{where}: the policy says boolean, the data hold {_describe(plain)}")
+    if attribute.role is Role.CONFIDENTIAL and kind is Kind.NOMINAL:
+        raise DataError(
+            f"{where}: a confidential attribute has to be numeric, date, boolean or ordinal, "
+            f"the data hold {_describe(plain)}; give it type: ordinal and an order"
+        )
+    if kind.is_categorical and attribute.role in CHECKED_ROLES and natural_kind(dtype) is None:
+        raise DataError(f"{where}: type {dtype} is not supported; drop it or convert it")
+    if kind in (Kind.DATE,) and not attribute.rounded:
+        raise DataError(f"{where}: round: false goes with numbers; a mean date is rounded")
+    return Column(attribute, kind, dtype)
+
+
+def _describe(dtype: pa.DataType) -> str:
+    return "text" if is_text(dtype) else f"type {dtype}"
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSummary:
+    """Counts of one column over some records; ``low`` and ``high`` are keys, None without records.
+
+    ``n_missing`` counts all records, the others only those that are kept.
+    """
+
+    n_missing: int = 0
+    n_nan: int = 0
+    n_infinite: int = 0
+    low: int | float | None = None
+    high: int | float | None = None
+    categories: Counter = field(default_factory=Counter)
+
+    def merge(self, other: "ColumnSummary") -> "ColumnSummary":
+        """The summary of both sets of records."""
+        lows = [low for low in (self.low, other.low) if low is not None]
+        highs = [high for high in (self.high, other.high) if high is not None]
+        return ColumnSummary(
+            n_missing=self.n_missing + other.n_missing,
+            n_nan=self.n_nan + other.n_nan,
+            n_infinite=self.n_infinite + other.n_infinite,
+            low=min(lows, default=None),
+            high=max(highs, default=None),
+            categories=self.categories + other.categories,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TableSummary:
+    """Counts of a table: records read, records complete, and a summary for each checked column.
+
+    ``domains`` counts the records of each combination of hard partition values.
+    """
+
+    n_read: int
+    n_complete: int
+    columns: dict[str, ColumnSummary]
+    domains: Counter
+
+    def merge(self, other: "TableSummary") -> "TableSummary":
+        """The summary of both sets of records."""
+        names = self.columns.keys()
+        return TableSummary(
+            n_read=self.n_read + other.n_read,
+            n_complete=self.n_complete + other.n_complete,
+            columns={name: self.columns[name].merge(other.columns[name]) for name in names},
+            domains=self.domains + other.domains,
+        )
+
+
+def checked_columns(columns: tuple[Column, ...], hard: tuple[str, ...]) -> tuple[Column, ...]:
+    """The columns in which a record needs a value: all but what is merely carried along."""
+    return tuple(c for c in columns if c.role in CHECKED_ROLES or c.name in hard)
+
+
+def complete_records(table: pa.Table, checked: tuple[Column, ...]) -> pa.ChunkedArray | None:
+    """Mask of the records that have a value in every checked column; None where all have."""
+    mask = None
+    for column in checked:
+        if table[column.name].null_count:
+            valid = table[column.name].is_valid()
+            mask = valid if mask is None else pc.and_(mask, valid)
+    return mask
+
+
+def summarise_table(
+    table: pa.Table, columns: tuple[Column, ...], hard: tuple[str, ...]
+) -> tuple[TableSummary, pa.Table]:
+    """Summarise the records of a partition.
+
+    Returns
+    -------
+    The summary, and the records that are complete.
+    """
+    checked = checked_columns(columns, hard)
+    mask = complete_records(table, checked)
+    kept = table if mask is None else table.filter(mask)
+    summaries = {
+        column.name: _summarise_column(
+            kept[column.name], column, table[column.name].null_count
+        )
+        for column in checked
+    }
+    return TableSummary(len(table), len(kept), summaries, count_domains(kept, hard)), kept
+
+
+def count_domains(table: pa.Table, hard: tuple[str, ...]) -> Counter:
+    """Records of each combination of the hard partition columns' values."""
+    if not hard:
+        return Counter({(): len(table)}) if len(table) else Counter()
+    counted = table.select(list(hard)).group_by(list(hard)).aggregate([([], "count_all")])
+    rows = zip(*(counted[name].to_pylist() for name in hard), strict=True)
+    return Counter(dict(zip(rows, counted["count_all"].to_pylist(), strict=True)))
+
+
+def _summarise_column(values: pa.ChunkedArray, column: Column, n_missing: int) -> ColumnSummary:
+    if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL:
+        counted = values.combine_chunks().value_counts()
+        names = counted.field("values").to_pylist()
+        return ColumnSummary(
+            n_missing, categories=Counter(dict(zip(names, counted.field("counts").to_pylist())))
+        )
+    if not len(values):
+        return ColumnSummary(n_missing)
+    keys = to_keys(values.combine_chunks(), column.name)
+    if not has_float_keys(column.type):
+        return ColumnSummary(n_missing, low=int(keys.min()), high=int(keys.max()))
+    finite = np.isfinite(keys)
+    n_nan = int(np.isnan(keys).sum())
+    n_infinite = int(keys.size - finite.sum()) - n_nan
+    if n_nan or n_infinite:
+        return ColumnSummary(n_missing, n_nan, n_infinite)
+    return ColumnSummary(n_missing, low=float(keys.min()), high=float(keys.max()))
+
+
+def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> None:
+    """Refuse what no release can be made of.
+
+    Raises
+    ------
+    DataError
+        Missing values under ``missing: error``; NaN or infinities; values outside an order; no
+        record left. Names the columns and how many, never a value.
+    """
+    problems = []
+    for column in columns:
+        found = summary.columns.get(column.name)
+        if found is None:
+            continue
+        if missing == "error" and found.n_missing:
+            problems.append(f"column {column.name!r}: {found.n_missing:,} missing values")
+        if found.n_nan or found.n_infinite:
+            problems.append(
+                f"column {column.name!r}: {found.n_nan:,} NaN and {found.n_infinite:,} infinite"
+            )
+        problems += _outside_order(found, column)
+    if problems:
+        raise DataError("the data cannot be used:\n  " + "\n  ".join(problems) + _REMEDY)
+    if summary.n_read == 0:
+        raise DataError("the input has no records")
+    if summary.n_complete == 0:
+        raise DataError(f"all {summary.n_read:,} records have a missing value; none is left")
+
+
+_REMEDY = (
+    "\nmissing values: name their texts in input.missing_values, drop the records with missing: "
+    "drop, or mend the data; NaN counts as a value until the data say null or missing_values "
+    "names it"
+)
+
+
+def _outside_order(found: ColumnSummary, column: Column) -> list[str]:
+    if column.kind is not Kind.ORDINAL:
+        return []
+    order = set(column.attribute.order)
+    outside = sum(count for value, count in found.categories.items() if str(value) not in order)
+    if not outside:
+        return []
+    return [f"column {column.name!r}: {outside:,} values outside its order; add them to order"]
+
+
+def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
+    """How a column's values become keys, from its summary over the whole table."""
+    if column.role is Role.CONFIDENTIAL and column.kind is not Kind.ORDINAL:
+        return Encoding(column)
+    if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL:
+        return _categorical_encoding(column, summary.categories)
+    assert summary.low is not None and summary.high is not None
+    encoding = Encoding(column, summary.low, summary.high)
+    if column.role is Role.QUASI_IDENTIFIER:
+        check_span(encoding)
+    return encoding
+
+
+def _categorical_encoding(column: Column, counts: Counter) -> Encoding:
+    rank_of = {text: rank for rank, text in enumerate(column.attribute.order)}
+    ordinal = column.kind is Kind.ORDINAL
+    present = [value for value in counts if value is not None]
+    values = sorted(present, key=(lambda value: rank_of[str(value)]) if ordinal else None)
+    by_frequency = sorted(range(len(values)), key=lambda i: (-counts[values[i]], i))
+    priority = np.empty(len(values), dtype=np.int64)
+    priority[by_frequency] = np.arange(len(values))
+    ranks = np.array([rank_of[str(value)] for value in values], np.int64) if ordinal else None
+    high = len(rank_of) - 1 if ordinal else max(len(values) - 1, 0)
+    categories = pa.array(values, type=plain_type(column.type))
+    return Encoding(column, 0, high, categories, ranks, priority)
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """Distinct keys of a confidential attribute, ascending, and records of each: both (u,)."""
+
+    values: Keys
+    counts: Int64
+
+
+def count_values(keys: Keys) -> ValueCounts:
+    """Distinct keys and their counts."""
+    values, counts = np.unique(keys, return_counts=True)
+    return ValueCounts(values, counts.astype(np.int64))
+
+
+def merge_counts(pieces: list[ValueCounts]) -> ValueCounts:
+    """The counts of all pieces together; associative, and indifferent to their order."""
+    values = np.concatenate([piece.values for piece in pieces])
+    counts = np.concatenate([piece.counts for piece in pieces])
+    order = np.argsort(values, kind="stable")
+    values, counts = values[order], counts[order]
+    first = np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if values.size else order
+    return ValueCounts(values[first], np.add.reduceat(counts, first) if values.size else counts)
+
+
+def confidential_keys(table: pa.Table, column: Column) -> Keys:
+    """Keys that order a confidential attribute's values: for ordinal ones the ranks."""
+    values = table[column.name].combine_chunks()
+    if column.kind is not Kind.ORDINAL:
+        return to_keys(values, column.name)
+    texts = np.array(column.attribute.order)
+    order = {text: rank for rank, text in enumerate(texts.tolist())}
+    dictionary = values.dictionary_encode()
+    present = dictionary.dictionary.to_pylist()
+    ranks = np.array([order.get(str(v), -1) for v in present], np.int64)  # -1: refused later
+    return ranks[dictionary.indices.to_numpy(zero_copy_only=False)] if len(values) else ranks
+
+
+def sampled_rows(positions: Int64, seed: int, share: float) -> Int64:
+    """Indices of the records that a sample of ``share`` holds: by position and seed alone.
+
+    A hash of the position decides (splitmix64's finaliser), so the sample is the same however the
+    input is cut.
+    """
+    hashed = positions.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
+    hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashed = (hashed ^ (hashed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    hashed ^= hashed >> np.uint64(31)
+    return np.flatnonzero(hashed.astype(np.float64) < share * 2.0**64)
+
+
+def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> tuple[Float64, np.ndarray, int]:
+    """Quasi-identifiers as kernels take them.
+
+    Returns
+    -------
+    numeric : float64 (d, n), each divided by its range (ordinal: by its ranks)
+    nominal : int32 (q, n)
+    n_levels : the largest number of categories of a nominal one, at least 1
+    """
+    n_records = keys[0].size
+    pairs = list(zip(encodings, keys, strict=True))
+    numeric = [e.scale(k) for e, k in pairs if not e.is_nominal]
+    nominal = [k.astype(np.int32) for e, k in pairs if e.is_nominal]
+    levels = [len(e.categories) for e in encodings if e.is_nominal and e.categories is not None]
+    return (
+        np.array(numeric, dtype=np.float64).reshape(len(numeric), n_records),
+        np.array(nominal, dtype=np.int32).reshape(len(nominal), n_records),
+        max(levels, default=1),
+    )

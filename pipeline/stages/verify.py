@@ -1,0 +1,116 @@
+"""Verification: exact k and exact distances of every equivalence class, as released.
+
+Rows come in the release's canonical order, in stretches that no class straddles; results merge.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pipeline.kernels.emd import class_emds, exceeds
+from pipeline.model import (
+    AttributeResult,
+    ClassSizes,
+    Distribution,
+    Failure,
+    Int64,
+    Verdict,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChecks:
+    """What the classes of one stretch of rows have; merges with others.
+
+    ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest`` and
+    ``n_above``, per confidential attribute, may be NaN: a class without distance is never close.
+    """
+
+    n_records: int
+    size_counts: Int64
+    largest: tuple[float, ...]
+    n_above: tuple[int, ...]
+
+    def merge(self, other: "ClassChecks") -> "ClassChecks":
+        """The checks of both stretches."""
+        both = np.concatenate([self.size_counts, other.size_counts], axis=1)
+        sizes, inverse = np.unique(both[0], return_inverse=True)
+        counts = np.zeros(sizes.size, dtype=np.int64)
+        np.add.at(counts, inverse, both[1])
+        return ClassChecks(
+            self.n_records + other.n_records,
+            np.array([sizes, counts]),
+            tuple(float(np.maximum(a, b)) for a, b in zip(self.largest, other.largest, strict=True)),
+            tuple(a + b for a, b in zip(self.n_above, other.n_above, strict=True)),
+        )
+
+
+def check_classes(
+    starts: Int64,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    max_emds: tuple[Fraction, ...],
+) -> ClassChecks:
+    """Check the classes of a stretch of rows.
+
+    Parameters
+    ----------
+    starts : int64 (c + 1,): where each class begins
+    codes : int64 (p, n): confidential values as positions in their distribution
+    """
+    sizes, counts = np.unique(np.diff(starts), return_counts=True)
+    largest, n_above = [], []
+    for members, distribution, limit in zip(codes, distributions, max_emds, strict=True):
+        emds = class_emds(members, starts, distribution.cumulative, distribution.prefix)
+        above = exceeds(emds, limit, members, starts, distribution.cumulative)
+        largest.append(float(emds.max()))
+        n_above.append(int(above.size))
+    n_records = int(starts[-1] - starts[0])
+    return ClassChecks(n_records, np.array([sizes, counts]), tuple(largest), tuple(n_above))
+
+
+def decide(
+    checks: ClassChecks,
+    *,
+    k: int,
+    names: tuple[str, ...],
+    max_emds: tuple[Fraction, ...],
+    n_expected: int,
+    n_changed: dict[str, int],
+) -> Verdict:
+    """The verdict: passed only if every count says so.
+
+    ``n_expected``: records that have to be there; ``n_changed``: per confidential attribute, values
+    whose number of records differs between the table and the release.
+    """
+    sizes, counts = checks.size_counts
+    too_small = int(counts[sizes < k].sum())
+    failures = []
+    if checks.n_records != n_expected:
+        failures.append(Failure("records", f"{n_expected:,}", f"{checks.n_records:,}"))
+    if not sizes.size or too_small:
+        failures.append(Failure("k", f"at least {k} records", f"{too_small:,} smaller classes"))
+    for name, limit, n_above, largest in zip(
+        names, max_emds, checks.n_above, checks.largest, strict=True
+    ):
+        if n_above or not largest <= 1:
+            found = f"{n_above:,} classes above, the largest {largest:.6f}"
+            failures.append(Failure(f"t of {name}", f"at most {float(limit):g}", found))
+        if n_changed.get(name, 0):
+            found = f"{n_changed[name]:,} values with another count"
+            failures.append(Failure(f"distribution of {name}", "that of the table", found))
+    results = tuple(
+        AttributeResult(name, limit, largest, n_above)
+        for name, limit, largest, n_above in zip(
+            names, max_emds, checks.largest, checks.n_above, strict=True
+        )
+    )
+    n_classes = int(counts.sum())
+    class_sizes = ClassSizes(
+        n_classes,
+        int(sizes.min(initial=0) if not sizes.size else sizes.min()),
+        int(sizes.max(initial=0)),
+        checks.n_records / n_classes if n_classes else 0.0,
+    )
+    return Verdict(k, checks.n_records, class_sizes, results, tuple(failures))

@@ -1,0 +1,1 @@
+"""Reads microdata, keeps working files, writes releases and their lineage."""

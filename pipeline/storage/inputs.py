@@ -1,0 +1,289 @@
+"""The input: which files it has, what identifies them, and how they are cut into partitions.
+
+Nothing of a record reaches an error message: the words of the readers underneath, which quote what
+they choke on, are dropped.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+import fsspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import DataError
+from pipeline.model import InputFile, Partition
+from pipeline.settings import InputSettings
+from pipeline.stages.keys import plain_type
+from pipeline.storage import csv_files
+
+PARTITION_ROWS = 500_000
+MIN_PARTITION_ROWS = 65_536
+_BLOCK = 1 << 22
+_SUFFIXES = (".csv", ".parquet", ".pq")
+
+
+def find_files(settings: InputSettings) -> tuple[str, ...]:
+    """Full paths of the input's files, in the order of their names.
+
+    Raises
+    ------
+    DataError
+        Nothing there, or a URL whose protocol is not installed.
+    """
+    filesystem, path = _open_filesystem(settings.path)
+    try:
+        found = _list_files(filesystem, path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"input {settings.path}: cannot be read ({_reason(error)})") from None
+    if not found:
+        raise DataError(f"input {settings.path}: no such file, or no CSV or Parquet file in it")
+    return tuple(sorted(filesystem.unstrip_protocol(name) for name in found))
+
+
+def _open_filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    try:
+        return fsspec.url_to_fs(path)
+    except (ImportError, ValueError):
+        protocol = path.partition("://")[0]
+        raise DataError(
+            f"input {path}: the protocol {protocol!r} is not installed; install its fsspec package"
+        ) from None
+
+
+def _list_files(filesystem: fsspec.AbstractFileSystem, path: str) -> list[str]:
+    if any(sign in path for sign in "*?["):
+        return [name for name in filesystem.glob(path) if filesystem.isfile(name)]
+    if filesystem.isdir(path):
+        names = [name for name in filesystem.find(path) if name.lower().endswith(_SUFFIXES)]
+        return [name for name in names if not _is_hidden(name.removeprefix(path))]
+    return [path] if filesystem.exists(path) else []
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "_")) for part in name.split("/"))
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """What a look at one file found: its identity, its columns, and where its records stand.
+
+    ``pieces``: Parquet: (row group, 0, rows); CSV: (-1, first byte, last byte) of whole records.
+    """
+
+    file: InputFile
+    schema: pa.Schema
+    pieces: tuple[tuple[int, int, int], ...]
+
+
+def inspect_file(path: str, settings: InputSettings) -> FileContent:
+    """Read one file through once: digest, format by content, columns, places of its records.
+
+    Raises
+    ------
+    DataError
+        Empty, truncated, damaged or compressed files; columns of one name.
+    """
+    name = PurePosixPath(path).name
+    try:
+        with fsspec.open(path, "rb") as stream:
+            head = stream.read(4)
+        kind = settings.format or _recognise(head, name)
+        if kind == "parquet":
+            return _inspect_parquet(path, name)
+        return _inspect_csv(path, name, settings)
+    except OSError as error:
+        raise DataError(f"file {name}: cannot be read ({_reason(error)})") from None
+
+
+def _recognise(head: bytes, name: str) -> str:
+    if not head:
+        raise DataError(f"file {name}: is empty (0 bytes); remove it or produce it again")
+    if head[:2] == b"\x1f\x8b" or head[:2] == b"PK" or head == b"\x28\xb5\x2f\xfd":
+        raise DataError(f"file {name}: is compressed; decompress it first")
+    return "parquet" if head == b"PAR1" else "csv"
+
+
+def _inspect_parquet(path: str, name: str) -> FileContent:
+    with fsspec.open(path, "rb") as stream:
+        digest, n_bytes = hashlib.sha256(), 0
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            n_bytes += len(block)
+    with fsspec.open(path, "rb") as stream:
+        parquet = open_parquet(stream, name)
+        schema = parquet.schema_arrow
+        groups = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
+    _check_names(schema.names, name)
+    pieces = tuple((g, 0, n_rows) for g, n_rows in enumerate(groups) if n_rows)
+    file = InputFile(path, name, "parquet", n_bytes, digest.hexdigest())
+    return FileContent(file, schema.remove_metadata(), pieces)
+
+
+def open_parquet(stream: object, name: str) -> pq.ParquetFile:
+    """A Parquet file, or one clear error."""
+    try:
+        return pq.ParquetFile(stream)
+    except (pa.ArrowException, OSError):
+        raise DataError(
+            f"file {name}: is not a complete Parquet file (truncated or damaged); produce it again"
+        ) from None
+
+
+def _inspect_csv(path: str, name: str, settings: InputSettings) -> FileContent:
+    with fsspec.open(path, "rb") as stream:
+        layout = csv_files.scan_layout(stream, name, settings.delimiter)
+    _check_names(list(layout.names), name)
+    pieces = tuple((-1, start, stop) for start, stop in layout.chunks)
+    file = InputFile(path, name, "csv", layout.n_bytes, layout.sha256)
+    schema = pa.schema([(column, pa.string()) for column in layout.names])
+    return FileContent(file, schema, pieces)
+
+
+def _check_names(names: list[str], name: str) -> None:
+    repeated = sorted({column for column in names if names.count(column) > 1})
+    if repeated:
+        raise DataError(f"file {name}: several columns are named {repeated[0]!r}; rename them")
+
+
+def check_same_schema(contents: list[FileContent]) -> None:
+    """Refuse files of one input with different formats, columns or types."""
+    first = contents[0]
+    for other in contents[1:]:
+        pair = f"files {first.file.name} and {other.file.name}"
+        if first.file.format != other.file.format:
+            raise DataError(f"{pair}: one is CSV, one is Parquet; an input has one format")
+        ours, theirs = set(first.schema.names), set(other.schema.names)
+        if ours != theirs:
+            column = sorted(ours ^ theirs)[0]
+            raise DataError(f"{pair}: column {column!r} is in one of them only")
+        for column in first.schema.names:
+            types = [plain_type(c.schema.field(column).type) for c in (first, other)]
+            if types[0] != types[1]:
+                raise DataError(f"{pair}: column {column!r} is {types[0]} in one, {types[1]} in other")
+
+
+def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
+    """Partitions of Parquet files: row groups, the large ones in several pieces."""
+    total = sum(stop for content in contents for _, _, stop in content.pieces)
+    size = min(PARTITION_ROWS, max(MIN_PARTITION_ROWS, -(-total // 8)))
+    partitions: list[Partition] = []
+    position = 0
+    for content in contents:
+        for group, _, n_rows in content.pieces:
+            n_parts = -(-n_rows // size)
+            cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]
+            for start, stop in zip(cuts, cuts[1:], strict=False):
+                file = content.file
+                partitions.append(
+                    Partition(
+                        file.path, file.name, "parquet", group, start, stop, stop - start, position
+                    )
+                )
+                position += stop - start
+    return tuple(partitions)
+
+
+def csv_partitions(contents: list[FileContent]) -> tuple[Partition, ...]:
+    """Partitions of CSV files; how many records each holds is not known before it is read."""
+    return tuple(
+        Partition(content.file.path, content.file.name, "csv", group, start, stop, -1, -1)
+        for content in contents
+        for group, start, stop in content.pieces
+    )
+
+
+def place_partitions(partitions: tuple[Partition, ...], n_records: list[int]) -> tuple:
+    """The partitions with their numbers of records and first positions filled in."""
+    placed, position = [], 0
+    for partition, n_rows in zip(partitions, n_records, strict=True):
+        placed.append(replace(partition, n_records=n_rows, first_position=position))
+        position += n_rows
+    return tuple(placed)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How partitions are read: the columns wanted, their types, and what stands for missing."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    header: tuple[str, ...]
+    missing_values: tuple[str, ...]
+    delimiter: str
+
+
+def read_partition(partition: Partition, reading: Reading) -> pa.Table:
+    """The wanted columns of one partition, in plain types, missing values as nulls."""
+    if partition.format == "csv":
+        with fsspec.open(partition.path, "rb") as stream:
+            stream.seek(partition.start)
+            data = stream.read(partition.stop - partition.start)
+        return csv_files.parse_chunk(
+            data,
+            partition.name,
+            reading.header,
+            dict(zip(reading.names, reading.types, strict=True)),
+            reading.missing_values,
+            reading.delimiter,
+        )
+    return _read_rows(partition, reading)
+
+
+def _read_rows(partition: Partition, reading: Reading) -> pa.Table:
+    try:
+        with fsspec.open(partition.path, "rb") as stream:
+            parquet = open_parquet(stream, partition.name)
+            batches = list(_batches(parquet, partition, reading.names))
+            schema = parquet.schema_arrow
+    except (pa.ArrowException, OSError):
+        raise DataError(
+            f"file {partition.name}: row group {partition.row_group} cannot be read (truncated or "
+            "damaged); produce it again"
+        ) from None
+    schema = pa.schema([schema.field(schema.get_field_index(name)) for name in reading.names])
+    table = pa.Table.from_batches(batches, schema.remove_metadata())
+    return _plain(table, reading)
+
+
+def _batches(
+    parquet: pq.ParquetFile, partition: Partition, names: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the partition's rows only; those before it are decoded and let go."""
+    position = 0
+    for batch in parquet.iter_batches(
+        batch_size=65_536, row_groups=[partition.row_group], columns=list(names)
+    ):
+        start = max(partition.start - position, 0)
+        stop = min(partition.stop - position, batch.num_rows)
+        position += batch.num_rows
+        if start < stop:
+            yield batch.slice(start, stop - start).select(list(names))
+        if position >= partition.stop:
+            return
+
+
+def _plain(table: pa.Table, reading: Reading) -> pa.Table:
+    columns = []
+    for name, dtype in zip(reading.names, reading.types, strict=True):
+        column = table[name].cast(plain_type(dtype))
+        if reading.missing_values and (pa.types.is_string(column.type)):
+            column = csv_files.null_where(column, reading.missing_values)
+        columns.append(column)
+    return pa.table(columns, names=list(reading.names))
+
+
+
+def total_bytes(paths: tuple[str, ...]) -> int:
+    """Size of all files; 0 for those whose size is not told."""
+    total = 0
+    for path in paths:
+        filesystem, name = _open_filesystem(path)
+        total += filesystem.info(name).get("size") or 0
+    return total

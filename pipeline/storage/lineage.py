@@ -1,0 +1,164 @@
+"""Lineage as OpenLineage events: what was read, what was made of which column, how it ended.
+
+No statistics of the input are given: the facet made for them would publish raw extremes.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+import pipeline
+from pipeline.model import Role, Verdict
+from pipeline.settings import Policy
+
+PRODUCER = f"https://pypi.org/project/tclose/{pipeline.__version__}"
+JOB_NAMESPACE = "tclose"
+PRIVACY_SCHEMA = "https://pypi.org/project/tclose/schema/PrivacyDatasetFacet.json"
+
+
+@dataclass
+class Lineage:
+    """The events of one run, in order, as JSON lines."""
+
+    policy: Policy
+    run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    lines: list[str] = field(default_factory=list)
+
+    def start(self, schema: pa.Schema | None = None) -> None:
+        """The run has begun."""
+        self._emit("START", inputs=[self._input(schema)], outputs=[])
+
+    def complete(
+        self,
+        schema: pa.Schema,
+        release_id: str,
+        verdict: Verdict,
+        released: Mapping[str, str],
+        n_bytes: int,
+        n_files: int,
+    ) -> None:
+        """The run has published: ``released`` maps each column to its type in the release."""
+        output = self._output(release_id, verdict, released, n_bytes, n_files)
+        self._emit("COMPLETE", inputs=[self._input(schema)], outputs=[output])
+
+    def fail(self, message: str) -> None:
+        """The run has ended without a release."""
+        from openlineage.client.facet_v2 import error_message_run
+
+        facet = error_message_run.ErrorMessageRunFacet(message, "PYTHON")
+        self._emit("FAIL", inputs=[self._input(None)], outputs=[], errorMessage=facet)
+
+    def _emit(self, kind: str, *, inputs: list[Any], outputs: list[Any], **facets: Any) -> None:
+        from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+        from openlineage.client.facet_v2 import job_type_job, set_producer
+        from openlineage.client.serde import Serde
+
+        set_producer(PRODUCER)
+        job_type = job_type_job.JobTypeJobFacet("BATCH", "TCLOSE", "JOB")
+        event = RunEvent(
+            eventTime=datetime.now(UTC).isoformat(),
+            producer=PRODUCER,
+            eventType=RunState[kind],
+            run=Run(self.run_id, facets),
+            job=Job(JOB_NAMESPACE, self.policy.name, {"jobType": job_type}),
+            inputs=inputs,
+            outputs=outputs,
+        )
+        self.lines.append(Serde.to_json(event))
+
+    @property
+    def _input_name(self) -> str:
+        return self.policy.input.path
+
+    def _input(self, schema: pa.Schema | None) -> Any:
+        from openlineage.client.event_v2 import InputDataset
+
+        facets = {"schema": _schema_facet(_types(schema))} if schema is not None else {}
+        return InputDataset("file", self._input_name, facets=facets)
+
+    def _output(
+        self,
+        release_id: str,
+        verdict: Verdict,
+        released: Mapping[str, str],
+        n_bytes: int,
+        n_files: int,
+    ) -> Any:
+        from openlineage.client.event_v2 import OutputDataset
+        from openlineage.client.facet_v2 import (
+            dataset_version_dataset,
+            output_statistics_output_dataset,
+        )
+
+        facets = {
+            "schema": _schema_facet(released),
+            "columnLineage": self._column_lineage(released),
+            "version": dataset_version_dataset.DatasetVersionDatasetFacet(release_id),
+            "tclose_privacy": _privacy_facet(verdict, self.policy.method.name),
+        }
+        statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+            verdict.n_records, n_bytes, n_files
+        )
+        name = f"{self.policy.output.path}/{self.policy.name}"
+        return OutputDataset("file", name, {"outputStatistics": statistics}, facets=facets)
+
+    def _column_lineage(self, released: Mapping[str, str]) -> Any:
+        from openlineage.client.facet_v2 import column_lineage_dataset as facet
+
+        fields = {}
+        for name in released:
+            masked = self.policy.attributes[name].role is Role.QUASI_IDENTIFIER
+            change = facet.Transformation(
+                type="DIRECT",
+                subtype="AGGREGATION" if masked else "IDENTITY",
+                description="aggregate of its class" if masked else "as it is",
+                masking=masked,
+            )
+            source = facet.InputField("file", self._input_name, name, [change])
+            fields[name] = facet.Fields([source])
+        return facet.ColumnLineageDatasetFacet(fields)
+
+    def as_bytes(self) -> bytes:
+        """All events, one JSON document a line."""
+        return "".join(f"{line}\n" for line in self.lines).encode()
+
+
+def _types(schema: pa.Schema) -> dict[str, str]:
+    return {column.name: str(column.type) for column in schema}
+
+
+def _schema_facet(types: Mapping[str, str]) -> Any:
+    from openlineage.client.facet_v2 import schema_dataset as facet
+
+    return facet.SchemaDatasetFacet(
+        [facet.SchemaDatasetFacetFields(name, dtype) for name, dtype in types.items()]
+    )
+
+
+def _privacy_facet(verdict: Verdict, method: str) -> Any:
+    import attr
+    from openlineage.client.facet_v2 import DatasetFacet
+
+    @attr.define
+    class PrivacyDatasetFacet(DatasetFacet):  # type: ignore[misc]
+        """k and t asked and achieved, by what method, with what verdict."""
+
+        method: str
+        verdict: str
+        k: dict[str, int]
+        t: dict[str, dict[str, float]]
+
+        @staticmethod
+        def _get_schema() -> str:
+            return PRIVACY_SCHEMA
+
+    t = {
+        result.name: {"asked": float(result.max_emd), "largestEmd": result.largest_emd}
+        for result in verdict.attributes
+    }
+    k = {"asked": verdict.k, "achieved": verdict.sizes.smallest}
+    return PrivacyDatasetFacet(method, "pass" if verdict.passed else "fail", k, t)

@@ -1,0 +1,187 @@
+"""Manifests: the public one goes with the data, the full one stays inside.
+
+The public manifest says what the columns are, what was asked, what was reached, and what identifies
+each file. It does not say where the data came from, which seed was used, or how many records were
+left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.model import InputFile, Kind, Role, Verdict
+from pipeline.settings import Policy
+from pipeline.stages.keys import Encoding
+from pipeline.stages.plan import Plan, domain_name
+from pipeline.storage.provenance import code_version, git_state, runtime
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Information loss (papers/003, eq. 5): the mean of the squared normalised differences.
+
+    ``per_attribute``: over records, for each quasi-identifier; ``total``: over these.
+    """
+
+    total: float
+    per_attribute: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a run has to tell of itself."""
+
+    release_id: str
+    policy: Policy
+    plan: Plan
+    verdict: Verdict
+    loss: Loss
+    files: tuple[dict[str, Any], ...]
+    inputs: tuple[InputFile, ...]
+    n_read: int
+    n_repaired: int
+    seconds: dict[str, float]
+    published_at: str
+
+
+def public_manifest(account: Account) -> dict[str, Any]:
+    """What may be handed out with the data."""
+    return {
+        "format": FORMAT,
+        "name": account.policy.name,
+        "release_id": account.release_id,
+        "published_at": account.published_at,
+        "verdict": "pass" if account.verdict.passed else "fail",
+        "method": account.policy.method.name,
+        "privacy": describe_privacy(account.verdict),
+        "records": account.verdict.n_records,
+        "classes": asdict(account.verdict.sizes),
+        "information_loss": asdict(account.loss),
+        "partition_by": list(account.policy.output.partition_by),
+        "columns": describe_columns(account.plan),
+        "files": list(account.files),
+        "code": {"tclose": code_version()["tclose"]},
+    }
+
+
+def describe_privacy(verdict: Verdict) -> dict[str, Any]:
+    """What was asked and what was reached."""
+    return {
+        "k": {"asked": verdict.k, "achieved": verdict.sizes.smallest},
+        "t": {
+            result.name: {
+                "asked": float(result.max_emd),
+                "largest_emd": result.largest_emd,
+                "distance": "ordered",
+            }
+            for result in verdict.attributes
+        },
+    }
+
+
+def describe_columns(plan: Plan) -> list[dict[str, Any]]:
+    """Each released column: what it is, its type, and how it was treated."""
+    by_name: dict[str, Encoding] = {
+        e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.hard)
+    }
+    carried = {column.name: column for column in plan.carried}
+    described = []
+    for name in plan.released:
+        if name in by_name:
+            described.append(_describe_encoded(by_name[name], plan))
+        else:
+            column = carried[name]
+            entry = {"name": name, "role": str(column.role), "kind": str(column.kind)}
+            described.append(entry | {"type": str(column.type), "treatment": "as it is"})
+    return described
+
+
+def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
+    column = encoding.column
+    entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
+    entry |= {"kind": str(column.kind), "type": str(encoding.release_type)}
+    if column.role is Role.QUASI_IDENTIFIER:
+        entry["treatment"] = f"{column.aggregate} of its class"
+    elif encoding in plan.hard:
+        entry["treatment"] = "as it is; no class holds two of its values"
+    else:
+        entry["treatment"] = "as it is"
+    if column.kind is Kind.ORDINAL:
+        entry["order"] = list(column.attribute.order)
+    return entry
+
+
+def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:
+    """What stays inside: the public part, the policy, the inputs, the plan and the times."""
+    return public_manifest(account) | {
+        "policy": account.policy.model_dump(mode="json"),
+        "inputs": [asdict(file) for file in account.inputs],
+        "records_read": account.n_read,
+        "records_dropped": account.n_read - account.verdict.n_records,
+        "plan_sha256": account.plan.digest(),
+        "seconds": {stage: round(value, 3) for stage, value in account.seconds.items()},
+        "code": code_version() | {"git": git_state()} | runtime(),
+        "run": run,
+    }
+
+
+def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
+    """The plan in counts: no cut point, range or category of the raw data is in it."""
+    domains = []
+    for domain in plan.domains:
+        size = domain.class_size
+        domains.append(
+            {
+                "name": domain_name(plan.hard, domain.key),
+                "records": domain.n_records,
+                "class_size": size.adjusted,
+                "class_size_why": size.explain(),
+                "clusters": domain.n_clusters,
+                "subsets": int(domain.subsets.sizes.size),
+                "subset_sizes": sorted({int(n) for n in domain.subsets.sizes}),
+                "values_that_straddle_subsets": int(domain.subsets.tie_codes.size),
+                "regions": min(domain.n_regions, domain.n_clusters),
+                "blocks": count_blocks(domain.n_clusters, domain.n_regions, plan.block_clusters),
+            }
+        )
+    described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
+    described |= {"k": plan.k, "t": _limits(plan.confidential, plan.max_emds)}
+    if plan.confidential:
+        described["subsets_of"] = plan.confidential[plan.primary].column.name
+    if n_repaired is not None:
+        described["classes_repaired"] = n_repaired
+    return described | {"domains": domains}
+
+
+def _limits(encodings: Sequence[Encoding], limits: Sequence[Any]) -> dict[str, float]:
+    return {e.column.name: float(t) for e, t in zip(encodings, limits, strict=True)}
+
+
+def count_blocks(n_clusters: int, n_regions: int, block_clusters: int) -> int:
+    """Blocks that a domain's regions are cut into: halves until small enough."""
+    cuts = [n_clusters * i // n_regions for i in range(n_regions + 1)]
+    return sum(_halvings(b - a, block_clusters) for a, b in zip(cuts, cuts[1:], strict=False))
+
+
+def _halvings(n_clusters: int, block_clusters: int) -> int:
+    if n_clusters <= block_clusters:
+        return 1 if n_clusters else 0
+    left = n_clusters // 2
+    return _halvings(left, block_clusters) + _halvings(n_clusters - left, block_clusters)
+
+
+def parse_type(text: str) -> pa.DataType:
+    """The Arrow type that a manifest names, for the types a partition column can have."""
+    simple = {str(t): t for t in _PARTITION_TYPES}
+    return simple.get(text, pa.string())
+
+
+_PARTITION_TYPES = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+    *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    *(pa.float32(), pa.float64(), pa.bool_(), pa.date32(), pa.string(), pa.large_string()),
+)

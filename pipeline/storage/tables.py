@@ -1,0 +1,52 @@
+"""Working tables on disk: Arrow files, read back by memory map."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.model import Distribution, Int64
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table as one record batch."""
+    table = table.combine_chunks()
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_table(path: Path) -> pa.Table:
+    """Map a table that `write_table` wrote; nothing is copied before it is used."""
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def column_array(table: pa.Table, name: str) -> np.ndarray:
+    """A column of numbers without nulls as an array, without a copy where it is one piece."""
+    column = table[name]
+    if column.num_chunks == 1:
+        return column.chunk(0).to_numpy()
+    return column.to_numpy()
+
+
+def read_array(path: Path) -> np.ndarray:
+    """Map an array file, read-only."""
+    return np.asarray(np.load(path, mmap_mode="r"))
+
+
+def read_distribution(stem: Path) -> Distribution:
+    """Map the three arrays of a distribution: ``<stem>.values.npy`` and its like."""
+    values, cumulative, prefix = (
+        read_array(stem.with_name(f"{stem.name}.{part}.npy"))
+        for part in ("values", "cumulative", "prefix")
+    )
+    return Distribution(values, cumulative, prefix)
+
+
+def make_distribution(values: np.ndarray, counts: Int64) -> Distribution:
+    """A distribution from its distinct values, ascending, and their counts."""
+    cumulative = np.cumsum(counts, dtype=np.int64)
+    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
+    for array in (values, cumulative, prefix):
+        array.setflags(write=False)
+    return Distribution(values, cumulative, prefix)
