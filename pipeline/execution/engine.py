@@ -64,7 +64,7 @@ class OnCluster:
         futures = self.client.map(function, items, pure=False)
         positions = {future.key: position for position, future in enumerate(futures)}
         try:
-            for future, result in as_completed(futures, with_results=True):
+            for future, result in as_completed(futures, with_results=True, loop=self.client.loop):
                 yield positions[future.key], result
         except KilledWorker:
             raise UnitError(

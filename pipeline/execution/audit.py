@@ -1,0 +1,315 @@
+"""Audit of a published release, from its files alone, as an outsider would do it.
+
+Classes are found by the released values, the distribution is that of the released rows, and k and t
+are what the manifest says was asked. Nothing that the pipeline kept is used, but where the internal
+manifest is at hand the public one is compared with it.
+
+Rows in canonical order are checked file by file in bounded memory; a release in any other order is
+said to be so, and is checked all at once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipeline.errors import OutputError
+from pipeline.model import Distribution, Int64, Kind, Role
+from pipeline.stages.keys import Keys, plain_type, to_keys
+from pipeline.stages.microaggregate import find_changes
+from pipeline.stages.summarise import ValueCounts, count_values, merge_counts
+from pipeline.stages.verify import ClassChecks, check_classes, decide
+from pipeline.storage.manifest import describe_privacy, parse_type
+from pipeline.storage.releases import find_damage, read_manifest
+from pipeline.storage.tables import make_distribution
+
+LARGEST_DIFFERENCE = 1e-12  # of a distance, computed twice in another order of its terms
+
+
+def audit_release(place: Path) -> dict[str, Any]:
+    """Check a release, or the current one of a name.
+
+    Returns
+    -------
+    ``findings``: what is wrong, empty if nothing is; ``checked``: whether the rows could be checked;
+    and what the rows say of records, classes, k and t.
+
+    Raises
+    ------
+    OutputError
+        There is no release.
+    """
+    release = _find_release(place)
+    manifest = read_manifest(release)
+    audit: dict[str, Any] = {"release": str(release), "findings": [], "checked": False}
+    try:
+        if manifest is None:
+            raise ValueError
+        audit["findings"] = find_damage(release, manifest)
+        if not audit["findings"]:
+            audit |= _check_rows(release, manifest)
+            audit["findings"] += _compare_internal(release, manifest)
+    except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
+        audit["findings"].append("manifest.json: is damaged, or does not describe these files")
+    return audit
+
+
+def _find_release(place: Path) -> Path:
+    current = place / "CURRENT"
+    if current.is_file():
+        place = place / current.read_text(encoding="ascii").strip()
+    if not (place / "manifest.json").is_file():
+        raise OutputError(f"{place}: is no release (it has no manifest.json)")
+    return place
+
+
+def _compare_internal(release: Path, manifest: dict[str, Any]) -> list[str]:
+    internal = read_manifest(release / "internal")
+    if internal is None:
+        return []
+    changed = [key for key in manifest if key != "code" and internal.get(key) != manifest[key]]
+    return [f"manifest.json: {key!r} differs from the internal manifest" for key in changed]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What the manifest says of the columns: those that tell classes, and the confidential ones."""
+
+    class_columns: tuple[dict[str, Any], ...]
+    confidential: tuple[dict[str, Any], ...]
+    partition_by: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[dict[str, Any], ...]:
+        """All columns that are read."""
+        return self.class_columns + self.confidential
+
+
+def _layout(manifest: dict[str, Any]) -> _Layout:
+    by_name = {column["name"]: column for column in manifest["columns"]}
+    partition_by = tuple(manifest["partition_by"])
+    quasi = [
+        column
+        for name, column in by_name.items()
+        if column["role"] == Role.QUASI_IDENTIFIER and name not in partition_by
+    ]
+    confidential = [c for c in by_name.values() if c["role"] == Role.CONFIDENTIAL]
+    first = [by_name[name] for name in partition_by]
+    return _Layout((*first, *quasi), tuple(confidential), partition_by)
+
+
+def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    layout = _layout(manifest)
+    paths = [release / entry["path"] for entry in manifest["files"]]
+    asked = manifest["privacy"]
+    if not _has_role_columns(layout, asked):
+        raise ValueError
+    categories, distributions = _survey(paths, layout)
+    limits = tuple(Fraction(str(asked["t"][c["name"]]["asked"])) for c in layout.confidential)
+    findings: list[str] = []
+    try:
+        checks = _check_in_order(_encode_files(paths, layout, categories, distributions),
+                                 distributions, limits)  # fmt: skip
+    except _NotInOrderError:
+        findings.append("rows are not in canonical order: their places may say something")
+        files = list(_encode_files(paths, layout, categories, distributions))
+        checks = _check_at_once(files, distributions, limits)
+    verdict = decide(
+        checks,
+        k=asked["k"]["asked"],
+        names=tuple(column["name"] for column in layout.confidential),
+        max_emds=limits,
+        n_expected=manifest["records"],
+        n_changed={},
+    )
+    findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
+    privacy = describe_privacy(verdict)
+    findings += _compare(manifest, privacy, asdict(verdict.sizes))
+    return {
+        "findings": findings,
+        "checked": True,
+        "records": verdict.n_records,
+        "privacy": privacy,
+        "classes": asdict(verdict.sizes),
+    }
+
+
+def _has_role_columns(layout: _Layout, asked: dict[str, Any]) -> bool:
+    """A manifest without quasi-identifiers, or with a t for other columns, describes no release."""
+    return bool(layout.class_columns) and set(asked["t"]) == {
+        column["name"] for column in layout.confidential
+    }
+
+
+def _compare(
+    manifest: dict[str, Any], privacy: dict[str, Any], classes: dict[str, Any]
+) -> list[str]:
+    """Where the manifest says something else than the rows."""
+    findings = []
+    if manifest["verdict"] != "pass":
+        findings.append("manifest.json: the verdict is not pass")
+    if manifest["privacy"]["k"] != privacy["k"]:
+        findings.append("manifest.json: k differs from what the rows say")
+    for name, t in privacy["t"].items():
+        said = manifest["privacy"]["t"][name]["largest_emd"]
+        if not abs(said - t["largest_emd"]) <= LARGEST_DIFFERENCE:
+            findings.append(f"manifest.json: largest EMD of {name!r} differs from the rows'")
+    for key, value in classes.items():
+        if manifest["classes"][key] != value:
+            findings.append(f"manifest.json: classes.{key} differs from what the rows say")
+    return findings
+
+
+def _read_file(path: Path, layout: _Layout) -> pa.Table:
+    """The columns of a file that are checked, those in its folders' names among them."""
+    names = [c["name"] for c in layout.columns if c["name"] not in layout.partition_by]
+    table = pq.ParquetFile(path).read().select(names)
+    folders = path.parts[-1 - len(layout.partition_by) : -1] if layout.partition_by else ()
+    for column, folder in zip(layout.class_columns, folders, strict=False):
+        name, _, text = folder.partition("=")
+        if unquote(name) != column["name"]:
+            raise ValueError
+        value = pa.scalar(unquote(text)).cast(parse_type(column["type"]))
+        table = table.append_column(column["name"], pa.repeat(value, len(table)))
+    return table
+
+
+def _is_listed(column: dict[str, Any]) -> bool:
+    """Whether values are compared by their place in a list: text, booleans, ordered values."""
+    return column["kind"] in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+
+
+def _survey(
+    paths: list[Path], layout: _Layout
+) -> tuple[dict[str, pa.Array], tuple[Distribution, ...]]:
+    """Pass over all files: the values of listed columns, and the confidential distributions."""
+    seen: dict[str, set[Any]] = {c["name"]: set() for c in layout.columns if _is_listed(c)}
+    counts: list[list[ValueCounts]] = [[] for _ in layout.confidential]
+    types: dict[str, pa.DataType] = {}
+    for path in paths:
+        table = _read_file(path, layout)
+        for name, values in seen.items():
+            values.update(pc.unique(table[name]).to_pylist())
+            types[name] = plain_type(table[name].type)
+        for found, column in zip(counts, layout.confidential, strict=True):
+            found.append(count_values(_confidential_keys(table, column)))
+    orders = {c["name"]: c.get("order") for c in layout.columns}
+    categories = {
+        name: pa.array(_in_order(values, orders[name]), type=types[name])
+        for name, values in seen.items()
+    }
+    merged = [merge_counts(found) for found in counts]
+    return categories, tuple(make_distribution(m.values, m.counts) for m in merged)
+
+
+def _in_order(values: set[Any], order: list[str] | None) -> list[Any]:
+    if order is None:
+        return sorted(values)
+    place = {text: rank for rank, text in enumerate(order)}
+    return sorted(values, key=lambda value: place[str(value)])
+
+
+def _confidential_keys(table: pa.Table, column: dict[str, Any]) -> Keys:
+    """Keys in the order of the values; ordinal ones by the order that the manifest gives."""
+    values = table[column["name"]].combine_chunks()
+    if column["kind"] != Kind.ORDINAL:
+        return to_keys(values, column["name"])
+    listed = values.dictionary_encode()
+    place = {text: rank for rank, text in enumerate(column["order"])}
+    ranks = np.array([place[str(value)] for value in listed.dictionary.to_pylist()], np.int64)
+    return ranks[listed.indices.to_numpy(zero_copy_only=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of a file: class keys, one array per column (n,), and confidential codes (p, n)."""
+
+    keys: list[Keys]
+    codes: Int64
+
+
+def _encode_files(
+    paths: list[Path],
+    layout: _Layout,
+    categories: dict[str, pa.Array],
+    distributions: tuple[Distribution, ...],
+) -> Iterator[_Rows]:
+    for path in paths:
+        table = _read_file(path, layout)
+        keys = [_class_keys(table, column, categories) for column in layout.class_columns]
+        codes = [
+            np.searchsorted(distribution.values, _confidential_keys(table, column))
+            for column, distribution in zip(layout.confidential, distributions, strict=True)
+        ]
+        yield _Rows(keys, np.array(codes, dtype=np.int64).reshape(len(codes), len(table)))
+
+
+def _class_keys(
+    table: pa.Table, column: dict[str, Any], categories: dict[str, pa.Array]
+) -> Keys:
+    values = table[column["name"]].combine_chunks()
+    if column["name"] in categories:
+        places = pc.index_in(values, value_set=categories[column["name"]])
+        return places.to_numpy(zero_copy_only=False).astype(np.int64)
+    return to_keys(values, column["name"])
+
+
+class _NotInOrderError(Exception):
+    """Rows do not ascend by their class keys."""
+
+
+def _check_in_order(
+    files: Iterator[_Rows], distributions: tuple[Distribution, ...], limits: tuple[Fraction, ...]
+) -> ClassChecks:
+    """Check sorted rows file by file; a class that goes on in the next file waits for it."""
+    merged: ClassChecks | None = None
+    waiting: _Rows | None = None
+    for rows in files:
+        joined = rows if waiting is None else _join([waiting, rows])
+        first = np.flatnonzero(find_changes(joined.keys))
+        if not _ascend(joined.keys, first):
+            raise _NotInOrderError
+        last = int(first[-1])
+        waiting = _Rows([k[last:] for k in joined.keys], joined.codes[:, last:])
+        if last:
+            checks = check_classes(first, joined.codes[:, :last], distributions, limits)
+            merged = checks if merged is None else merged.merge(checks)
+    if waiting is None:
+        return ClassChecks(0, np.zeros((2, 0), np.int64), (0.0,) * len(limits), (0,) * len(limits))
+    ends = np.array([0, waiting.keys[0].size], dtype=np.int64)
+    checks = check_classes(ends, waiting.codes, distributions, limits)
+    return checks if merged is None else merged.merge(checks)
+
+
+def _join(pieces: list[_Rows]) -> _Rows:
+    keys = [np.concatenate(columns) for columns in zip(*(p.keys for p in pieces), strict=True)]
+    return _Rows(keys, np.concatenate([p.codes for p in pieces], axis=1))
+
+
+def _ascend(keys: list[Keys], first: Int64) -> bool:
+    """Whether each class's key is above that of the class before it."""
+    above = np.zeros(max(first.size - 1, 0), dtype=bool)
+    settled = above.copy()
+    for column in keys:
+        before, after = column[first[:-1]], column[first[1:]]
+        above |= ~settled & (after > before)
+        settled |= after != before
+    return bool(above.all())
+
+
+def _check_at_once(
+    files: list[_Rows], distributions: tuple[Distribution, ...], limits: tuple[Fraction, ...]
+) -> ClassChecks:
+    """Check rows in any order: sort them by class first."""
+    rows = _join(files)
+    order = np.lexsort(rows.keys[::-1])
+    keys = [column[order] for column in rows.keys]
+    starts = np.append(np.flatnonzero(find_changes(keys)), order.size).astype(np.int64)
+    return check_classes(starts, rows.codes[:, order], distributions, limits)
