@@ -128,7 +128,7 @@ def local_address(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iter
 
 @contextlib.contextmanager
 def _local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
-    """A cluster of single-threaded worker processes on loopback, without a dashboard."""
+    """A cluster of single-threaded worker processes; all it listens on is loopback."""
     import dask
     from distributed import LocalCluster
 
@@ -146,7 +146,7 @@ def _local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
             processes=True,
             memory_limit=_memory_limit(settings),
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             local_directory=str(scratch),
             silence_logs=logging.CRITICAL,
         ) as cluster,

@@ -105,6 +105,7 @@ def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
     n_bytes = inputs.total_bytes(paths)
     with shelf.claim():
         scratch = shelf.scratch
+        shelf.open_work()
         try:
             with local_address(policy.engine, n_bytes, scratch) as address:
                 with progress.timing("inspect"):

@@ -164,14 +164,18 @@ class Shelf:
         """Where this process's workers spill; private like all working files."""
         return self.root / ".work" / f"dask-{os.getpid()}"
 
+    def open_work(self) -> None:
+        """Make the folder of working files, readable by its owner only."""
+        work = self.root / ".work"
+        work.mkdir(mode=0o700, exist_ok=True)
+        work.chmod(0o700)
+
     def clear_work(self, keep: str | None = None) -> None:
         """Remove the working files of runs that ended; all, or all but those of one release."""
         work = self.root / ".work"
         for folder in work.iterdir() if work.is_dir() else ():
             if folder.name not in (keep, self.scratch.name):
                 Workspace(folder).remove()
-        with contextlib.suppress(OSError):
-            work.rmdir()
 
 
 def make_release_id(key: bytes, content: dict[str, Any]) -> str:

@@ -1,0 +1,139 @@
+"""An audit finds whatever was changed after publication, and whatever never was right."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.policies import discharge_policy, write_discharges
+
+from pipeline.cli import main
+from pipeline.errors import OutputError
+from pipeline.execution.audit import audit_release
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import run_release
+from pipeline.storage.releases import file_sha256
+
+
+@pytest.fixture
+def published(tmp_path):
+    path = write_discharges(tmp_path / "discharges.parquet", 5_000)
+    output = {"path": str(tmp_path / "releases"), "rows_per_file": 1_500}
+    policy = discharge_policy(path, tmp_path / "releases", output=output)
+    return run_release(policy, Progress("none")).release
+
+
+def test_untouched_release_passes(published, capsys):
+    assert main(["audit", str(published.parent)]) == 0
+    assert "PASS" in capsys.readouterr().out
+    audit = audit_release(published)
+    assert audit["findings"] == []
+    assert audit["records"] == 5_000
+    assert audit["privacy"]["k"]["achieved"] >= 5
+
+
+def test_no_release_is_refused(tmp_path, capsys):
+    with pytest.raises(OutputError, match="is no release"):
+        audit_release(tmp_path)
+    assert main(["audit", str(tmp_path)]) == 2
+    assert "is no release" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", [4, 1_000, -1])
+def test_changed_byte_is_found(published, place, capsys):
+    victim = published / "data" / "part-00001.parquet"
+    content = bytearray(victim.read_bytes())
+    content[place] ^= 1
+    victim.write_bytes(bytes(content))
+    assert main(["audit", str(published)]) == 3
+    assert "part-00001.parquet: its content has changed" in capsys.readouterr().out
+
+
+def test_swapped_files_are_found(published):
+    first, second = (published / "data" / f"part-0000{i}.parquet" for i in (0, 1))
+    content = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(content)
+    assert len(audit_release(published)["findings"]) == 2
+
+
+def test_missing_and_added_files_are_found(published):
+    victim = published / "data" / "part-00001.parquet"
+    victim.rename(victim.with_name("part-00009.parquet"))
+    findings = audit_release(published)["findings"]
+    assert findings == [
+        "data/part-00001.parquet: is missing",
+        "data/part-00009.parquet: is not in the manifest",
+    ]
+
+
+def edit(published, change):
+    path = published / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m["privacy"]["k"].update(asked=50), "k: asked at least 50"),
+        (lambda m: m["privacy"]["k"].update(achieved=6), "k differs"),
+        (lambda m: m["privacy"]["t"]["charge"].update(asked=0.01), "t of charge"),
+        (lambda m: m["privacy"]["t"]["charge"].update(largest_emd=0.01), "largest EMD of 'charge'"),
+        (lambda m: m.update(records=4_999), "records: asked 4,999"),
+        (lambda m: m["classes"].update(n_classes=1), "classes.n_classes"),
+        (lambda m: m.update(verdict="fail"), "verdict is not pass"),
+        (lambda m: m["files"].pop(), "is not in the manifest"),
+        (lambda m: m["columns"].clear(), "is damaged"),
+        (lambda m: m.pop("privacy"), "is damaged"),
+        (lambda m: m["privacy"]["t"].clear(), "is damaged"),
+        (lambda m: m["columns"][0].update(role="non-confidential"), "'columns' differs"),
+    ],
+)
+def test_edited_manifest_is_found(published, change, words):
+    edit(published, change)
+    findings = audit_release(published)["findings"]
+    assert any(words in finding for finding in findings), findings
+
+
+def rewrite(published, change):
+    """Change the rows of all files and forge the manifest's digests; drop the internal part."""
+    manifest = json.loads((published / "manifest.json").read_text())
+    tables = [pq.read_table(published / entry["path"]) for entry in manifest["files"]]
+    table = change(pa.concat_tables(tables).to_pandas())
+    manifest["files"] = manifest["files"][:1]
+    for extra in sorted((published / "data").iterdir())[1:]:
+        extra.unlink()
+    path = published / manifest["files"][0]["path"]
+    pq.write_table(pa.Table.from_pandas(table, tables[0].schema, preserve_index=False), path)
+    manifest["files"][0] |= {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    (published / "manifest.json").write_text(json.dumps(manifest))
+    (published / "internal" / "manifest.json").unlink()
+
+
+def test_rows_out_of_order_are_found_and_still_checked(published):
+    rewrite(published, lambda frame: frame.sample(frac=1.0, random_state=1))
+    audit = audit_release(published)
+    assert audit["findings"] == [
+        "rows are not in canonical order: their places may say something"
+    ]
+    assert audit["privacy"]["k"]["achieved"] >= 5
+
+
+def test_forged_row_that_breaks_k_is_found(published):
+    def single_out(frame):
+        frame.loc[0, "age"] = frame["age"].max() + 1
+        return frame.sort_values(list(frame.columns))
+
+    rewrite(published, single_out)
+    assert any("k: asked" in finding for finding in audit_release(published)["findings"])
+
+
+def test_forged_charges_that_break_t_are_found(published):
+    def gather(frame):
+        frame["charge"] = frame["charge"].sort_values().to_numpy()
+        return frame
+
+    rewrite(published, gather)
+    assert any("t of charge" in finding for finding in audit_release(published)["findings"])

@@ -1,0 +1,189 @@
+"""Killed anywhere and started again, a run ends as if nothing had happened."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from support.policies import data_digests, discharge_document, discharge_policy, write_discharges
+
+from pipeline.execution import passes, release
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import open_run, run_release
+
+ROWS = 60_000
+POINTS = [
+    "before:summarise",
+    "during:summarise",
+    "before:plan",
+    "during:distribute",
+    "during:encode",
+    "before:microaggregate",
+    "during:microaggregate",
+    "before:verify",
+    "during:verify",
+    "before:publish",
+    "during:publish",
+    "before:commit",
+    "after:commit",
+    "after:set_current",
+    "after:clear_work",
+]
+
+
+@pytest.fixture(scope="module")
+def discharges(tmp_path_factory):
+    return write_discharges(tmp_path_factory.mktemp("input") / "discharges.parquet", ROWS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(discharges, tmp_path_factory):
+    policy = discharge_policy(discharges, tmp_path_factory.mktemp("undisturbed") / "releases")
+    return data_digests(run_release(policy, Progress("none")).release)
+
+
+def write_policy(discharges: Path, folder: Path) -> Path:
+    path = folder / "policy.yaml"
+    path.write_text(yaml.safe_dump(discharge_document(discharges, folder / "releases")))
+    return path
+
+
+def run_and_die(policy: Path, point: str) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    command = [sys.executable, "-m", "support.killed_run", str(policy), point]
+    ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=120)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+
+
+def assert_clean(folder: Path, release_folder: Path) -> None:
+    root = folder / "releases" / "discharges"
+    assert (root / "CURRENT").read_text().strip() == release_folder.name
+    left = {path.name for path in root.iterdir()}
+    assert left == {"CURRENT", ".lock", release_folder.name}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_run_goes_on_to_the_same_bytes(point, discharges, undisturbed, tmp_path):
+    policy = write_policy(discharges, tmp_path)
+    run_and_die(policy, point)
+    root = tmp_path / "releases" / "discharges"
+    if point not in ("after:set_current", "after:clear_work"):
+        assert not (root / "CURRENT").exists()
+    if point != "after:clear_work":
+        assert (root / ".work").stat().st_mode & 0o777 == 0o700
+    outcome = run_release(release_policy(policy), Progress("none"))
+    assert data_digests(outcome.release) == undisturbed
+    assert_clean(tmp_path, outcome.release)
+
+
+def release_policy(path: Path):
+    from pipeline.settings import load_policy
+
+    return load_policy(path)
+
+
+def test_second_run_changes_nothing(discharges, undisturbed, tmp_path):
+    policy = discharge_policy(discharges, tmp_path / "releases")
+    first = run_release(policy, Progress("none"))
+    before = {p: p.stat().st_mtime_ns for p in (tmp_path / "releases").rglob("*")}
+    second = run_release(policy, Progress("none"))
+    assert second.was_there
+    assert not first.was_there
+    assert second.release == first.release
+    files = {p: t for p, t in before.items() if p.is_file()}
+    assert {p: p.stat().st_mtime_ns for p in files} == files
+
+
+def test_finished_units_are_not_run_again(discharges, tmp_path, monkeypatch):
+    policy_file = write_policy(discharges, tmp_path)
+    run_and_die(policy_file, "before:verify")
+    done = []
+    original = passes._run_unit
+    monkeypatch.setattr(
+        passes, "_run_unit", lambda f, unit: (done.append(unit.pass_name), original(f, unit))[1]
+    )
+    run_release(release_policy(policy_file), Progress("none"))
+    assert set(done) == {"verify", "publish"}
+
+
+@pytest.mark.parametrize("harm", ["damage", "delete", "damage-record", "truncate"])
+@pytest.mark.parametrize("piece", ["summarise/000001", "encode/000002", "microaggregate/*"])
+def test_harmed_piece_is_noticed_and_made_again(harm, piece, discharges, undisturbed, tmp_path):
+    policy_file = write_policy(discharges, tmp_path)
+    run_and_die(policy_file, "before:verify")
+    work = next((tmp_path / "releases" / "discharges" / ".work").iterdir())
+    suffix = "record" if harm == "damage-record" else "*"
+    found = sorted(p for p in work.glob(f"{piece}.{suffix}"))
+    victim = next(p for p in found if harm == "damage-record" or p.suffix != ".record")
+    if harm == "delete":
+        victim.unlink()
+    elif harm == "truncate":
+        victim.write_bytes(victim.read_bytes()[:-100])
+    else:
+        content = bytearray(victim.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        victim.write_bytes(bytes(content))
+    outcome = run_release(release_policy(policy_file), Progress("none"))
+    assert data_digests(outcome.release) == undisturbed
+
+
+def test_damaged_release_is_made_again(discharges, undisturbed, tmp_path):
+    policy = discharge_policy(discharges, tmp_path / "releases")
+    first = run_release(policy, Progress("none"))
+    victim = next((first.release / "data").rglob("*.parquet"))
+    victim.write_bytes(victim.read_bytes()[:-1])
+    second = run_release(policy, Progress("none"))
+    assert not second.was_there
+    assert second.release == first.release
+    assert data_digests(second.release) == undisturbed
+    assert_clean(tmp_path, second.release)
+
+
+def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
+    policy_file = write_policy(discharges, tmp_path)
+    run_and_die(policy_file, "before:verify")
+    document = discharge_document(discharges, tmp_path / "releases", seed=2)
+    from pipeline.settings import parse_policy
+
+    outcome = run_release(parse_policy(document), Progress("none"))
+    assert_clean(tmp_path, outcome.release)
+
+
+def test_killed_worker_loses_nothing(discharges, tmp_path):
+    n_rows = 300_000
+    big = write_discharges(tmp_path / "big.parquet", n_rows)
+    alone = run_release(discharge_policy(big, tmp_path / "alone"), Progress("none"))
+    policy = discharge_policy(big, tmp_path / "killed", engine={"workers": 2})
+    progress = Progress("none")
+    with open_run(policy, progress) as run:
+        release.summarise(run, progress)
+        release.plan(run, progress)
+        killed = threading.Thread(target=kill_a_busy_worker, args=(run.address, killed_pids := []))
+        killed.start()
+        release.microaggregate(run, progress)
+        killed.join()
+        release.verify(run, progress)
+        release.publish(run, progress)
+    assert len(killed_pids) == 1
+    assert data_digests(run.shelf.release(run.release_id)) == data_digests(alone.release)
+
+
+def kill_a_busy_worker(address: str, killed: list[int]) -> None:
+    """Kill the first worker that has a task of the pass at hand."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            busy = [worker for worker, tasks in client.processing().items() if tasks]
+            if busy:
+                pid = client.run(os.getpid, workers=busy[:1])[busy[0]]
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+                return
+            time.sleep(0.002)
