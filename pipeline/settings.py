@@ -7,12 +7,31 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import Attribute, Kind, Role
 
 Scalar = str | int | float | bool
+
+
+def _refuse_truth(value: Any) -> Any:
+    """YAML's ``yes`` and ``true`` would pass for the number 1."""
+    if isinstance(value, bool):
+        raise ValueError("has to be a number")
+    return value
+
+
+NO_NUL = r"^[^\x00]*$"
+Distance = Annotated[float, Field(gt=0, le=1), BeforeValidator(_refuse_truth)]
 
 
 class _Settings(BaseModel):
@@ -22,7 +41,9 @@ class _Settings(BaseModel):
 class InputSettings(_Settings):
     """Where the microdata are."""
 
-    path: str = Field(min_length=1, description="File, folder, glob or URL of CSV or Parquet.")
+    path: str = Field(
+        min_length=1, pattern=NO_NUL, description="File, folder, glob or URL of CSV or Parquet."
+    )
     format: Literal["csv", "parquet"] | None = Field(
         default=None, description="By content where it is not given."
     )
@@ -30,6 +51,13 @@ class InputSettings(_Settings):
         default=(), description="Texts that stand for a missing value; an empty CSV field does too."
     )
     delimiter: str = Field(default=",", min_length=1, max_length=1, description="Of CSV fields.")
+
+    @field_validator("delimiter")
+    @classmethod
+    def _check_delimiter(cls, value: str) -> str:
+        if not value.isascii() or value in '"\r\n\0':
+            raise ValueError("has to be one ASCII character, not a quote or a line end")
+        return value
 
 
 class AttributeSettings(_Settings):
@@ -40,7 +68,7 @@ class AttributeSettings(_Settings):
     order: tuple[Scalar, ...] | None = Field(
         default=None, description="The values of an ordinal attribute, lowest first."
     )
-    t: float | None = Field(default=None, gt=0, le=1, description="Overrides privacy.t.")
+    t: Distance | None = Field(default=None, description="Overrides privacy.t.")
     aggregate: Literal["mean", "median", "mode"] | None = Field(
         default=None, description="numeric and date: mean (default) or median."
     )
@@ -93,11 +121,8 @@ class PrivacySettings(_Settings):
     """What every equivalence class has to meet."""
 
     k: int = Field(ge=2, description="Records in a class, at least.")
-    t: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="Earth mover's distance of a class to the table, at most.",
+    t: Distance | None = Field(
+        default=None, description="Earth mover's distance of a class to the table, at most."
     )
 
 
@@ -114,7 +139,7 @@ class MethodSettings(_Settings):
 class OutputSettings(_Settings):
     """Where the release goes and how it is cut into files."""
 
-    path: str = Field(default="releases", min_length=1)
+    path: str = Field(default="releases", min_length=1, pattern=NO_NUL)
     partition_by: tuple[str, ...] = ()
     rows_per_file: int = Field(default=1_000_000, ge=1)
 
@@ -123,7 +148,9 @@ class EngineSettings(_Settings):
     """What the passes run on; has no influence on a byte of the data."""
 
     scheduler: str = Field(
-        default="local", pattern=r"^(local|tcp://.+|tls://.+)$", description="local or an address."
+        default="local",
+        pattern=r"^(local|(tcp|tls)://\S+:\d{1,5})$",
+        description="local, or an address as in tcp://host:8786.",
     )
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     memory_per_worker: Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal[
@@ -153,7 +180,9 @@ class Policy(_Settings):
         for name, attribute in self.attributes.items():
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
             if needs_t and self.privacy.t is None:
-                raise ValueError(f"privacy.t is missing: {name!r} is confidential and has no t")
+                raise ValueError(
+                    f"privacy.t is missing: {name!r} is confidential and has no t; give either"
+                )
         self._check_partition_columns()
         return self
 
@@ -216,14 +245,20 @@ def load_policy(path: str | Path, overrides: Sequence[str] = ()) -> Policy:
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"policy {path}: cannot be read ({_reason(error)})") from None
     try:
-        document = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+        document = _read_yaml(text)
     except PolicyError as error:
         raise PolicyError(f"policy {path}: {error}") from None
-    except yaml.YAMLError as error:
+    return parse_policy(document, overrides, source=str(path))
+
+
+def _read_yaml(text: str) -> Any:
+    """Parse YAML; a scalar that looks like a date but is none is an error of its syntax too."""
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
-        raise PolicyError(f"policy {path}: not valid YAML{where}") from None
-    return parse_policy(document, overrides, source=str(path))
+        raise PolicyError(f"not valid YAML{where}; mend it") from None
 
 
 def parse_policy(document: Any, overrides: Sequence[str] = (), *, source: str = "given") -> Policy:
@@ -255,9 +290,9 @@ def _override(document: dict[str, Any], override: str) -> dict[str, Any]:
     if not equals or not parts:
         raise UsageError(f"--set {override}: has to be key=value, as in privacy.t=0.05")
     try:
-        value = yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 (a SafeLoader)
-    except yaml.YAMLError:
-        raise UsageError(f"--set {key}: the value is not valid YAML") from None
+        value = _read_yaml(text)
+    except PolicyError as error:
+        raise UsageError(f"--set {key}: {error}") from None
     return _replaced(document, parts, value, override)
 
 
@@ -275,26 +310,71 @@ def _replaced(node: Any, parts: list[str], value: Any, override: str) -> dict[st
 
 
 def _describe(error: ValidationError) -> list[str]:
-    lines = []
+    """One line for each key that is wrong: the key, what it has to be, and what was given."""
+    lines: dict[str, None] = {}
     for problem in error.errors():
-        location = [str(part) for part in problem["loc"] if part not in ("function-after",)]
-        key = ".".join(part for part in location if part not in _UNION_MEMBERS) or "policy"
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            message = f"unknown key; allowed: {', '.join(_allowed_keys(location[:-1]))}"
-        elif problem["type"] == "missing":
-            message = "is missing"
-        elif "ctx" in problem and problem["type"] != "value_error":
-            message = f"{message} (given: {problem['input']!r})"
-        if f"{key}: {message}" not in lines:
-            lines.append(f"{key}: {message}")
-    return lines
+        location = _strip_branches(tuple(str(part) for part in problem["loc"]))
+        message = _say(problem, location)
+        lines[f"{'.'.join(location)}: {message}" if location else message] = None
+    return list(lines)
 
 
-_UNION_MEMBERS = {"constrained-int", "int", "constrained-str", "literal['auto']"}
+def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the names of union members, which pydantic puts last."""
+    depth = {"engine": 2, "attributes": 4}
+    return location[: depth.get(location[0], len(location))] if location else ()
 
 
-def _allowed_keys(location: list[str]) -> list[str]:
+def _say(problem: Any, location: tuple[str, ...]) -> str:
+    kind, given = problem["type"], problem["input"]
+    if kind == "extra_forbidden":
+        return f"unknown key; allowed: {', '.join(_allowed_keys(location[:-1]))}"
+    if kind == "value_error":
+        return str(problem["msg"].removeprefix("Value error, "))
+    if kind == "missing":
+        return "is missing"
+    if location[-1:] == ("[key]",):
+        return "YAML reads this column name as something else; put it in quotes"
+    wanted = _WANTED.get(location) or _WANTED_BY_PROBLEM.get(kind)
+    message = wanted.format(**problem.get("ctx", {})) if wanted else problem["msg"]
+    scalar = isinstance(given, str | int | float | None)
+    return f"{message} (given: {given!r})" if scalar else message
+
+
+# What pydantic says of a key of several types or with a pattern is no help to a release officer.
+_WANTED = {
+    ("name",): "has to begin with a letter or digit and go on with these, '.', '_' or '-'; 100 at "
+    "most",
+    ("engine", "scheduler"): "has to be local, or an address as in tcp://host:8786",
+    ("engine", "workers"): "has to be a whole number from 1, or auto",
+    ("engine", "memory_per_worker"): "has to be a size as in 4GB, or auto",
+}
+_WANTED_BY_PROBLEM = {
+    "string_type": "has to be text; put it in quotes",
+    "string_pattern_mismatch": "has to be text without NUL characters",
+    "string_too_short": "is empty",
+    "string_too_long": "has to be {max_length} long at most",
+    "too_short": "is empty",
+    "tuple_type": "has to be a list, as in [a, b]",
+    "dict_type": "has to be keys and their values",
+    "model_type": "has to be keys and their values",
+    "int_type": "has to be a whole number",
+    "int_parsing": "has to be a whole number",
+    "int_from_float": "has to be a whole number",
+    "float_type": "has to be a number",
+    "float_parsing": "has to be a number",
+    "bool_type": "has to be true or false",
+    "bool_parsing": "has to be true or false",
+    "greater_than": "has to be above {gt:g}",
+    "greater_than_equal": "has to be at least {ge}",
+    "less_than": "has to be below {lt}",
+    "less_than_equal": "has to be at most {le:g}",
+    "enum": "has to be {expected}",
+    "literal_error": "has to be {expected}",
+}
+
+
+def _allowed_keys(location: tuple[str, ...]) -> list[str]:
     model: Any = Policy
     for part in location:
         if model is AttributeSettings or part not in getattr(model, "model_fields", {}):

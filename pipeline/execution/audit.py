@@ -22,11 +22,11 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import OutputError
 from pipeline.model import Distribution, Int64, Kind, Role
-from pipeline.stages.keys import Keys, plain_type, to_keys
+from pipeline.stages.keys import Keys, folder_type, plain_type, to_keys
 from pipeline.stages.microaggregate import find_changes
 from pipeline.stages.summarise import ValueCounts, count_values, merge_counts
 from pipeline.stages.verify import ClassChecks, check_classes, decide
-from pipeline.storage.manifest import describe_privacy, parse_type
+from pipeline.storage.manifest import describe_privacy
 from pipeline.storage.releases import find_damage, read_manifest
 from pipeline.storage.tables import make_distribution
 
@@ -176,7 +176,7 @@ def _read_file(path: Path, layout: _Layout) -> pa.Table:
         name, _, text = folder.partition("=")
         if unquote(name) != column["name"]:
             raise ValueError
-        value = pa.scalar(unquote(text)).cast(parse_type(column["type"]))
+        value = pa.scalar(unquote(text)).cast(folder_type(column["type"]))
         table = table.append_column(column["name"], pa.repeat(value, len(table)))
     return table
 

@@ -28,17 +28,14 @@ class Engine(Protocol):
         """Results as they come, in any order."""
         ...
 
-    @property
-    def description(self) -> str:
-        """What the engine is, for the log."""
+    def sees(self, folder: Path) -> bool:
+        """Whether the folder is there, wherever units run."""
         ...
 
 
 @dataclass(frozen=True)
 class InProcess:
     """One item after the other, in the calling process."""
-
-    description: str = "this process"
 
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any]
@@ -47,13 +44,16 @@ class InProcess:
         for position, item in enumerate(items):
             yield position, function(item)
 
+    def sees(self, folder: Path) -> bool:
+        """Whether the folder is there."""
+        return folder.is_dir()
+
 
 @dataclass(frozen=True)
 class OnCluster:
     """Items as tasks of a Dask cluster. A worker that dies loses nothing but time."""
 
     client: Any
-    description: str
 
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any]
@@ -73,21 +73,9 @@ class OnCluster:
         finally:
             self.client.cancel(futures, force=True)
 
-
-@contextlib.contextmanager
-def open_engine(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iterator[Engine]:
-    """The engine that the policy asks for, closed at the end.
-
-    ``n_bytes`` is the input's size; ``scratch`` a private folder for what workers spill.
-    """
-    if settings.scheduler != "local":
-        with connect(settings.scheduler) as engine:
-            yield engine
-    elif settings.workers == "auto" and n_bytes < IN_PROCESS_BYTES:
-        yield InProcess()
-    else:
-        with _local_cluster(settings, scratch) as address, connect(address) as engine:
-            yield engine
+    def sees(self, folder: Path) -> bool:
+        """Whether every worker sees the folder."""
+        return all(self.client.run(os.path.isdir, str(folder)).values())
 
 
 @contextlib.contextmanager
@@ -106,8 +94,7 @@ def connect(address: str) -> Iterator[Engine]:
         ) from None
     try:
         client.wait_for_workers(1, timeout=60)
-        n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
-        yield OnCluster(client, f"{n_workers} Dask workers")
+        yield OnCluster(client)
     except TimeoutError:
         raise DataError(f"engine.scheduler {address}: has no workers; start some") from None
     finally:

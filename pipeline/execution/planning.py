@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.errors import PolicyError
 from pipeline.execution.engine import Engine, merge_in_tree
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
@@ -22,7 +23,7 @@ from pipeline.execution.units import (
 )
 from pipeline.model import Column, Distribution, Int64, Role
 from pipeline.settings import Policy
-from pipeline.stages.keys import Encoding
+from pipeline.stages.keys import FOLDER_TYPES, Encoding
 from pipeline.stages.plan import (
     ClassSize,
     Domain,
@@ -156,6 +157,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         if c.name in findings.table.columns
     }
     partition_by = policy.output.partition_by
+    _check_folder_types(made, partition_by)
     hard = tuple(made[name] for name in findings.source.hard)
     quasi = [made[c.name] for c in columns if c.role is Role.QUASI_IDENTIFIER]
     quasi.sort(key=lambda e: _place(e.column.name, partition_by))
@@ -181,6 +183,15 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         rows_per_file=policy.output.rows_per_file,
     )
     return _Planner(plan, workspace, findings, policy.seed, table).finish()
+
+
+def _check_folder_types(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> None:
+    for name in partition_by:
+        if made[name].release_type not in FOLDER_TYPES:
+            raise PolicyError(
+                f"output.partition_by: column {name!r} of type {made[name].release_type} cannot "
+                "name folders; use text, integer, boolean or date"
+            )
 
 
 def _place(name: str, partition_by: tuple[str, ...]) -> int:

@@ -5,24 +5,28 @@ can be called by the command line, by a Prefect task, or again after a crash. Be
 paths and small values only, never a table.
 """
 
-import contextlib
-import os
-import shutil
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.errors import DataError, InfeasibleError, TcloseError, VerificationError
+from pipeline.errors import DataError, InfeasibleError, OutputError, VerificationError
 from pipeline.execution import planning, units
-from pipeline.execution.engine import connect, describe_failure, local_address
+from pipeline.execution.engine import Engine, connect, local_address
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
+from pipeline.execution.publish import publish
+from pipeline.execution.run import (
+    Outcome,
+    Run,
+    inspect_input,
+    open_run,
+    outcome_of,
+    read_schema,
+    timed_stage,
+)
 from pipeline.model import Attribute, Column, Partition, Role, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.plan import Plan, Region, choose_class_size, locate_region, sample_size
@@ -31,55 +35,21 @@ from pipeline.stages.verify import ClassChecks, decide
 from pipeline.storage import csv_files, inputs
 from pipeline.storage.inputs import FileContent, Reading
 from pipeline.storage.lineage import Lineage
-from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifest, public_manifest
-from pipeline.storage.provenance import code_version
-from pipeline.storage.releases import (
-    Shelf,
-    dump_json,
-    find_damage,
-    make_release_id,
-    read_manifest,
-    sync_folder,
-)
 from pipeline.storage.tables import read_array
-from pipeline.storage.workspace import Workspace, write_atomically
+from pipeline.storage.workspace import Workspace
 
-STAGES = ("inspect", "summarise", "plan", "microaggregate", "verify", "publish")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run: what is asked, where it works, and on what."""
-
-    policy: Policy
-    release_id: str
-    root: Path
-    address: str
-
-    @property
-    def shelf(self) -> Shelf:
-        """Where the release goes."""
-        return Shelf(Path(self.policy.output.path), self.policy.name)
-
-    @property
-    def workspace(self) -> Workspace:
-        """The run's working files."""
-        return Workspace(self.root)
-
-    @property
-    def is_published(self) -> bool:
-        """Whether the release stands, whole, and nothing is left to do."""
-        return bool(self.release_id) and not self.root.exists()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended."""
-
-    release: Path
-    manifest: dict[str, Any]
-    was_there: bool
-    seconds: dict[str, float]
+__all__ = [
+    "Outcome",
+    "Run",
+    "microaggregate",
+    "open_run",
+    "outcome_of",
+    "plan",
+    "publish",
+    "run_release",
+    "summarise",
+    "verify",
+]
 
 
 def run_release(policy: Policy, progress: Progress) -> Outcome:
@@ -92,118 +62,21 @@ def run_release(policy: Policy, progress: Progress) -> Outcome:
         return outcome_of(run, was_there=was_there)
 
 
-@contextlib.contextmanager
-def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
-    """Claim the release, start what it runs on, look at the input; clean up as the end demands.
-
-    After a refusal (bad policy or data, infeasible, failed verification) nothing is left but, for
-    failed runs that had begun, their lineage. After a crash the working files stay, so that the
-    next run goes on from there.
-    """
-    shelf = Shelf(Path(policy.output.path), policy.name)
-    paths = inputs.find_files(policy.input)
-    n_bytes = inputs.total_bytes(paths)
-    with shelf.claim():
-        scratch = shelf.scratch
-        shelf.open_work()
-        try:
-            with local_address(policy.engine, n_bytes, scratch) as address:
-                with progress.timing("inspect"):
-                    contents = _inspect(policy, paths, address, progress)
-                run = _begin(policy, shelf, contents, address)
-                try:
-                    yield run
-                except Exception as error:
-                    _abandon(run, error)
-                    raise
-                if not run.is_published:
-                    raise VerificationError("the run ended before its release was published")
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                (shelf.root / ".work").rmdir()
-
-
-def _inspect(
-    policy: Policy, paths: tuple[str, ...], address: str, progress: Progress
-) -> list[FileContent]:
-    """Digest and columns of every file. Nothing is kept: the run is not named yet."""
-    found: dict[int, FileContent] = {}
-    items = [(path, policy.input) for path in paths]
-    with connect(address) as engine, progress.following("inspect", len(items)) as step:
-        for position, content in engine.run(_inspect_item, items):
-            found[position] = content
-            step()
-    contents = [found[position] for position in range(len(items))]
-    inputs.check_same_schema(contents)
-    return contents
-
-
-def _inspect_item(item: tuple[str, Any]) -> FileContent:
-    try:
-        return inputs.inspect_file(*item)
-    except Exception as error:
-        raise describe_failure(error, f"file {Path(item[0]).name}") from None
-
-
-def _begin(policy: Policy, shelf: Shelf, contents: list[FileContent], address: str) -> Run:
-    """Name the release by its content; find it published, go on with it, or start it."""
-    asked = policy.model_dump(mode="json", exclude={"engine": True, "output": {"path"}})
-    asked["input"].pop("path")
-    content = {
-        "inputs": [[c.file.sha256, c.file.n_bytes, c.file.format] for c in contents],
-        "policy": asked,
-        "code": code_version(),
-    }
-    release_id = make_release_id(shelf.release_key(), content)
-    workspace = shelf.workspace(release_id)
-    run = Run(policy, release_id, workspace.root, address)
-    release = shelf.release(release_id)
-    manifest = read_manifest(release)
-    if manifest is not None and not find_damage(release, manifest):
-        if workspace.root.exists():  # stopped between the two last steps: finish
-            shelf.set_current(release_id)
-            shelf.clear_work()
-        return run
-    shelf.clear_work(keep=release_id)
-    workspace.create()
-    workspace.save("inspection", contents)
-    return run
-
-
-def _abandon(run: Run, error: Exception) -> None:
-    """Leave a failed run as its kind of failure demands."""
-    if not isinstance(error, TcloseError) or error.exit_code == 1:
-        return
-    if error.exit_code == 3:
-        lineage: Lineage = run.workspace.load("lineage") or Lineage(run.policy)
-        lineage.fail(str(error))
-        folder = run.shelf.root / ".failed"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        write_atomically(folder / f"{lineage.run_id}.jsonl", lineage.as_bytes())
-    run.workspace.remove()
-
-
-@contextlib.contextmanager
-def _stage(run: Run, progress: Progress, name: str) -> Iterator[None]:
-    """Time a stage, and keep the time with the run."""
-    start = time.perf_counter()
-    with progress.timing(name):
-        yield
-    if run.root.exists():
-        run.workspace.save(f"seconds-{name}", time.perf_counter() - start)
-
-
 def summarise(run: Run, progress: Progress) -> None:
     """Pass 1: summaries of all partitions; refuses data that cannot be used."""
-    with _stage(run, progress, "summarise"), connect(run.address) as engine:
+    with timed_stage(run, progress, "summarise"), connect(run.address) as engine:
         workspace, policy = run.workspace, run.policy
         contents: list[FileContent] = workspace.load("inspection")
         schema = contents[0].schema
         attributes = _released_attributes(policy, schema)
+        if not engine.sees(workspace.root):
+            raise OutputError(
+                f"output {run.shelf.output}: not every worker sees it; put it, and the input, on "
+                "storage that all of them share"
+            )
         if workspace.load("lineage") is None:
             lineage = Lineage(policy)
-            lineage.start(_read_schema(policy, schema))
+            lineage.start(read_schema(policy, schema))
             workspace.save("lineage", lineage)
         partitions, types = _type_columns(run, engine, contents, attributes, progress)
         columns = tuple(resolve_column(a, types[a.name]) for a in attributes)
@@ -239,14 +112,12 @@ def _released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, 
 
 
 def _close_to(name: str, names: Sequence[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, names, n=1)
+    close = get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _type_columns(
-    run: Run, engine: Any, contents: list[FileContent], attributes: Sequence[Attribute],
+    run: Run, engine: Engine, contents: list[FileContent], attributes: Sequence[Attribute],
     progress: Progress,
 ) -> tuple[tuple[Partition, ...], dict[str, pa.DataType]]:  # fmt: skip
     """Partitions with their positions, and the type of each column."""
@@ -298,7 +169,7 @@ def _make_source(
 
 def plan(run: Run, progress: Progress) -> None:
     """The global distributions and subsets, class size, regions; then every record's place."""
-    with _stage(run, progress, "plan"), connect(run.address) as engine:
+    with timed_stage(run, progress, "plan"), connect(run.address) as engine:
         workspace = run.workspace
         made = decide_plan(run, engine, progress)
         items = [units.EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
@@ -309,7 +180,7 @@ def plan(run: Run, progress: Progress) -> None:
         workspace.save("histogram", histogram)
 
 
-def decide_plan(run: Run, engine: Any, progress: Progress) -> Plan:
+def decide_plan(run: Run, engine: Engine, progress: Progress) -> Plan:
     """The plan itself, from the summaries."""
     workspace = run.workspace
     findings = workspace.load("findings")
@@ -321,7 +192,7 @@ def decide_plan(run: Run, engine: Any, progress: Progress) -> Plan:
 
 def microaggregate(run: Run, progress: Progress) -> None:
     """Pass 2: classes of every region. Regions that cannot mend all of theirs are joined."""
-    with _stage(run, progress, "microaggregate"), connect(run.address) as engine:
+    with timed_stage(run, progress, "microaggregate"), connect(run.address) as engine:
         workspace = run.workspace
         made: Plan = workspace.load("plan")
         histogram = workspace.load("histogram")
@@ -383,7 +254,7 @@ def _join_failing(regions: list[Region], n_above: list[int]) -> list[Region]:
 
 def verify(run: Run, progress: Progress) -> Verdict:
     """Pass 3: the release's rows in canonical order, every class checked as it is released."""
-    with _stage(run, progress, "verify"), connect(run.address) as engine:
+    with timed_stage(run, progress, "verify"), connect(run.address) as engine:
         workspace = run.workspace
         made: Plan = workspace.load("plan")
         regions: list[Region] = workspace.load("regions")
@@ -452,172 +323,11 @@ def _count_changes(workspace: Workspace, made: Plan, n_stretches: int) -> dict[s
     return changes
 
 
-def publish(run: Run, progress: Progress) -> None:
-    """Write the files, stage them with manifest and lineage, then switch: all or nothing."""
-    with _stage(run, progress, "publish"), connect(run.address) as engine:
-        workspace = run.workspace
-        verdict: Verdict | None = workspace.load("verdict")
-        if verdict is None or not verdict.passed:
-            raise VerificationError("no verdict, no release: the run was not verified")
-        made: Plan = workspace.load("plan")
-        items = _cut_files(made, workspace.load("stretches"))
-        files = run_pass(engine, workspace, "publish", units.write_unit, items, progress)
-        if sum(file.rows for file in files) != verdict.n_records:
-            raise VerificationError("the files hold another number of rows; nothing was published")
-    account = _give_account(run, made, verdict, files)
-    staging = _stage_release(run, account, files)
-    run.shelf.commit(staging, run.release_id)
-    run.shelf.set_current(run.release_id)
-    run.shelf.clear_work()
-
-
-def _cut_files(made: Plan, stretches: list[units.StretchResult]) -> list[units.FileItem]:
-    """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
-    rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
-    for index, stretch in enumerate(stretches):
-        start = 0
-        for prefix, n_rows in stretch.segments:
-            rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
-            start += n_rows
-    columns = tuple(name for name in made.released if name not in made.partition_by)
-    items = []
-    for prefix, pieces in rows_of.items():
-        folder = "/".join(("data", *_folder_names(made, prefix)))
-        for number, part in enumerate(_split_pieces(pieces, made.rows_per_file)):
-            items.append(units.FileItem(f"{folder}/part-{number:05d}.parquet", part, columns))
-    return items
-
-
-def _folder_names(made: Plan, prefix: tuple[Any, ...]) -> list[str]:
-    from urllib.parse import quote
-
-    encodings = units.key_encodings(made)[: len(prefix)]
-    names = []
-    for encoding, key in zip(encodings, prefix, strict=True):
-        value = encoding.decode(np.array([key]))[0].as_py()
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        names.append(f"{quote(encoding.column.name, safe=' ')}={quote(text, safe=' ')}")
-    return names
-
-
-def _split_pieces(
-    pieces: list[tuple[int, int, int]], rows_per_file: int
-) -> list[tuple[tuple[int, int, int], ...]]:
-    files: list[list[tuple[int, int, int]]] = [[]]
-    room = rows_per_file
-    for index, start, stop in pieces:
-        while start < stop:
-            if room == 0:
-                files.append([])
-                room = rows_per_file
-            taken = min(room, stop - start)
-            files[-1].append((index, start, start + taken))
-            start += taken
-            room -= taken
-    return [tuple(file) for file in files]
-
-
-def _give_account(
-    run: Run, made: Plan, verdict: Verdict, files: list[units.FileResult]
-) -> Account:
-    workspace = run.workspace
-    results: list[units.RegionResult] = workspace.load("made")
-    sums = np.sum([result.losses for result in results], axis=0)
-    losses = (sums / verdict.n_records).tolist()
-    names = [e.column.name for e in made.encodings]
-    seconds = {stage: workspace.load(f"seconds-{stage}") for stage in STAGES}
-    return Account(
-        release_id=run.release_id,
-        policy=run.policy,
-        plan=made,
-        verdict=verdict,
-        loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
-        files=tuple(
-            {"path": f.path, "rows": f.rows, "bytes": f.bytes, "sha256": f.sha256} for f in files
-        ),
-        inputs=tuple(content.file for content in workspace.load("inspection")),
-        n_read=workspace.load("findings").table.n_read,
-        n_repaired=sum(result.n_repaired for result in results),
-        seconds={stage: value for stage, value in seconds.items() if value is not None},
-        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-def _stage_release(run: Run, account: Account, files: list[units.FileResult]) -> Path:
-    """The whole release in a folder beside its place, forced to disk."""
-    staging = run.root / "staging"
-    shutil.rmtree(staging, ignore_errors=True)
-    for index, file in enumerate(files):
-        place = staging / file.path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _place_file(run.workspace.unit("publish", index).path("parquet"), place)
-    lineage = _complete_lineage(run, account)
-    internal = staging / "internal"
-    internal.mkdir(mode=0o700)
-    details = describe_plan(account.plan, account.n_repaired)
-    write_atomically(internal / "plan.json", dump_json(details))
-    write_atomically(internal / "lineage.jsonl", lineage.as_bytes())
-    full = full_manifest(account, {"lineage_run": lineage.run_id})
-    write_atomically(internal / "manifest.json", dump_json(full))
-    write_atomically(staging / "manifest.json", dump_json(public_manifest(account)), mode=0o644)
-    for folder, _, _ in os.walk(staging, topdown=False):
-        sync_folder(Path(folder))
-    return staging
-
-
-def _place_file(written: Path, place: Path) -> None:
-    """Give a written file its place and its permissions, and force it to disk."""
-    shutil.copyfile(written, place) if not _link(written, place) else None
-    place.chmod(0o644)
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _link(written: Path, place: Path) -> bool:
-    try:
-        os.link(written, place)
-    except OSError:
-        return False
-    return True
-
-
-def _complete_lineage(run: Run, account: Account) -> Lineage:
-    lineage: Lineage = run.workspace.load("lineage")
-    columns = public_manifest(account)["columns"]
-    lineage.complete(
-        _read_schema(run.policy, run.workspace.load("inspection")[0].schema),
-        account.release_id,
-        account.verdict,
-        {column["name"]: column["type"] for column in columns},
-        sum(file["bytes"] for file in account.files),
-        len(account.files),
-    )
-    return lineage
-
-
-def _read_schema(policy: Policy, schema: pa.Schema) -> pa.Schema:
-    """The columns that the policy names."""
-    return pa.schema([field for field in schema if field.name in policy.attributes])
-
-
-def outcome_of(run: Run, *, was_there: bool) -> Outcome:
-    """What a finished run, or an earlier one, has published."""
-    release = run.shelf.release(run.release_id)
-    manifest = read_manifest(release)
-    full = read_manifest(release / "internal")
-    if manifest is None or full is None:
-        raise VerificationError(f"release {run.release_id}: has no manifest")
-    return Outcome(release, manifest, was_there, full["seconds"])
-
-
 def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
     """The plan and pass 1's findings, made in a scratch folder; nothing is published."""
     paths = inputs.find_files(policy.input)
     with local_address(policy.engine, inputs.total_bytes(paths), scratch / "dask") as address:
-        contents = _inspect(policy, paths, address, progress)
+        contents = inspect_input(policy, paths, address, progress)
         run = Run(policy, "plan", scratch / "work", address)
         run.workspace.create()
         run.workspace.save("inspection", contents)

@@ -57,6 +57,23 @@ def natural_kind(dtype: pa.DataType) -> Kind | None:
     return Kind.DATE if is_temporal(plain) else None
 
 
+FOLDER_TYPES = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()),
+    *(pa.bool_(), pa.date32(), pa.string(), pa.large_string()),
+)
+
+
+def folder_type(text: str) -> pa.DataType:
+    """The type of a partition column by its name; only these read back as they were written.
+
+    Raises
+    ------
+    KeyError
+        Any other type.
+    """
+    return {str(dtype): dtype for dtype in FOLDER_TYPES}[text]
+
+
 def has_float_keys(dtype: pa.DataType) -> bool:
     """Whether keys of the type are float64 rather than int64."""
     return pa.types.is_floating(plain_type(dtype))

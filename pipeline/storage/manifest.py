@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from pipeline.model import InputFile, Kind, Role, Verdict
 from pipeline.settings import Policy
-from pipeline.stages.keys import Encoding
+from pipeline.stages.keys import Encoding, plain_type
 from pipeline.stages.plan import Plan, domain_name
 from pipeline.storage.provenance import code_version, git_state, runtime
 
@@ -96,7 +94,9 @@ def describe_columns(plan: Plan) -> list[dict[str, Any]]:
         else:
             column = carried[name]
             entry = {"name": name, "role": str(column.role), "kind": str(column.kind)}
-            described.append(entry | {"type": str(column.type), "treatment": "as it is"})
+            described.append(
+                entry | {"type": str(plain_type(column.type)), "treatment": "as it is"}
+            )
     return described
 
 
@@ -173,15 +173,3 @@ def _halvings(n_clusters: int, block_clusters: int) -> int:
     left = n_clusters // 2
     return _halvings(left, block_clusters) + _halvings(n_clusters - left, block_clusters)
 
-
-def parse_type(text: str) -> pa.DataType:
-    """The Arrow type that a manifest names, for the types a partition column can have."""
-    simple = {str(t): t for t in _PARTITION_TYPES}
-    return simple.get(text, pa.string())
-
-
-_PARTITION_TYPES = (
-    *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
-    *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
-    *(pa.float32(), pa.float64(), pa.bool_(), pa.date32(), pa.string(), pa.large_string()),
-)

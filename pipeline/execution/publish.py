@@ -1,0 +1,169 @@
+"""Publication: files, manifest and lineage are staged whole, then moved into place in one step."""
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from pipeline.errors import VerificationError
+from pipeline.execution import units
+from pipeline.execution.engine import connect
+from pipeline.execution.passes import run_pass
+from pipeline.execution.progress import Progress
+from pipeline.execution.run import Run, read_schema, timed_stage
+from pipeline.model import Verdict
+from pipeline.stages.plan import Plan
+from pipeline.storage.lineage import Lineage
+from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifest, public_manifest
+from pipeline.storage.releases import dump_json, sync_folder
+from pipeline.storage.workspace import write_atomically
+
+STAGES = ("inspect", "summarise", "plan", "microaggregate", "verify", "publish")
+
+
+def publish(run: Run, progress: Progress) -> None:
+    """Write the files, stage them with manifest and lineage, then switch: all or nothing."""
+    with timed_stage(run, progress, "publish"), connect(run.address) as engine:
+        workspace = run.workspace
+        verdict: Verdict | None = workspace.load("verdict")
+        if verdict is None or not verdict.passed:
+            raise VerificationError("no verdict, no release: the run was not verified")
+        made: Plan = workspace.load("plan")
+        items = _cut_files(made, workspace.load("stretches"))
+        files = run_pass(engine, workspace, "publish", units.write_unit, items, progress)
+        if sum(file.rows for file in files) != verdict.n_records:
+            raise VerificationError("the files hold another number of rows; nothing was published")
+    account = _give_account(run, made, verdict, files)
+    staging = _stage_release(run, account, files)
+    run.shelf.commit(staging, run.release_id)
+    run.shelf.set_current(run.release_id)
+    run.shelf.clear_work()
+
+
+def _cut_files(made: Plan, stretches: list[units.StretchResult]) -> list[units.FileItem]:
+    """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
+    rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
+    for index, stretch in enumerate(stretches):
+        start = 0
+        for prefix, n_rows in stretch.segments:
+            rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
+            start += n_rows
+    columns = tuple(name for name in made.released if name not in made.partition_by)
+    items = []
+    for prefix, pieces in rows_of.items():
+        folder = "/".join(("data", *_folder_names(made, prefix)))
+        for number, part in enumerate(_split_pieces(pieces, made.rows_per_file)):
+            items.append(units.FileItem(f"{folder}/part-{number:05d}.parquet", part, columns))
+    return items
+
+
+def _folder_names(made: Plan, prefix: tuple[Any, ...]) -> list[str]:
+    encodings = units.key_encodings(made)[: len(prefix)]
+    names = []
+    for encoding, key in zip(encodings, prefix, strict=True):
+        value = encoding.decode(np.array([key]))[0].as_py()
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        names.append(f"{quote(encoding.column.name, safe=' ')}={quote(text, safe=' ')}")
+    return names
+
+
+def _split_pieces(
+    pieces: list[tuple[int, int, int]], rows_per_file: int
+) -> list[tuple[tuple[int, int, int], ...]]:
+    files: list[list[tuple[int, int, int]]] = [[]]
+    room = rows_per_file
+    for index, start, stop in pieces:
+        while start < stop:
+            if room == 0:
+                files.append([])
+                room = rows_per_file
+            taken = min(room, stop - start)
+            files[-1].append((index, start, start + taken))
+            start += taken
+            room -= taken
+    return [tuple(file) for file in files]
+
+
+def _give_account(
+    run: Run, made: Plan, verdict: Verdict, files: list[units.FileResult]
+) -> Account:
+    workspace = run.workspace
+    results: list[units.RegionResult] = workspace.load("made")
+    sums = np.sum([result.losses for result in results], axis=0)
+    losses = (sums / verdict.n_records).tolist()
+    names = [e.column.name for e in made.encodings]
+    seconds = {stage: workspace.load(f"seconds-{stage}") for stage in STAGES}
+    return Account(
+        release_id=run.release_id,
+        policy=run.policy,
+        plan=made,
+        verdict=verdict,
+        loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
+        files=tuple(
+            {"path": f.path, "rows": f.rows, "bytes": f.bytes, "sha256": f.sha256} for f in files
+        ),
+        inputs=tuple(content.file for content in workspace.load("inspection")),
+        n_read=workspace.load("findings").table.n_read,
+        n_repaired=sum(result.n_repaired for result in results),
+        seconds={stage: value for stage, value in seconds.items() if value is not None},
+        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _stage_release(run: Run, account: Account, files: list[units.FileResult]) -> Path:
+    """The whole release in a folder beside its place, forced to disk."""
+    staging = run.root / "staging"
+    shutil.rmtree(staging, ignore_errors=True)
+    for index, file in enumerate(files):
+        place = staging / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _place_file(run.workspace.unit("publish", index).path("parquet"), place)
+    lineage = _complete_lineage(run, account)
+    internal = staging / "internal"
+    internal.mkdir(mode=0o700)
+    details = describe_plan(account.plan, account.n_repaired)
+    write_atomically(internal / "plan.json", dump_json(details))
+    write_atomically(internal / "lineage.jsonl", lineage.as_bytes())
+    full = full_manifest(account, {"lineage_run": lineage.run_id})
+    write_atomically(internal / "manifest.json", dump_json(full))
+    write_atomically(staging / "manifest.json", dump_json(public_manifest(account)), mode=0o644)
+    for folder, _, _ in os.walk(staging, topdown=False):
+        sync_folder(Path(folder))
+    return staging
+
+
+def _place_file(written: Path, place: Path) -> None:
+    """Give a written file its place and its permissions, and force it to disk."""
+    shutil.copyfile(written, place) if not _link(written, place) else None
+    place.chmod(0o644)
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _link(written: Path, place: Path) -> bool:
+    try:
+        os.link(written, place)
+    except OSError:
+        return False
+    return True
+
+
+def _complete_lineage(run: Run, account: Account) -> Lineage:
+    lineage: Lineage = run.workspace.load("lineage")
+    columns = public_manifest(account)["columns"]
+    lineage.complete(
+        read_schema(run.policy, run.workspace.load("inspection")[0].schema),
+        account.release_id,
+        account.verdict,
+        {column["name"]: column["type"] for column in columns},
+        sum(file["bytes"] for file in account.files),
+        len(account.files),
+    )
+    return lineage

@@ -1,0 +1,182 @@
+"""The frame of a run: its claim, its working files, and how it is left when it ends.
+
+What a run is named by is content: digests of the input's files, policy, code and seed. So a second
+run of the same finds the release, or the pieces of it that were finished.
+"""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.errors import TcloseError, VerificationError
+from pipeline.execution.engine import connect, describe_failure, local_address
+from pipeline.execution.progress import Progress
+from pipeline.settings import Policy
+from pipeline.storage import inputs
+from pipeline.storage.inputs import FileContent
+from pipeline.storage.lineage import Lineage
+from pipeline.storage.provenance import code_version
+from pipeline.storage.releases import Shelf, find_damage, make_release_id, read_manifest
+from pipeline.storage.workspace import Workspace, write_atomically
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what is asked, where it works, and on what."""
+
+    policy: Policy
+    release_id: str
+    root: Path
+    address: str
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where the release goes."""
+        return shelf_of(self.policy)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The run's working files."""
+        return Workspace(self.root)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the release stands, whole, and nothing is left to do."""
+        return bool(self.release_id) and not self.root.exists()
+
+
+def shelf_of(policy: Policy) -> Shelf:
+    """Where the releases of a policy go: an absolute path, as workers may stand elsewhere."""
+    return Shelf(Path(policy.output.path).absolute(), policy.name)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    release: Path
+    manifest: dict[str, Any]
+    was_there: bool
+    seconds: dict[str, float]
+
+
+@contextlib.contextmanager
+def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
+    """Claim the release, start what it runs on, look at the input; clean up as the end demands.
+
+    After a refusal (bad policy or data, infeasible, failed verification) nothing is left but, for
+    failed runs that had begun, their lineage. After a crash the working files stay, so that the
+    next run goes on from there.
+    """
+    shelf = shelf_of(policy)
+    paths = inputs.find_files(policy.input)
+    n_bytes = inputs.total_bytes(paths)
+    with shelf.claim():
+        scratch = shelf.scratch
+        shelf.open_work()
+        try:
+            with local_address(policy.engine, n_bytes, scratch) as address:
+                with progress.timing("inspect"):
+                    contents = inspect_input(policy, paths, address, progress)
+                run = _begin(policy, shelf, contents, address)
+                try:
+                    yield run
+                except Exception as error:
+                    _abandon(run, error)
+                    raise
+                if not run.is_published:
+                    raise VerificationError("the run ended before its release was published")
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                (shelf.root / ".work").rmdir()
+
+
+def inspect_input(
+    policy: Policy, paths: tuple[str, ...], address: str, progress: Progress
+) -> list[FileContent]:
+    """Digest and columns of every file. Nothing is kept: the run is not named yet."""
+    found: dict[int, FileContent] = {}
+    items = [(path, policy.input) for path in paths]
+    with connect(address) as engine, progress.following("inspect", len(items)) as step:
+        for position, content in engine.run(_inspect_item, items):
+            found[position] = content
+            step()
+    contents = [found[position] for position in range(len(items))]
+    inputs.check_same_schema(contents)
+    return contents
+
+
+def _inspect_item(item: tuple[str, Any]) -> FileContent:
+    try:
+        return inputs.inspect_file(*item)
+    except Exception as error:
+        raise describe_failure(error, f"file {Path(item[0]).name}") from None
+
+
+def _begin(policy: Policy, shelf: Shelf, contents: list[FileContent], address: str) -> Run:
+    """Name the release by its content; find it published, go on with it, or start it."""
+    asked = policy.model_dump(mode="json", exclude={"engine": True, "output": {"path"}})
+    asked["input"].pop("path")
+    content = {
+        "inputs": [[c.file.sha256, c.file.n_bytes, c.file.format] for c in contents],
+        "policy": asked,
+        "code": code_version(),
+    }
+    release_id = make_release_id(shelf.release_key(), content)
+    workspace = shelf.workspace(release_id)
+    run = Run(policy, release_id, workspace.root, address)
+    release = shelf.release(release_id)
+    manifest = read_manifest(release)
+    if manifest is not None and not find_damage(release, manifest):
+        if workspace.root.exists():  # stopped between the two last steps: finish
+            shelf.set_current(release_id)
+            shelf.clear_work()
+        return run
+    shelf.clear_work(keep=release_id)
+    workspace.create()
+    workspace.save("inspection", contents)
+    return run
+
+
+def _abandon(run: Run, error: Exception) -> None:
+    """Leave a failed run as its kind of failure demands."""
+    if not isinstance(error, TcloseError) or error.exit_code == 1:
+        return
+    if error.exit_code == 3:
+        lineage: Lineage = run.workspace.load("lineage") or Lineage(run.policy)
+        lineage.fail(str(error))
+        folder = run.shelf.root / ".failed"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(folder / f"{lineage.run_id}.jsonl", lineage.as_bytes())
+    run.workspace.remove()
+
+
+@contextlib.contextmanager
+def timed_stage(run: Run, progress: Progress, name: str) -> Iterator[None]:
+    """Time a stage, and keep the time with the run."""
+    start = time.perf_counter()
+    with progress.timing(name):
+        yield
+    if run.root.exists():
+        run.workspace.save(f"seconds-{name}", time.perf_counter() - start)
+
+
+def outcome_of(run: Run, *, was_there: bool) -> Outcome:
+    """What a finished run, or an earlier one, has published."""
+    release = run.shelf.release(run.release_id)
+    manifest = read_manifest(release)
+    full = read_manifest(release / "internal")
+    if manifest is None or full is None:
+        raise VerificationError(f"release {run.release_id}: has no manifest")
+    return Outcome(release, manifest, was_there, full["seconds"])
+
+
+def read_schema(policy: Policy, schema: pa.Schema) -> pa.Schema:
+    """The columns that the policy names."""
+    return pa.schema([field for field in schema if field.name in policy.attributes])
