@@ -13,7 +13,6 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
@@ -50,14 +49,9 @@ class InputSettings(_Settings):
     missing_values: tuple[str, ...] = Field(
         default=(), description="Texts that stand for a missing value; an empty CSV field does too."
     )
-    delimiter: str = Field(default=",", min_length=1, max_length=1, description="Of CSV fields.")
-
-    @field_validator("delimiter")
-    @classmethod
-    def _check_delimiter(cls, value: str) -> str:
-        if not value.isascii() or value in '"\r\n\0':
-            raise ValueError("has to be one ASCII character, not a quote or a line end")
-        return value
+    delimiter: str = Field(
+        default=",", pattern=r"^[\t !#-~]$", description="Of CSV fields: one ASCII character."
+    )
 
 
 class AttributeSettings(_Settings):
@@ -281,13 +275,14 @@ def _reason(error: Exception) -> str:
 
 
 _KEY_PART = re.compile(r'"([^"]*)"|([^."]+)')
+_KEY = re.compile(r'("[^"]*"|[^."]+)(\.("[^"]*"|[^."]+))*')
 
 
 def _override(document: dict[str, Any], override: str) -> dict[str, Any]:
     """Apply ``a.b=value``; a part with dots in it stands in double quotes."""
     key, equals, text = override.partition("=")
     parts = [quoted or plain for quoted, plain in _KEY_PART.findall(key)]
-    if not equals or not parts:
+    if not equals or not _KEY.fullmatch(key):
         raise UsageError(f"--set {override}: has to be key=value, as in privacy.t=0.05")
     try:
         value = _read_yaml(text)
@@ -320,8 +315,8 @@ def _describe(error: ValidationError) -> list[str]:
 
 
 def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
-    """Without the names of union members, which pydantic puts last."""
-    depth = {"engine": 2, "attributes": 4}
+    """Without what pydantic puts last: names of union members, and places of items."""
+    depth = {"engine": 2, "attributes": 1 if location[-1:] == ("[key]",) else 3}
     return location[: depth.get(location[0], len(location))] if location else ()
 
 
@@ -333,18 +328,21 @@ def _say(problem: Any, location: tuple[str, ...]) -> str:
         return str(problem["msg"].removeprefix("Value error, "))
     if kind == "missing":
         return "is missing"
-    if location[-1:] == ("[key]",):
-        return "YAML reads this column name as something else; put it in quotes"
-    wanted = _WANTED.get(location) or _WANTED_BY_PROBLEM.get(kind)
+    if problem["loc"][-1] == "[key]":
+        return f"YAML reads a column name as {given!r}; put it in quotes"
+    wanted = _WANTED.get((location[0], *location[2:])) or _WANTED.get(location)
+    wanted = wanted or _WANTED_BY_PROBLEM.get(kind)
     message = wanted.format(**problem.get("ctx", {})) if wanted else problem["msg"]
     scalar = isinstance(given, str | int | float | None)
     return f"{message} (given: {given!r})" if scalar else message
 
 
 # What pydantic says of a key of several types or with a pattern is no help to a release officer.
-_WANTED = {
-    ("name",): "has to begin with a letter or digit and go on with these, '.', '_' or '-'; 100 at "
-    "most",
+# Keys of an attribute stand here without its name.
+_WANTED: dict[tuple[str, ...], str] = {
+    ("name",): "has to begin with a letter or digit, then letters, digits, '.', '_', '-'; 100 at most",
+    ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
+    ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
     ("engine", "scheduler"): "has to be local, or an address as in tcp://host:8786",
     ("engine", "workers"): "has to be a whole number from 1, or auto",
     ("engine", "memory_per_worker"): "has to be a size as in 4GB, or auto",

@@ -12,15 +12,13 @@ from pipeline.errors import PolicyError
 from pipeline.execution.engine import Engine, merge_in_tree
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
-from pipeline.execution.units import (
+from pipeline.execution.units.reading import (
     CountsSlice,
     DistributeItem,
     PartitionSummary,
-    Source,
     distribute_unit,
-    load_distributions,
-    split_domains,
 )
+from pipeline.execution.units.shared import Source, load_distributions, split_domains
 from pipeline.model import Column, Distribution, Int64, Role
 from pipeline.settings import Policy
 from pipeline.stages.keys import FOLDER_TYPES, Encoding

@@ -63,9 +63,14 @@ class Progress:
 @contextlib.contextmanager
 def _show_bar(label: str, n_units: int, done: int) -> Iterator[Callable[[], None]]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as RichProgress
-    from rich.progress import TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description:<32}"),

@@ -10,11 +10,14 @@ from urllib.parse import quote
 import numpy as np
 
 from pipeline.errors import VerificationError
-from pipeline.execution import units
 from pipeline.execution.engine import connect
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
 from pipeline.execution.run import Run, read_schema, timed_stage
+from pipeline.execution.units.files import FileItem, FileResult, write_unit
+from pipeline.execution.units.regions import RegionResult
+from pipeline.execution.units.shared import key_encodings
+from pipeline.execution.units.stretches import StretchResult
 from pipeline.model import Verdict
 from pipeline.stages.plan import Plan
 from pipeline.storage.lineage import Lineage
@@ -34,7 +37,7 @@ def publish(run: Run, progress: Progress) -> None:
             raise VerificationError("no verdict, no release: the run was not verified")
         made: Plan = workspace.load("plan")
         items = _cut_files(made, workspace.load("stretches"))
-        files = run_pass(engine, workspace, "publish", units.write_unit, items, progress)
+        files = run_pass(engine, workspace, "publish", write_unit, items, progress)
         if sum(file.rows for file in files) != verdict.n_records:
             raise VerificationError("the files hold another number of rows; nothing was published")
     account = _give_account(run, made, verdict, files)
@@ -44,7 +47,7 @@ def publish(run: Run, progress: Progress) -> None:
     run.shelf.clear_work()
 
 
-def _cut_files(made: Plan, stretches: list[units.StretchResult]) -> list[units.FileItem]:
+def _cut_files(made: Plan, stretches: list[StretchResult]) -> list[FileItem]:
     """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
     rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
     for index, stretch in enumerate(stretches):
@@ -57,12 +60,12 @@ def _cut_files(made: Plan, stretches: list[units.StretchResult]) -> list[units.F
     for prefix, pieces in rows_of.items():
         folder = "/".join(("data", *_folder_names(made, prefix)))
         for number, part in enumerate(_split_pieces(pieces, made.rows_per_file)):
-            items.append(units.FileItem(f"{folder}/part-{number:05d}.parquet", part, columns))
+            items.append(FileItem(f"{folder}/part-{number:05d}.parquet", part, columns))
     return items
 
 
 def _folder_names(made: Plan, prefix: tuple[Any, ...]) -> list[str]:
-    encodings = units.key_encodings(made)[: len(prefix)]
+    encodings = key_encodings(made)[: len(prefix)]
     names = []
     for encoding, key in zip(encodings, prefix, strict=True):
         value = encoding.decode(np.array([key]))[0].as_py()
@@ -89,10 +92,10 @@ def _split_pieces(
 
 
 def _give_account(
-    run: Run, made: Plan, verdict: Verdict, files: list[units.FileResult]
+    run: Run, made: Plan, verdict: Verdict, files: list[FileResult]
 ) -> Account:
     workspace = run.workspace
-    results: list[units.RegionResult] = workspace.load("made")
+    results: list[RegionResult] = workspace.load("made")
     sums = np.sum([result.losses for result in results], axis=0)
     losses = (sums / verdict.n_records).tolist()
     names = [e.column.name for e in made.encodings]
@@ -114,7 +117,7 @@ def _give_account(
     )
 
 
-def _stage_release(run: Run, account: Account, files: list[units.FileResult]) -> Path:
+def _stage_release(run: Run, account: Account, files: list[FileResult]) -> Path:
     """The whole release in a folder beside its place, forced to disk."""
     staging = run.root / "staging"
     shutil.rmtree(staging, ignore_errors=True)

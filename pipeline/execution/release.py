@@ -5,16 +5,19 @@ can be called by the command line, by a Prefect task, or again after a crash. Be
 paths and small values only, never a table.
 """
 
-from collections.abc import Sequence
+import contextlib
+import socket
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import DataError, InfeasibleError, OutputError, VerificationError
-from pipeline.execution import planning, units
-from pipeline.execution.engine import Engine, connect, local_address
+from pipeline.execution import planning
+from pipeline.execution.engine import Engine, connect, local_address, merge_in_tree
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
 from pipeline.execution.publish import publish
@@ -22,19 +25,31 @@ from pipeline.execution.run import (
     Outcome,
     Run,
     inspect_input,
-    open_run,
     outcome_of,
     read_schema,
+    shelf_of,
     timed_stage,
 )
+from pipeline.execution.run import open_run as open_frame
+from pipeline.execution.units.encoding import EncodeItem, encode_unit
+from pipeline.execution.units.reading import infer_unit, summarise_unit
+from pipeline.execution.units.regions import RegionItem, RegionResult, microaggregate_unit
+from pipeline.execution.units.shared import Source, load_distributions
+from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
 from pipeline.model import Attribute, Column, Partition, Role, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.plan import Plan, Region, choose_class_size, locate_region, sample_size
-from pipeline.stages.summarise import TableSummary, check_summary, resolve_column
+from pipeline.stages.summarise import (
+    TableSummary,
+    check_summary,
+    find_problems,
+    resolve_column,
+)
 from pipeline.stages.verify import ClassChecks, decide
 from pipeline.storage import csv_files, inputs
 from pipeline.storage.inputs import FileContent, Reading
 from pipeline.storage.lineage import Lineage
+from pipeline.storage.releases import KEY_FILE
 from pipeline.storage.tables import read_array
 from pipeline.storage.workspace import Workspace
 
@@ -52,6 +67,36 @@ __all__ = [
 ]
 
 
+@contextlib.contextmanager
+def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
+    """A run in its frame; one that cannot begin is refused at once, a refused one leaves no key."""
+    _check_scheduler(policy.engine.scheduler)
+    shelf = shelf_of(policy)
+    inputs.check_apart(policy.input, shelf.output)
+    key = shelf.output / KEY_FILE
+    had_key = key.exists()
+    try:
+        with open_frame(policy, progress) as run:
+            yield run
+    finally:
+        others = shelf.output.glob("*/.lock") if shelf.output.is_dir() else ()
+        if not had_key and not shelf.root.exists() and not any(others):
+            key.unlink(missing_ok=True)
+
+
+def _check_scheduler(address: str) -> None:
+    """Refuse an address at which nothing listens: Dask would try it for long."""
+    if address == "local":
+        return
+    place = urlsplit(address)
+    try:
+        socket.create_connection((place.hostname or "", place.port or 0), timeout=5).close()
+    except (OSError, ValueError):
+        raise DataError(
+            f"engine.scheduler {address}: no Dask scheduler answers there; start it, or use local"
+        ) from None
+
+
 def run_release(policy: Policy, progress: Progress) -> Outcome:
     """Make and publish the release that a policy asks for, or raise and publish nothing."""
     with open_run(policy, progress) as run:
@@ -64,7 +109,11 @@ def run_release(policy: Policy, progress: Progress) -> Outcome:
 
 def summarise(run: Run, progress: Progress) -> None:
     """Pass 1: summaries of all partitions; refuses data that cannot be used."""
-    with timed_stage(run, progress, "summarise"), connect(run.address) as engine:
+    with (
+        timed_stage(run, progress, "summarise"),
+        connect(run.address) as engine,
+        _naming_input(run.policy),
+    ):
         workspace, policy = run.workspace, run.policy
         contents: list[FileContent] = workspace.load("inspection")
         schema = contents[0].schema
@@ -83,13 +132,36 @@ def summarise(run: Run, progress: Progress) -> None:
         source = _make_source(policy, schema, columns, partitions)
         items = [(partition, source) for partition in partitions]
         pieces = run_pass(
-            engine, workspace, "summarise", units.summarise_unit, items, progress
+            engine, workspace, "summarise", summarise_unit, items, progress
         )
         findings = planning.merge_summaries(source, pieces)
-        check_summary(findings.table, columns, policy.missing)
+        _check_findings(findings, partitions, policy.missing)
         workspace.save("partitions", partitions)
         workspace.save("source", source)
         workspace.save("findings", findings)
+
+
+@contextlib.contextmanager
+def _naming_input(policy: Policy) -> Iterator[None]:
+    """Say of which input it is where a message speaks of a column."""
+    try:
+        yield
+    except DataError as error:
+        if not str(error).startswith(("input ", "file ", "files ")):
+            raise DataError(f"input {policy.input.path}: {error}") from None
+        raise
+
+
+def _check_findings(
+    findings: planning.Findings, partitions: Sequence[Partition], missing: str
+) -> None:
+    columns = findings.source.columns
+    try:
+        check_summary(findings.table, columns, missing)
+    except DataError as error:
+        pairs = zip(partitions, findings.pieces, strict=True)
+        bad = [p for p, piece in pairs if find_problems(piece.table, columns, missing)]
+        raise DataError(f"{error}{inputs.name_files(bad, partitions)}") from None
 
 
 def _released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, ...]:
@@ -97,15 +169,17 @@ def _released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, 
     known = {attribute.name: attribute for attribute in policy.resolve_attributes()}
     absent = [name for name in known if name not in schema.names]
     if absent:
+        named = ", ".join(f"{name!r}{_close_to(name, schema.names)}" for name in absent)
         raise DataError(
-            f"input {policy.input.path}: has no column {absent[0]!r}, which the policy names"
-            f"{_close_to(absent[0], schema.names)}"
+            f"input {policy.input.path}: has no column {named}, which the policy names; mend the "
+            "name, or take it out"
         )
     unlisted = [name for name in schema.names if name not in known]
     if unlisted and policy.unlisted == "error":
+        named = ", ".join(repr(name) for name in unlisted)
         raise DataError(
-            f"input {policy.input.path}: column {unlisted[0]!r} is not in the policy "
-            f"({len(unlisted)} such columns); give it a role, or say unlisted: drop"
+            f"input {policy.input.path}: column {named} is not in the policy; give it a role, or "
+            "say unlisted: drop"
         )
     kept = [known[name] for name in schema.names if name in known]
     return tuple(a for a in kept if a.role is not Role.IDENTIFIER)
@@ -113,7 +187,7 @@ def _released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, 
 
 def _close_to(name: str, names: Sequence[str]) -> str:
     close = get_close_matches(name, names, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _type_columns(
@@ -130,14 +204,26 @@ def _type_columns(
     names = tuple(a.name for a in attributes)
     reading = _reading(run.policy, schema, names, (pa.string(),) * len(names))
     items = [(partition, reading) for partition in partitions]
-    found = run_pass(engine, run.workspace, "infer", units.infer_unit, items, progress)
-    types = {}
-    for attribute in attributes:
-        counts = csv_files.TextCounts()
-        for _, of_chunk in found:
-            counts = counts.merge(of_chunk[attribute.name])
-        types[attribute.name] = csv_files.infer_type(counts, attribute.kind, attribute.name)
+    found = run_pass(engine, run.workspace, "infer", infer_unit, items, progress)
+    types = {
+        attribute.name: _infer_type(attribute, partitions, [counts for _, counts in found])
+        for attribute in attributes
+    }
     return inputs.place_partitions(partitions, [n for n, _ in found]), types
+
+
+def _infer_type(
+    attribute: Attribute,
+    partitions: Sequence[Partition],
+    found: Sequence[dict[str, csv_files.TextCounts]],
+) -> pa.DataType:
+    of_chunks = [counts[attribute.name] for counts in found]
+    try:
+        return csv_files.infer_type(merge_in_tree(csv_files.TextCounts.merge, of_chunks), attribute)
+    except DataError as error:
+        pairs = zip(partitions, of_chunks, strict=True)
+        bad = [p for p, counts in pairs if csv_files.has_texts(counts, attribute)]
+        raise DataError(f"{error}{inputs.name_files(bad, partitions)}") from None
 
 
 def _reading(
@@ -149,7 +235,7 @@ def _reading(
 
 def _make_source(
     policy: Policy, schema: pa.Schema, columns: tuple[Column, ...], partitions: tuple[Partition, ...]
-) -> units.Source:
+) -> Source:
     names = tuple(c.name for c in columns)
     n_read = sum(partition.n_records for partition in partitions)
     if not n_read:
@@ -158,7 +244,7 @@ def _make_source(
     size = choose_class_size(n_read, policy.privacy.k, limits).adjusted if n_read > 1 else 1
     roles = {c.name: c.role for c in columns}
     hard = tuple(n for n in policy.output.partition_by if roles[n] is Role.NON_CONFIDENTIAL)
-    return units.Source(
+    return Source(
         reading=_reading(policy, schema, names, tuple(c.type for c in columns)),
         columns=columns,
         hard=hard,
@@ -172,8 +258,8 @@ def plan(run: Run, progress: Progress) -> None:
     with timed_stage(run, progress, "plan"), connect(run.address) as engine:
         workspace = run.workspace
         made = decide_plan(run, engine, progress)
-        items = [units.EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
-        counts = run_pass(engine, workspace, "encode", units.encode_unit, items, progress)
+        items = [EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
+        counts = run_pass(engine, workspace, "encode", encode_unit, items, progress)
         histogram = np.array(counts, dtype=np.int64)
         if int(histogram.sum()) != made.n_records:
             raise VerificationError("records were lost between two passes; run again")
@@ -185,7 +271,8 @@ def decide_plan(run: Run, engine: Engine, progress: Progress) -> Plan:
     workspace = run.workspace
     findings = workspace.load("findings")
     planning.distribute(engine, workspace, findings, progress)
-    made = planning.make_plan(run.policy, workspace, findings)
+    with _naming_input(run.policy):
+        made = planning.make_plan(run.policy, workspace, findings)
     workspace.save("plan", made)
     return made
 
@@ -199,14 +286,14 @@ def microaggregate(run: Run, progress: Progress) -> None:
         regions = list(made.regions())
         while True:
             items = [
-                units.RegionItem(region, *locate_region(made, region, histogram))
+                RegionItem(region, *locate_region(made, region, histogram))
                 for region in regions
             ]
             results = run_pass(
                 engine,
                 workspace,
                 "microaggregate",
-                units.microaggregate_unit,
+                microaggregate_unit,
                 items,
                 progress,
                 names=[region_name(region) for region in regions],
@@ -258,9 +345,9 @@ def verify(run: Run, progress: Progress) -> Verdict:
         workspace = run.workspace
         made: Plan = workspace.load("plan")
         regions: list[Region] = workspace.load("regions")
-        results: list[units.RegionResult] = workspace.load("made")
+        results: list[RegionResult] = workspace.load("made")
         items = _cut_stretches(regions, results)
-        stretches = run_pass(engine, workspace, "verify", units.verify_unit, items, progress)
+        stretches = run_pass(engine, workspace, "verify", verify_unit, items, progress)
         _check_stretch_order(stretches)
         checks = [s.checks for s in stretches if s.checks is not None]
         merged = checks[0]
@@ -288,19 +375,19 @@ def explain_failures(verdict: Verdict) -> str:
 
 
 def _cut_stretches(
-    regions: list[Region], results: list[units.RegionResult]
-) -> list[units.StretchItem]:
+    regions: list[Region], results: list[RegionResult]
+) -> list[StretchItem]:
     names = tuple(region_name(region) for region in regions)
     picked = sorted(key for result in results for key in result.splitters)
     n_stretches = len(regions)
     cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
     ends = [None, *cuts, None]
     return [
-        units.StretchItem(low, high, names) for low, high in zip(ends, ends[1:], strict=False)
+        StretchItem(low, high, names) for low, high in zip(ends, ends[1:], strict=False)
     ]
 
 
-def _check_stretch_order(stretches: list[units.StretchResult]) -> None:
+def _check_stretch_order(stretches: list[StretchResult]) -> None:
     """No class may lie in two stretches, or its records were counted apart."""
     ends = [(s.first, s.last) for s in stretches if s.first is not None and s.last is not None]
     for (_, last), (first, _) in zip(ends, ends[1:], strict=False):
@@ -311,7 +398,7 @@ def _check_stretch_order(stretches: list[units.StretchResult]) -> None:
 def _count_changes(workspace: Workspace, made: Plan, n_stretches: int) -> dict[str, int]:
     """Per confidential attribute, values that more or fewer rows have than the table."""
     changes = {}
-    distributions = units.load_distributions(workspace, made)
+    distributions = load_distributions(workspace, made)
     for a, (encoding, table) in enumerate(zip(made.confidential, distributions, strict=True)):
         released = np.zeros(table.values.size, dtype=np.int64)
         for index in range(n_stretches):

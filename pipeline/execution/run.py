@@ -25,6 +25,7 @@ from pipeline.storage.provenance import code_version
 from pipeline.storage.releases import Shelf, find_damage, make_release_id, read_manifest
 from pipeline.storage.workspace import Workspace, write_atomically
 
+
 @dataclass(frozen=True)
 class Run:
     """One run: what is asked, where it works, and on what."""

@@ -16,8 +16,9 @@ from pipeline.model import Column, Float64, Int64, Kind, Role
 
 Keys = NDArray[np.int64] | Float64
 
-_MAX_DECIMAL_DIGITS = 18
+MAX_DECIMAL_DIGITS = 18
 _MAX_SPAN = 2**62
+_MAX_FLOAT_SPAN = 1e300  # sums of differences stay finite
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
@@ -85,35 +86,35 @@ def to_keys(array: pa.Array, name: str) -> Keys:
     Raises
     ------
     DataError
-        Decimals of more than 18 digits, unsigned integers beyond int64.
+        Unsigned integers beyond int64.
     """
     dtype = array.type
     if pa.types.is_floating(dtype):
         floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
         return floats + 0.0  # -0.0 and 0.0 are one value
     if pa.types.is_decimal(dtype):
-        return _decimal_keys(array, name)
+        return _decimal_keys(array)
     if pa.types.is_date32(dtype) or pa.types.is_time32(dtype):
         array = array.cast(pa.int32())
     try:
         return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
         raise DataError(
-            f"column {name!r}: holds integers beyond the signed 64-bit range; "
-            "store it as a decimal or a float"
+            f"column {name!r}: holds integers beyond the signed 64-bit range; store it as a float, "
+            "or declare it nominal"
         ) from None
 
 
-def _decimal_keys(array: pa.Array, name: str) -> Int64:
-    """The unscaled integers of a decimal array."""
-    if array.type.precision > _MAX_DECIMAL_DIGITS:
-        raise DataError(
-            f"column {name!r}: {array.type} has more than {_MAX_DECIMAL_DIGITS} digits; "
-            f"store it as a decimal of at most {_MAX_DECIMAL_DIGITS} digits or as a float"
-        )
-    wide = array.cast(pa.decimal128(_MAX_DECIMAL_DIGITS, array.type.scale))
+def _decimal_keys(array: pa.Array) -> Int64:
+    """The unscaled integers of a decimal array, which has at most 18 digits."""
+    wide = array.cast(pa.decimal128(MAX_DECIMAL_DIGITS, array.type.scale))
     words = np.frombuffer(wide.buffers()[1], dtype="<i8").reshape(-1, 2)
     return words[wide.offset : wide.offset + len(wide), 0].astype(np.int64)
+
+
+def one_zero(array: pa.Array) -> pa.Array:
+    """The array with 0.0 for every -0.0, which is the same value."""
+    return pc.add(array, pa.scalar(0, array.type)) if has_float_keys(array.type) else array
 
 
 def from_keys(keys: Keys, dtype: pa.DataType) -> pa.Array:
@@ -131,7 +132,7 @@ def _decimals(keys: Int64, dtype: pa.DataType) -> pa.Array:
     words = np.empty((keys.size, 2), dtype="<i8")
     words[:, 0] = keys
     words[:, 1] = keys >> 63
-    wide = pa.decimal128(_MAX_DECIMAL_DIGITS, dtype.scale)
+    wide = pa.decimal128(MAX_DECIMAL_DIGITS, dtype.scale)
     return pa.Array.from_buffers(wide, keys.size, [None, pa.py_buffer(words)]).cast(dtype)
 
 
@@ -175,7 +176,7 @@ class Encoding:
         """Keys of an array without nulls."""
         if self.categories is None:
             return to_keys(array, self.column.name)
-        positions = pc.index_in(array, value_set=self.categories)
+        positions = pc.index_in(one_zero(array), value_set=self.categories)
         codes = positions.to_numpy(zero_copy_only=False)
         if self.column.kind is not Kind.ORDINAL:
             return codes.astype(np.int64)
@@ -202,9 +203,8 @@ class Encoding:
 
 def check_span(encoding: Encoding) -> None:
     """Refuse a quasi-identifier whose range does not fit the arithmetic of its means."""
-    integral = encoding.categories is None and not has_float_keys(encoding.type)
-    span = encoding.high - encoding.low
-    if (integral and span >= _MAX_SPAN) or not np.isfinite(float(span)):
+    limit = _MAX_FLOAT_SPAN if has_float_keys(encoding.type) else _MAX_SPAN
+    if encoding.categories is None and not encoding.high - encoding.low < limit:
         raise DataError(
             f"column {encoding.column.name!r}: the range of its values is too wide to average; "
             "declare it nominal, or store it in a larger unit"

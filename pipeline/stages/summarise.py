@@ -4,7 +4,8 @@ A partition's summary counts; merging adds, so the result does not depend on how
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from pipeline.errors import DataError
 from pipeline.model import Attribute, Column, Float64, Int64, Kind, Role
 from pipeline.stages.keys import (
+    MAX_DECIMAL_DIGITS,
     Encoding,
     Keys,
     check_span,
@@ -21,11 +23,13 @@ from pipeline.stages.keys import (
     is_temporal,
     is_text,
     natural_kind,
+    one_zero,
     plain_type,
     to_keys,
 )
 
 CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
+_AVERAGED = (Kind.NUMERIC, Kind.DATE)
 
 
 def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
@@ -36,31 +40,58 @@ def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
     DataError
         The type cannot be what the policy says, or is of no use in its role.
     """
-    kind = attribute.kind or natural_kind(dtype)
-    plain = plain_type(dtype)
-    where = f"column {attribute.name!r}"
-    if kind is None:
-        raise DataError(f"{where}: type {dtype} is not supported; drop it or convert it")
-    if kind is Kind.NUMERIC and not is_number(plain):
-        raise DataError(f"{where}: the policy says numeric, the data hold {_describe(plain)}")
-    if kind is Kind.DATE and not is_temporal(plain):
-        raise DataError(f"{where}: the policy says date, the data hold {_describe(plain)}")
-    if kind is Kind.BOOLEAN and not pa.types.is_boolean(plain):
-        raise DataError(f"{where}: the policy says boolean, the data hold {_describe(plain)}")
-    if attribute.role is Role.CONFIDENTIAL and kind is Kind.NOMINAL:
+    plain, where = plain_type(dtype), f"column {attribute.name!r}"
+    natural = natural_kind(dtype)
+    if natural is None:
+        raise DataError(
+            f"{where}: type {dtype} is not supported; convert it, make it an identifier, or leave "
+            "it out with unlisted: drop"
+        )
+    column = Column(attribute, attribute.kind or natural, dtype)
+    fits = {Kind.NUMERIC: is_number, Kind.DATE: is_temporal, Kind.BOOLEAN: pa.types.is_boolean}
+    if column.kind in fits and not fits[column.kind](plain):
+        raise DataError(
+            f"{where}: the policy says {column.kind}, the data hold {_describe(plain)}; convert it, "
+            "or declare another type"
+        )
+    if column.role is Role.CONFIDENTIAL and column.kind is Kind.NOMINAL:
         raise DataError(
             f"{where}: a confidential attribute has to be numeric, date, boolean or ordinal, "
             f"the data hold {_describe(plain)}; give it type: ordinal and an order"
         )
-    if kind.is_categorical and attribute.role in CHECKED_ROLES and natural_kind(dtype) is None:
-        raise DataError(f"{where}: type {dtype} is not supported; drop it or convert it")
-    if kind in (Kind.DATE,) and not attribute.rounded:
-        raise DataError(f"{where}: round: false goes with numbers; a mean date is rounded")
-    return Column(attribute, kind, dtype)
+    _check_digits(column)
+    _check_aggregate(column)
+    return column
 
 
 def _describe(dtype: pa.DataType) -> str:
     return "text" if is_text(dtype) else f"type {dtype}"
+
+
+def _check_digits(column: Column) -> None:
+    plain = plain_type(column.type)
+    is_key = column.role in CHECKED_ROLES and column.kind is Kind.NUMERIC
+    if is_key and pa.types.is_decimal(plain) and plain.precision > MAX_DECIMAL_DIGITS:
+        raise DataError(
+            f"column {column.name!r}: {plain} has more than {MAX_DECIMAL_DIGITS} digits; store it "
+            f"as a decimal of at most {MAX_DECIMAL_DIGITS} digits or as a float"
+        )
+
+
+def _check_aggregate(column: Column) -> None:
+    """Refuse an aggregate, or its rounding, that the kind does not have."""
+    asked = column.attribute.aggregate
+    usual = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
+    allowed = ("mean", "median") if column.kind in _AVERAGED else (usual,)
+    if asked is not None and asked not in allowed:
+        raise DataError(
+            f"column {column.name!r}: is {column.kind}, its aggregate can be "
+            f"{' or '.join(allowed)}, not {asked}"
+        )
+    if column.kind is not Kind.NUMERIC and not column.attribute.rounded:
+        raise DataError(
+            f"column {column.name!r}: is {column.kind}; round: false goes with numbers, take it out"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,23 +191,30 @@ def count_domains(table: pa.Table, hard: tuple[str, ...]) -> Counter:
 
 
 def _summarise_column(values: pa.ChunkedArray, column: Column, n_missing: int) -> ColumnSummary:
+    present = values.combine_chunks()
+    if has_float_keys(column.type):
+        floats = to_keys(present, column.name)
+        n_nan, n_infinite = int(np.isnan(floats).sum()), int(np.isinf(floats).sum())
+        if n_nan or n_infinite:
+            return ColumnSummary(n_missing, n_nan, n_infinite)
     if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL:
-        counted = values.combine_chunks().value_counts()
-        names = counted.field("values").to_pylist()
-        return ColumnSummary(
-            n_missing, categories=Counter(dict(zip(names, counted.field("counts").to_pylist())))
-        )
-    if not len(values):
+        return ColumnSummary(n_missing, categories=_count_categories(present, column.name))
+    if not len(present):
         return ColumnSummary(n_missing)
-    keys = to_keys(values.combine_chunks(), column.name)
-    if not has_float_keys(column.type):
-        return ColumnSummary(n_missing, low=int(keys.min()), high=int(keys.max()))
-    finite = np.isfinite(keys)
-    n_nan = int(np.isnan(keys).sum())
-    n_infinite = int(keys.size - finite.sum()) - n_nan
-    if n_nan or n_infinite:
-        return ColumnSummary(n_missing, n_nan, n_infinite)
-    return ColumnSummary(n_missing, low=float(keys.min()), high=float(keys.max()))
+    keys = to_keys(present, column.name)
+    return ColumnSummary(n_missing, low=keys.min().item(), high=keys.max().item())
+
+
+def _count_categories(values: pa.Array, name: str) -> Counter[Any]:
+    counted = one_zero(values).value_counts()
+    try:
+        names = counted.field("values").to_pylist()
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"column {name!r}: holds dates or times that are too early, too late or too fine to be "
+            "categories; store them as text"
+        ) from None
+    return Counter(dict(zip(names, counted.field("counts").to_pylist(), strict=True)))
 
 
 def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> None:
@@ -188,41 +226,50 @@ def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: s
         Missing values under ``missing: error``; NaN or infinities; values outside an order; no
         record left. Names the columns and how many, never a value.
     """
-    problems = []
-    for column in columns:
-        found = summary.columns.get(column.name)
-        if found is None:
-            continue
-        if missing == "error" and found.n_missing:
-            problems.append(f"column {column.name!r}: {found.n_missing:,} missing values")
-        if found.n_nan or found.n_infinite:
-            problems.append(
-                f"column {column.name!r}: {found.n_nan:,} NaN and {found.n_infinite:,} infinite"
-            )
-        problems += _outside_order(found, column)
+    problems = find_problems(summary, columns, missing)
     if problems:
-        raise DataError("the data cannot be used:\n  " + "\n  ".join(problems) + _REMEDY)
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        remedies = [remedy for sign, remedy in _REMEDIES.items() if sign in lines]
+        raise DataError(f"the data cannot be used{lines}\n" + "\n".join(remedies))
     if summary.n_read == 0:
         raise DataError("the input has no records")
     if summary.n_complete == 0:
-        raise DataError(f"all {summary.n_read:,} records have a missing value; none is left")
+        raise DataError(
+            f"all {summary.n_read:,} records have a missing value; none is left to be released"
+        )
 
 
-_REMEDY = (
-    "\nmissing values: name their texts in input.missing_values, drop the records with missing: "
-    "drop, or mend the data; NaN counts as a value until the data say null or missing_values "
-    "names it"
-)
+_REMEDIES = {
+    " missing": "drop the records with missing values by missing: drop, or mend them",
+    " NaN": "NaN and infinities are values, not missing ones: mend them, store nulls instead, or "
+    "name their texts in input.missing_values (CSV)",
+    " outside": "name every value of an ordinal column in its order, as the data spell it",
+}
 
 
-def _outside_order(found: ColumnSummary, column: Column) -> list[str]:
+def find_problems(
+    summary: TableSummary, columns: tuple[Column, ...], missing: str
+) -> list[str]:
+    """What stands against using the data, a line for each column and kind of value."""
+    problems = []
+    for column in columns:
+        found = summary.columns.get(column.name, ColumnSummary())
+        where = f"column {column.name!r}:"
+        if missing == "error" and found.n_missing:
+            problems.append(f"{where} {found.n_missing:,} missing values")
+        if found.n_nan or found.n_infinite:
+            problems.append(f"{where} {found.n_nan:,} NaN and {found.n_infinite:,} infinite values")
+        n_outside = _count_outside(found, column)
+        if n_outside:
+            problems.append(f"{where} {n_outside:,} values outside its order")
+    return problems
+
+
+def _count_outside(found: ColumnSummary, column: Column) -> int:
     if column.kind is not Kind.ORDINAL:
-        return []
+        return 0
     order = set(column.attribute.order)
-    outside = sum(count for value, count in found.categories.items() if str(value) not in order)
-    if not outside:
-        return []
-    return [f"column {column.name!r}: {outside:,} values outside its order; add them to order"]
+    return sum(count for value, count in found.categories.items() if str(value) not in order)
 
 
 def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:

@@ -7,14 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from pipeline.errors import DataError
-from pipeline.model import Kind
+from pipeline.model import Attribute, Kind, Role
 
 CHUNK_BYTES = 1 << 24
+MAX_RECORD_BYTES = 1 << 28
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -33,28 +35,37 @@ def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> Layout:
 
     A line feed ends a record where an even number of quotes stands before it (RFC 4180), so quoted
     fields may hold line feeds.
+
+    Raises
+    ------
+    DataError
+        No header, no text in UTF-8, or quotes that leave open where a record ends.
     """
     digest = hashlib.sha256()
-    pending, offset = b"", 0
-    cuts = [0]
-    first = b""
+    pending, first, cuts, n_lines = b"", b"", [0], 0
     while block := stream.read(CHUNK_BYTES):
         digest.update(block)
         pending += block
         end = _last_record_end(pending)
+        if not end and len(pending) > MAX_RECORD_BYTES:
+            raise DataError(
+                f"file {name}: no record ends within {MAX_RECORD_BYTES:,} bytes after line "
+                f"{n_lines:,}; check its quotes and line ends"
+            )
         if end:
+            _check_quotes(pending[:end], name, delimiter, n_lines)
+            n_lines += pending.count(b"\n", 0, end)
             first = first or pending[:end]
-            offset += end
-            cuts.append(offset)
+            cuts.append(cuts[-1] + end)
             pending = pending[end:]
     if pending:
+        _check_quotes(pending, name, delimiter, n_lines)
         first = first or pending
-        offset += len(pending)
-        cuts.append(offset)
+        cuts.append(cuts[-1] + len(pending))
     names, header_bytes = _read_header(first, name, delimiter)
     starts = [header_bytes, *cuts[1:-1]]
     chunks = tuple((a, b) for a, b in zip(starts, cuts[1:], strict=True) if a < b)
-    return Layout(names, chunks, offset, digest.hexdigest())
+    return Layout(names, chunks, cuts[-1], digest.hexdigest())
 
 
 def _last_record_end(data: bytes) -> int:
@@ -67,6 +78,30 @@ def _last_record_end(data: bytes) -> int:
             return newline + 1
         end = newline
     return 0
+
+
+def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
+    """Refuse quotes that do not enclose whole fields: counting them would not find the records.
+
+    ``data`` holds whole records; ``n_lines`` stand before it.
+    """
+    octets = np.frombuffer(data.removeprefix(_BOM), dtype=np.uint8)
+    quotes = np.flatnonzero(octets == ord('"'))
+    if not quotes.size:
+        return
+    around = np.concatenate([[ord("\n")], octets, [ord("\n")]])
+    outside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
+    beside = np.where(np.arange(quotes.size) % 2 == 0, around[quotes], around[quotes + 2])
+    stray = quotes[~np.isin(beside, outside)]
+    where = "stands inside a field that is not quoted, or goes on after its closing quote"
+    if not stray.size and quotes.size % 2:
+        stray, where = quotes[-1:], "opens a field that is never closed"
+    if stray.size:
+        line = n_lines + 1 + int(np.count_nonzero(octets[: stray[0]] == ord("\n")))
+        raise DataError(
+            f"file {name}, line {line:,}: a quote {where}; enclose the whole field in quotes and "
+            "double those inside"
+        )
 
 
 def _read_header(data: bytes, name: str, delimiter: str) -> tuple[tuple[str, ...], int]:
@@ -83,11 +118,17 @@ def _read_header(data: bytes, name: str, delimiter: str) -> tuple[tuple[str, ...
     line = data[skip:end].rstrip(b"\r\n")
     if not line.strip():
         raise DataError(f"file {name}: has no header line; the first line has to name the columns")
+    if b"\r" in line and not quotes:
+        raise DataError(f"file {name}: its lines end in CR alone; convert them to LF or CR LF")
     try:
+        if b"\0" in line:
+            raise UnicodeError  # UTF-16, or no text at all
         options = pv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
         header = pv.read_csv(io.BytesIO(line + b"\n"), parse_options=options).column_names
-    except (pa.ArrowException, UnicodeDecodeError):
-        raise DataError(f"file {name}: the header line cannot be read as UTF-8 CSV") from None
+    except (pa.ArrowException, UnicodeError):
+        raise DataError(
+            f"file {name}: the header line cannot be read as CSV in UTF-8; convert it"
+        ) from None
     return tuple(header), end
 
 
@@ -98,8 +139,9 @@ def parse_chunk(
     types: dict[str, pa.DataType],
     missing_values: Iterable[str],
     delimiter: str,
+    first_byte: int = 0,
 ) -> pa.Table:
-    """The wanted columns of a chunk.
+    """The wanted columns of a chunk, which stands at ``first_byte`` of its file.
 
     Raises
     ------
@@ -107,9 +149,11 @@ def parse_chunk(
         Not UTF-8, or a record with more or fewer fields than the header.
     """
     try:
-        table = pv.read_csv(
+        return pv.read_csv(
             io.BytesIO(data),
-            read_options=pv.ReadOptions(column_names=list(header), use_threads=False),
+            read_options=pv.ReadOptions(
+                column_names=list(header), use_threads=False, block_size=max(1, len(data))
+            ),
             parse_options=pv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pv.ConvertOptions(
                 column_types=types,
@@ -121,24 +165,29 @@ def parse_chunk(
                 false_values=["false", "False", "FALSE"],
             ),
         )
-    except pa.ArrowInvalid as error:
-        raise DataError(f"file {name}: {_explain(str(error), header)}") from None
-    return table
+    except (pa.ArrowException, UnicodeError) as error:
+        raise DataError(f"file {name}: {_explain(str(error), header, first_byte)}") from None
 
 
-def _explain(message: str, header: tuple[str, ...]) -> str:
+def _explain(message: str, header: tuple[str, ...], first_byte: int) -> str:
     """What is wrong with a chunk, in words that hold nothing of it."""
-    converted = re.search(r"In CSV column #(\d+): CSV conversion error to (\w+)", message)
+    converted = re.search(r"In CSV column #(\d+): (.*)", message)
     if converted:
         column = header[int(converted.group(1))]
-        return f"column {column!r} holds a text that is no {converted.group(2)}; mend it"
-    fields = re.search(r"Expected (\d+) columns, got (\d+)", message)
+        if "UTF8" in message or "UTF-8" in message:
+            return f"column {column!r} holds text that is not UTF-8; convert the file"
+        return (
+            f"column {column!r} holds a text that does not read as the others; mend it, name it in "
+            "input.missing_values, or declare the column nominal"
+        )
+    fields = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
     if fields:
-        wanted, found = fields.groups()
-        return f"a record has {found} fields where the header names {wanted}; mend the record"
-    if "UTF8" in message or "UTF-8" in message:
-        return "is not UTF-8 text; convert it"
-    return "cannot be read as CSV; check quotes and delimiter"
+        row, wanted, found = fields.groups()
+        return (
+            f"a record has {found} fields where the header names {wanted} (record {row} after byte "
+            f"{first_byte:,}); mend it"
+        )
+    return "cannot be read as CSV in UTF-8; check its quotes and input.delimiter, or convert it"
 
 
 def null_where(column: pa.ChunkedArray, texts: Iterable[str]) -> pa.ChunkedArray:
@@ -149,7 +198,12 @@ def null_where(column: pa.ChunkedArray, texts: Iterable[str]) -> pa.ChunkedArray
 
 @dataclass(frozen=True)
 class TextCounts:
-    """How many of a column's texts read as each type; they merge by addition."""
+    """How many of a column's texts read as each type; they merge by addition.
+
+    ``n_times``: times without a zone, dates among them; ``n_fine``: the same to the nanosecond;
+    ``n_dated``: whatever has the form of a date, be there such a day or not; ``n_long``: integers
+    of more than 18 digits.
+    """
 
     n_values: int = 0
     n_integers: int = 0
@@ -157,7 +211,10 @@ class TextCounts:
     n_booleans: int = 0
     n_dates: int = 0
     n_times: int = 0
+    n_fine: int = 0
     n_zoned: int = 0
+    n_dated: int = 0
+    n_long: int = 0
 
     def merge(self, other: "TextCounts") -> "TextCounts":
         """The counts of both sets of values."""
@@ -165,13 +222,24 @@ class TextCounts:
         return TextCounts(**{f: getattr(self, f) + getattr(other, f) for f in names})
 
 
-_PATTERNS = {
+_DAY = (
+    r"(\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)"
+    r"|02-(0[1-9]|1\d|2[0-8]))|(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+    r"-02-29)"
+)
+_CLOCK = r"[ T]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,%d})?)?"
+_NUMBERS = {
     "n_integers": r"^-?(0|[1-9]\d{0,17})$",
     "n_floats": r"^-?((0|[1-9]\d{0,17})(\.\d*)?|\.\d+)([eE][+-]?\d+)?$|^-?(?i:nan|inf|infinity)$",
+    "n_long": r"^-?[1-9]\d{18,}$",
     "n_booleans": r"^(true|True|TRUE|false|False|FALSE)$",
-    "n_dates": r"^\d{4}-\d{2}-\d{2}$",
-    "n_times": r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?$",
-    "n_zoned": r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})$",
+    "n_dated": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$",
+}
+_DATES = {
+    "n_dates": rf"^{_DAY}$",
+    "n_times": rf"^{_DAY}({_CLOCK % 6})?$",
+    "n_fine": rf"^{_DAY}({_CLOCK % 9})?$",
+    "n_zoned": rf"^{_DAY}{_CLOCK % 6}(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)$",
 }
 
 
@@ -179,14 +247,32 @@ def count_texts(column: pa.ChunkedArray) -> TextCounts:
     """How the texts of a column read; nulls do not count."""
     counted = column.drop_null().combine_chunks().value_counts()
     texts, counts = counted.field("values"), counted.field("counts")
-    found = {
-        field: pc.sum(counts.filter(pc.match_substring_regex(texts, pattern))).as_py() or 0
-        for field, pattern in _PATTERNS.items()
-    }
-    return TextCounts(pc.sum(counts).as_py() or 0, **found)
+
+    def count(pattern: str) -> int:
+        return pc.sum(counts.filter(pc.match_substring_regex(texts, pattern))).as_py() or 0
+
+    n_values = pc.sum(counts).as_py() or 0
+    if count(_NUMBERS["n_integers"]) == n_values:
+        return TextCounts(n_values, n_integers=n_values, n_floats=n_values)
+    found = {field: count(pattern) for field, pattern in _NUMBERS.items()}
+    if found["n_dated"]:
+        found |= {field: count(pattern) for field, pattern in _DATES.items()}
+    return TextCounts(n_values, **found)
 
 
-def infer_type(counts: TextCounts, declared: Kind | None, name: str) -> pa.DataType:
+_READ_AS: tuple[tuple[str, Kind, pa.DataType], ...] = (
+    ("n_integers", Kind.NUMERIC, pa.int64()),
+    ("n_floats", Kind.NUMERIC, pa.float64()),
+    ("n_booleans", Kind.BOOLEAN, pa.bool_()),
+    ("n_dates", Kind.DATE, pa.date32()),
+    ("n_times", Kind.DATE, pa.timestamp("us")),
+    ("n_fine", Kind.DATE, pa.timestamp("ns")),
+    ("n_zoned", Kind.DATE, pa.timestamp("us", "UTC")),
+)
+_IN_WORDS = {Kind.NUMERIC: "numbers", Kind.BOOLEAN: "booleans", Kind.DATE: "dates"}
+
+
+def infer_type(counts: TextCounts, attribute: Attribute) -> pa.DataType:
     """The type of a CSV column: the narrowest that all of its values have.
 
     Numbers with leading zeros are texts: they are codes. A declared kind is kept to.
@@ -194,27 +280,44 @@ def infer_type(counts: TextCounts, declared: Kind | None, name: str) -> pa.DataT
     Raises
     ------
     DataError
-        Values that are not of the declared kind: how many.
+        Values that are not of the declared kind, that have the form of a date and are none, or that
+        make text of a confidential attribute: how many.
     """
+    declared = attribute.kind
     if declared in (Kind.NOMINAL, Kind.ORDINAL):
         return pa.string()
-    options: list[tuple[Kind, int, pa.DataType]] = [
-        (Kind.NUMERIC, counts.n_integers, pa.int64()),
-        (Kind.NUMERIC, counts.n_floats, pa.float64()),
-        (Kind.BOOLEAN, counts.n_booleans, pa.bool_()),
-        (Kind.DATE, counts.n_dates, pa.date32()),
-        (Kind.DATE, counts.n_times, pa.timestamp("us")),
-        (Kind.DATE, counts.n_zoned, pa.timestamp("us", "UTC")),
-    ]
-    fitting = [(kind, n, dtype) for kind, n, dtype in options if declared in (None, kind)]
-    for _, n_values, dtype in fitting:
-        if n_values == counts.n_values:
+    fitting = [option for option in _READ_AS if declared in (None, option[1])]
+    for field, _, dtype in fitting:
+        if getattr(counts, field) == counts.n_values:
             return dtype
-    if declared is None:
-        return pa.string()
-    n_wrong = counts.n_values - max(n for _, n, _ in fitting)
-    raise DataError(
-        f"column {name!r}: the policy says {declared}, but {n_wrong:,} of {counts.n_values:,} "
-        "values are text that does not read as such; mend them, name them in "
-        "input.missing_values, or declare the column nominal"
-    )
+    most, kind = max((getattr(counts, field), kind) for field, kind, _ in fitting)
+    problem = _find_fault(counts, attribute, counts.n_values - most, _IN_WORDS[kind])
+    if problem:
+        raise DataError(f"column {attribute.name!r}: {problem}")
+    return pa.string()
+
+
+def has_texts(counts: TextCounts, attribute: Attribute) -> bool:
+    """Whether some of these values, seen alone, would make text of a column or be refused."""
+    try:
+        return pa.types.is_string(infer_type(counts, attribute))
+    except DataError:
+        return True
+
+
+def _find_fault(counts: TextCounts, attribute: Attribute, n_wrong: int, wanted: str) -> str:
+    """What is wrong with a column that has no type of its own; empty if it may be text."""
+    share = f"{n_wrong:,} of {counts.n_values:,} values"
+    if attribute.kind is not None:
+        problem = f"the policy says {attribute.kind}, but {share} do not read as {wanted}"
+        remedy = "declare another type"
+    elif counts.n_dated == counts.n_values:
+        problem = f"its values look like dates, but {share} are none, or are of another form"
+        remedy = "declare the column nominal"
+    elif attribute.role is Role.CONFIDENTIAL and n_wrong < counts.n_values:
+        problem = f"is confidential, but {share} do not read as {wanted}"
+        remedy = "give it type: ordinal and an order"
+    else:
+        return ""
+    long = f" ({counts.n_long:,} are integers of more than 18 digits)" if counts.n_long else ""
+    return f"{problem}{long}; mend them, name them in input.missing_values, or {remedy}"

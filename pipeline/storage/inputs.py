@@ -4,25 +4,36 @@ Nothing of a record reaches an error message: the words of the readers underneat
 they choke on, are dropped.
 """
 
+import contextlib
 import hashlib
-from collections.abc import Iterator
+import io
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fsspec.implementations.local import LocalFileSystem
 
-from pipeline.errors import DataError
+from pipeline.errors import DataError, TcloseError
 from pipeline.model import InputFile, Partition
 from pipeline.settings import InputSettings
-from pipeline.stages.keys import plain_type
+from pipeline.stages.keys import is_text, plain_type
 from pipeline.storage import csv_files
 
 PARTITION_ROWS = 500_000
 MIN_PARTITION_ROWS = 65_536
 _BLOCK = 1 << 22
 _SUFFIXES = (".csv", ".parquet", ".pq")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4")
+_PACKED_HEADS = (
+    *(b"\x1f\x8b", b"PK\x03\x04", b"BZh91AY&SY", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"),
+    b"\x04\x22\x4d\x18",
+)
+MAX_DOWNLOAD_BYTES = 1 << 28
 
 
 def find_files(settings: InputSettings) -> tuple[str, ...]:
@@ -36,7 +47,7 @@ def find_files(settings: InputSettings) -> tuple[str, ...]:
     filesystem, path = _open_filesystem(settings.path)
     try:
         found = _list_files(filesystem, path)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # each protocol has errors of its own
         raise DataError(f"input {settings.path}: cannot be read ({_reason(error)})") from None
     if not found:
         raise DataError(f"input {settings.path}: no such file, or no CSV or Parquet file in it")
@@ -54,12 +65,41 @@ def _open_filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
 
 
 def _list_files(filesystem: fsspec.AbstractFileSystem, path: str) -> list[str]:
+    if _is_web(filesystem):  # a page is no folder, and a query is no pattern
+        return [path] if filesystem.exists(path, strict=True) else []
+    if filesystem.isdir(path):
+        names = [name for name in filesystem.find(path) if _is_data(name.lower())]
+        return [name for name in names if not _is_hidden(name.removeprefix(path))]
+    if filesystem.exists(path):
+        return [path]
     if any(sign in path for sign in "*?["):
         return [name for name in filesystem.glob(path) if filesystem.isfile(name)]
-    if filesystem.isdir(path):
-        names = [name for name in filesystem.find(path) if name.lower().endswith(_SUFFIXES)]
-        return [name for name in names if not _is_hidden(name.removeprefix(path))]
-    return [path] if filesystem.exists(path) else []
+    return []
+
+
+def _is_web(filesystem: fsspec.AbstractFileSystem) -> bool:
+    protocols = filesystem.protocol
+    return "http" in ((protocols,) if isinstance(protocols, str) else protocols)
+
+
+def check_apart(settings: InputSettings, output: Path) -> None:
+    """Refuse an output within the input's folder: the next run would read what this one made."""
+    filesystem, path = _open_filesystem(settings.path)
+    if not isinstance(filesystem, LocalFileSystem):
+        return
+    folder = Path(path).resolve()
+    if folder.is_dir() and output.resolve().is_relative_to(folder):
+        raise DataError(
+            f"input {settings.path}: output.path lies in it, so that releases would be read as "
+            "input; choose another output.path"
+        )
+
+
+def _is_data(name: str) -> bool:
+    """Whether a file of a folder is meant: a compressed one is, to be refused and not left out."""
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return name.endswith(_SUFFIXES)
 
 
 def _is_hidden(name: str) -> bool:
@@ -67,7 +107,46 @@ def _is_hidden(name: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
+    status = getattr(error, "status", None)
+    said = isinstance(error, OSError) and (error.strerror or str(error))
+    return f"HTTP status {status}" if status else said or type(error).__name__
+
+
+@contextlib.contextmanager
+def open_input(path: str) -> Iterator[BinaryIO]:
+    """A file of the input, to be read at any place.
+
+    Raises
+    ------
+    DataError
+        A large file on a web server that only gives files as a whole.
+    OSError
+        It cannot be read.
+    """
+    filesystem, name = _open_filesystem(path)
+    if not _is_web(filesystem):
+        with filesystem.open(name, "rb") as stream:
+            yield stream
+        return
+    try:
+        with _open_web(filesystem, name) as stream:
+            yield stream
+    except (TcloseError, OSError, pa.ArrowException, MemoryError):
+        raise
+    except Exception as error:  # the web client's own
+        raise OSError(_reason(error)) from None
+
+
+def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> Any:
+    found = filesystem.info(url)
+    if found.get("partial"):
+        return filesystem.open(url, "rb")
+    if (found.get("size") or 0) > MAX_DOWNLOAD_BYTES:
+        raise DataError(
+            f"input {url}: its server gives files as a whole only, and this one is larger than "
+            f"{MAX_DOWNLOAD_BYTES:,} bytes; download it first"
+        )
+    return io.BytesIO(filesystem.cat_file(url))
 
 
 @dataclass(frozen=True)
@@ -92,8 +171,8 @@ def inspect_file(path: str, settings: InputSettings) -> FileContent:
     """
     name = PurePosixPath(path).name
     try:
-        with fsspec.open(path, "rb") as stream:
-            head = stream.read(4)
+        with open_input(path) as stream:
+            head = stream.read(10)
         kind = settings.format or _recognise(head, name)
         if kind == "parquet":
             return _inspect_parquet(path, name)
@@ -105,19 +184,20 @@ def inspect_file(path: str, settings: InputSettings) -> FileContent:
 def _recognise(head: bytes, name: str) -> str:
     if not head:
         raise DataError(f"file {name}: is empty (0 bytes); remove it or produce it again")
-    if head[:2] == b"\x1f\x8b" or head[:2] == b"PK" or head == b"\x28\xb5\x2f\xfd":
+    if head.startswith(_PACKED_HEADS):
         raise DataError(f"file {name}: is compressed; decompress it first")
-    return "parquet" if head == b"PAR1" else "csv"
+    # a header line may begin so too, but goes on with text
+    is_parquet = re.match(rb"PAR1[^\t\r\n -~\x80-\xff]", head)
+    return "parquet" if is_parquet else "csv"
 
 
 def _inspect_parquet(path: str, name: str) -> FileContent:
-    with fsspec.open(path, "rb") as stream:
+    with open_input(path) as stream:
         digest, n_bytes = hashlib.sha256(), 0
         while block := stream.read(_BLOCK):
             digest.update(block)
             n_bytes += len(block)
-    with fsspec.open(path, "rb") as stream:
-        parquet = open_parquet(stream, name)
+    with open_input(path) as stream, open_parquet(stream, name) as parquet:
         schema = parquet.schema_arrow
         groups = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
     _check_names(schema.names, name)
@@ -126,18 +206,21 @@ def _inspect_parquet(path: str, name: str) -> FileContent:
     return FileContent(file, schema.remove_metadata(), pieces)
 
 
-def open_parquet(stream: object, name: str) -> pq.ParquetFile:
-    """A Parquet file, or one clear error."""
+@contextlib.contextmanager
+def open_parquet(stream: BinaryIO, name: str) -> Iterator[pq.ParquetFile]:
+    """A Parquet file; whatever stops its reading is one clear error."""
     try:
-        return pq.ParquetFile(stream)
-    except (pa.ArrowException, OSError):
+        with pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
+            yield parquet
+    except (pa.ArrowException, OSError, UnicodeError, OverflowError):
         raise DataError(
-            f"file {name}: is not a complete Parquet file (truncated or damaged); produce it again"
+            f"file {name}: is not a complete Parquet file (truncated, damaged or encrypted); "
+            "produce it again"
         ) from None
 
 
 def _inspect_csv(path: str, name: str, settings: InputSettings) -> FileContent:
-    with fsspec.open(path, "rb") as stream:
+    with open_input(path) as stream:
         layout = csv_files.scan_layout(stream, name, settings.delimiter)
     _check_names(list(layout.names), name)
     pieces = tuple((-1, start, stop) for start, stop in layout.chunks)
@@ -162,11 +245,16 @@ def check_same_schema(contents: list[FileContent]) -> None:
         ours, theirs = set(first.schema.names), set(other.schema.names)
         if ours != theirs:
             column = sorted(ours ^ theirs)[0]
-            raise DataError(f"{pair}: column {column!r} is in one of them only")
+            raise DataError(f"{pair}: column {column!r} is in one of them only; make them alike")
+        if first.file.format == "csv" and first.schema.names != other.schema.names:
+            raise DataError(f"{pair}: their columns stand in different orders; make them alike")
         for column in first.schema.names:
             types = [plain_type(c.schema.field(column).type) for c in (first, other)]
             if types[0] != types[1]:
-                raise DataError(f"{pair}: column {column!r} is {types[0]} in one, {types[1]} in other")
+                raise DataError(
+                    f"{pair}: column {column!r} is {types[0]} in one, {types[1]} in the other; "
+                    "store it as one type"
+                )
 
 
 def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
@@ -208,6 +296,15 @@ def place_partitions(partitions: tuple[Partition, ...], n_records: list[int]) ->
     return tuple(placed)
 
 
+def name_files(bad: Sequence[Partition], among: Sequence[Partition]) -> str:
+    """In which files of several something is wrong, as the end of a message."""
+    names = list(dict.fromkeys(partition.name for partition in bad))
+    if len({partition.path for partition in among}) < 2 or not names:
+        return ""
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    return f"\nin {', '.join(names[:3])}{more}"
+
+
 @dataclass(frozen=True)
 class Reading:
     """How partitions are read: the columns wanted, their types, and what stands for missing."""
@@ -222,7 +319,7 @@ class Reading:
 def read_partition(partition: Partition, reading: Reading) -> pa.Table:
     """The wanted columns of one partition, in plain types, missing values as nulls."""
     if partition.format == "csv":
-        with fsspec.open(partition.path, "rb") as stream:
+        with _reading(partition), open_input(partition.path) as stream:
             stream.seek(partition.start)
             data = stream.read(partition.stop - partition.start)
         return csv_files.parse_chunk(
@@ -232,24 +329,32 @@ def read_partition(partition: Partition, reading: Reading) -> pa.Table:
             dict(zip(reading.names, reading.types, strict=True)),
             reading.missing_values,
             reading.delimiter,
+            partition.start,
         )
     return _read_rows(partition, reading)
 
 
-def _read_rows(partition: Partition, reading: Reading) -> pa.Table:
+@contextlib.contextmanager
+def _reading(partition: Partition) -> Iterator[None]:
     try:
-        with fsspec.open(partition.path, "rb") as stream:
-            parquet = open_parquet(stream, partition.name)
+        yield
+    except OSError as error:
+        raise DataError(f"file {partition.name}: cannot be read ({_reason(error)})") from None
+
+
+def _read_rows(partition: Partition, reading: Reading) -> pa.Table:
+    with _reading(partition), open_input(partition.path) as stream:
+        with open_parquet(stream, partition.name) as parquet:
             batches = list(_batches(parquet, partition, reading.names))
             schema = parquet.schema_arrow
-    except (pa.ArrowException, OSError):
-        raise DataError(
-            f"file {partition.name}: row group {partition.row_group} cannot be read (truncated or "
-            "damaged); produce it again"
-        ) from None
     schema = pa.schema([schema.field(schema.get_field_index(name)) for name in reading.names])
     table = pa.Table.from_batches(batches, schema.remove_metadata())
-    return _plain(table, reading)
+    if len(table) != partition.n_records:
+        raise DataError(
+            f"file {partition.name}: row group {partition.row_group} has another number of rows "
+            "than the file says (damaged, or changed since it was looked at); produce it again"
+        )
+    return _plain(table, partition.name, reading)
 
 
 def _batches(
@@ -269,15 +374,22 @@ def _batches(
             return
 
 
-def _plain(table: pa.Table, reading: Reading) -> pa.Table:
+def _plain(table: pa.Table, file_name: str, reading: Reading) -> pa.Table:
     columns = []
     for name, dtype in zip(reading.names, reading.types, strict=True):
-        column = table[name].cast(plain_type(dtype))
-        if reading.missing_values and (pa.types.is_string(column.type)):
+        plain = plain_type(dtype)
+        try:
+            column = table[name].cast(plain)
+            column.validate(full=True)
+        except (pa.ArrowException, IndexError):
+            raise DataError(
+                f"file {file_name}: column {name!r} holds values that are no {plain} "
+                "(text that is not UTF-8, or a damaged file); produce it again"
+            ) from None
+        if reading.missing_values and is_text(plain):
             column = csv_files.null_where(column, reading.missing_values)
         columns.append(column)
     return pa.table(columns, names=list(reading.names))
-
 
 
 def total_bytes(paths: tuple[str, ...]) -> int:
@@ -285,5 +397,6 @@ def total_bytes(paths: tuple[str, ...]) -> int:
     total = 0
     for path in paths:
         filesystem, name = _open_filesystem(path)
-        total += filesystem.info(name).get("size") or 0
+        with contextlib.suppress(OSError):  # whoever reads it will say so
+            total += filesystem.info(name).get("size") or 0
     return total

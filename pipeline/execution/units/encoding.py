@@ -1,0 +1,82 @@
+"""Each record gets its subset, its place and its keys; a partition is sorted by them once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.execution.units.shared import (
+    POSITION,
+    Source,
+    kept_positions,
+    load_distributions,
+    load_shared,
+    split_domains,
+)
+from pipeline.kernels.subsets import assign_subsets
+from pipeline.model import Int64, Partition
+from pipeline.stages.keys import Keys
+from pipeline.stages.plan import Plan, bin_records
+from pipeline.stages.summarise import complete_records, confidential_keys, scale_columns
+from pipeline.storage.inputs import read_partition
+from pipeline.storage.tables import write_table
+from pipeline.storage.workspace import Drafts, Workspace
+
+
+@dataclass(frozen=True)
+class EncodeItem:
+    """A partition and its place among them."""
+
+    index: int
+    partition: Partition
+
+
+def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64:
+    """Encode a partition's records, sorted by bin; returns how many are in each bin."""
+    plan: Plan = load_shared(workspace, "plan")
+    source: Source = load_shared(workspace, "source")
+    table = read_partition(item.partition, source.reading)
+    positions = kept_positions(table, source.checked, item.partition.first_position)
+    mask = complete_records(table, source.checked)
+    kept = table if mask is None else table.filter(mask)
+    keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
+    codes = [
+        np.searchsorted(d.values, confidential_keys(kept, e.column)).astype(np.int64)
+        for d, e in zip(load_distributions(workspace, plan), plan.confidential, strict=True)
+    ]
+    bins = _find_bins(plan, source, item.index, kept, keys, codes)
+    order = np.argsort(bins, kind="stable")
+    columns = {POSITION: positions[order]}
+    columns |= {f"q{j}": column[order] for j, column in enumerate(keys)}
+    columns |= {f"c{a}": column[order] for a, column in enumerate(codes)}
+    carried = kept.select([c.name for c in plan.carried]).take(pa.array(order))
+    arrays = [pa.array(column) for column in columns.values()] + carried.columns
+    names = list(columns) + [f"x{i}" for i in range(len(plan.carried))]
+    write_table(pa.table(arrays, names=names), drafts.new("records"))
+    return np.bincount(bins, minlength=plan.n_bins)
+
+
+def _find_bins(
+    plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: list[Int64]
+) -> Int64:
+    numeric, nominal, _ = scale_columns(list(plan.encodings), keys)
+    rows_of = split_domains(kept, source.hard)
+    bins = np.empty(len(kept), dtype=np.int64)
+    for domain in plan.domains:
+        rows = rows_of.get(domain.key)
+        if rows is None or not rows.size:
+            continue
+        subsets = domain.subsets
+        if codes:
+            of_record = assign_subsets(
+                codes[plan.primary][rows],
+                subsets.cut_codes,
+                subsets.cut_ranks,
+                subsets.tie_codes,
+                subsets.tie_rule,
+                subsets.tie_seen[index],
+            )
+        else:
+            of_record = np.zeros(rows.size, dtype=np.int32)
+        bins[rows] = bin_records(domain, of_record, numeric[:, rows], nominal[:, rows])
+    return bins

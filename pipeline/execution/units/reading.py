@@ -1,0 +1,97 @@
+"""Pass 1: what is in the input, partition by partition, and its confidential values merged."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.execution.units.shared import Source, kept_positions, split_domains, write_counts
+from pipeline.model import Partition
+from pipeline.stages.summarise import (
+    TableSummary,
+    ValueCounts,
+    confidential_keys,
+    count_values,
+    merge_counts,
+    sampled_rows,
+    summarise_table,
+)
+from pipeline.storage import csv_files
+from pipeline.storage.inputs import Reading, read_partition
+from pipeline.storage.tables import read_array, write_table
+from pipeline.storage.workspace import Drafts, Workspace
+
+
+def infer_unit(
+    _: Workspace, item: tuple[Partition, Reading], __: Drafts
+) -> tuple[int, dict[str, csv_files.TextCounts]]:
+    """Records of a CSV chunk, and how the texts of each column read."""
+    partition, reading = item
+    table = read_partition(partition, reading)
+    counts = {name: csv_files.count_texts(table[name]) for name in table.column_names}
+    return len(table), counts
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionSummary:
+    """What pass 1 found in a partition.
+
+    ``spans``: per confidential attribute and domain, which rows of the counts file are its.
+    """
+
+    table: TableSummary
+    spans: tuple[dict[tuple[Any, ...], tuple[int, int]], ...]
+
+
+def summarise_unit(
+    _: Workspace, item: tuple[Partition, Source], drafts: Drafts
+) -> PartitionSummary:
+    """Pass 1 on a partition: its summary, the counts of confidential values, and its sample."""
+    partition, source = item
+    table = read_partition(partition, source.reading)
+    summary, kept = summarise_table(table, source.columns, source.hard)
+    domains = split_domains(kept, source.hard)
+    spans = []
+    for a, column in enumerate(source.confidential):
+        keys = confidential_keys(kept, column)
+        counted = {domain: count_values(keys[rows]) for domain, rows in domains.items()}
+        spans.append(write_counts(counted, drafts.new(f"counts{a}")))
+    if source.sample_share > 0:
+        positions = kept_positions(table, source.checked, partition.first_position)
+        rows = sampled_rows(positions, source.seed, source.sample_share)
+        write_table(kept.take(pa.array(rows)), drafts.new("sample"))
+    return PartitionSummary(summary, tuple(spans))
+
+
+@dataclass(frozen=True)
+class CountsSlice:
+    """Rows of a partition's counts file."""
+
+    index: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class DistributeItem:
+    """A range of values of one attribute, to be merged from all partitions."""
+
+    attribute: int
+    slices: tuple[CountsSlice, ...]
+    low: int | float | None
+    high: int | float | None
+
+
+def distribute_unit(workspace: Workspace, item: DistributeItem, drafts: Drafts) -> int:
+    """Merge the counts of a range of values; returns how many distinct ones there are."""
+    pieces = []
+    for part in item.slices:
+        path = workspace.unit("summarise", part.index).path(f"counts{item.attribute}")
+        rows = read_array(path)[part.start : part.stop]
+        first = 0 if item.low is None else np.searchsorted(rows["value"], item.low)
+        last = rows.size if item.high is None else np.searchsorted(rows["value"], item.high)
+        pieces.append(ValueCounts(rows["value"][first:last], rows["count"][first:last]))
+    merged = merge_counts(pieces)
+    write_counts({(): merged}, drafts.new("counts"))
+    return merged.values.size

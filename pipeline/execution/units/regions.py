@@ -1,0 +1,109 @@
+"""Pass 2: a region is gathered from the partitions and microaggregated."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.execution.units.shared import (
+    POSITION,
+    key_encodings,
+    load_distributions,
+    load_shared,
+    stack_codes,
+)
+from pipeline.model import Float64, Int64
+from pipeline.stages.keys import Keys
+from pipeline.stages.microaggregate import RegionRecords, microaggregate_region
+from pipeline.stages.plan import Plan, Region
+from pipeline.storage.tables import column_array, read_table, write_table
+from pipeline.storage.workspace import Drafts, Workspace
+
+SPLITTERS_PER_REGION = 64
+
+
+@dataclass(frozen=True, eq=False)
+class RegionItem:
+    """A region and where its records stand: ``starts``, ``stops`` int64 (partitions, S)."""
+
+    region: Region
+    starts: Int64
+    stops: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class RegionResult:
+    """What microaggregation made of a region; ``splitters``: some of its class keys, ascending."""
+
+    n_records: int
+    n_classes: int
+    n_repaired: int
+    n_above: int
+    losses: Float64
+    splitters: list[tuple[Any, ...]]
+
+
+def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) -> RegionResult:
+    """Make the classes of a region; they leave in the order of their keys."""
+    plan: Plan = load_shared(workspace, "plan")
+    domain = plan.domains[item.region.domain]
+    table = _gather_region(workspace, item)
+    sizes = (item.stops - item.starts).sum(axis=0)
+    subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    records = RegionRecords(
+        keys=[column_array(table, f"q{j}") for j in range(len(plan.encodings))],
+        codes=stack_codes(table, plan),
+        subset_starts=subset_starts,
+        take=domain.subsets.take,
+        extras=sizes - item.region.n_clusters * domain.subsets.take,
+        n_clusters=item.region.n_clusters,
+    )
+    made = microaggregate_region(records, plan, load_distributions(workspace, plan))
+    class_keys = _key_columns(plan, domain.hard_codes, made.released)
+    class_sizes = np.diff(made.starts)
+    classes = {f"k{j}": column for j, column in enumerate(class_keys)} | {"size": class_sizes}
+    write_table(pa.table(classes), drafts.new("classes"))
+    wanted = [name for name in table.column_names if name[0] in "cx"]
+    rows = table.select(wanted).take(pa.array(made.order)) if wanted else None
+    if rows is not None:
+        write_table(rows, drafts.new("rows"))
+    return RegionResult(
+        n_records=len(table),
+        n_classes=class_sizes.size,
+        n_repaired=made.n_repaired,
+        n_above=made.n_above,
+        losses=made.losses,
+        splitters=_pick_splitters(class_keys),
+    )
+
+
+def _gather_region(workspace: Workspace, item: RegionItem) -> pa.Table:
+    """The region's records, subset by subset, within a subset by position."""
+    pieces, subset_of = [], []
+    for index in range(item.starts.shape[0]):
+        if (item.starts[index] == item.stops[index]).all():
+            continue
+        table = read_table(workspace.unit("encode", index).path("records"))
+        for s, (start, stop) in enumerate(zip(item.starts[index], item.stops[index], strict=True)):
+            if start < stop:
+                pieces.append(table.slice(start, stop - start))
+                subset_of.append(np.full(stop - start, s, dtype=np.int32))
+    table = pa.concat_tables(pieces).combine_chunks()
+    order = np.lexsort((column_array(table, POSITION), np.concatenate(subset_of)))
+    return table.take(pa.array(order)).combine_chunks()
+
+
+def _key_columns(plan: Plan, hard_codes: tuple[int, ...], released: list[Keys]) -> list[Keys]:
+    n_classes = released[0].size
+    columns = {e.column.name: k for e, k in zip(plan.encodings, released, strict=True)}
+    for encoding, code in zip(plan.hard, hard_codes, strict=True):
+        columns[encoding.column.name] = np.full(n_classes, code, dtype=np.int64)
+    return [columns[e.column.name] for e in key_encodings(plan)]
+
+
+def _pick_splitters(columns: list[Keys]) -> list[tuple[Any, ...]]:
+    n_classes = columns[0].size
+    n_picked = min(SPLITTERS_PER_REGION, n_classes)
+    picked = [n_classes * i // n_picked for i in range(n_picked)]
+    return [tuple(column[i].item() for column in columns) for i in picked]

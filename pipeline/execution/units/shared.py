@@ -1,0 +1,118 @@
+"""What units of several passes need."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.model import Column, Distribution, Int64, Role
+from pipeline.stages.keys import Encoding
+from pipeline.stages.plan import Plan
+from pipeline.stages.summarise import ValueCounts, checked_columns, complete_records
+from pipeline.storage.inputs import Reading
+from pipeline.storage.tables import column_array, read_distribution
+from pipeline.storage.workspace import Workspace
+
+POSITION = "position"
+
+
+@dataclass(frozen=True)
+class Source:
+    """How records are read and what is taken of them: the same for every partition."""
+
+    reading: Reading
+    columns: tuple[Column, ...]
+    hard: tuple[str, ...]
+    sample_share: float
+    seed: int
+
+    @property
+    def checked(self) -> tuple[Column, ...]:
+        """The columns in which a record needs a value."""
+        return checked_columns(self.columns, self.hard)
+
+    @property
+    def confidential(self) -> tuple[Column, ...]:
+        """The confidential attributes, in the policy's order."""
+        return tuple(c for c in self.columns if c.role is Role.CONFIDENTIAL)
+
+
+def split_domains(table: pa.Table, hard: tuple[str, ...]) -> dict[tuple[Any, ...], Int64]:
+    """Rows of each combination of hard partition values, ascending."""
+    if not hard:
+        return {(): np.arange(len(table))}
+    found: dict[tuple[Any, ...], list[int]] = {}
+    codes = np.zeros(len(table), dtype=np.int64)
+    levels: list[list[Any]] = []
+    for name in hard:
+        column = table[name].combine_chunks().dictionary_encode()
+        levels.append(column.dictionary.to_pylist())
+        codes = codes * max(len(levels[-1]), 1) + column.indices.to_numpy(zero_copy_only=False)
+    present, inverse = np.unique(codes, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    pieces = np.split(order, np.cumsum(np.bincount(inverse, minlength=present.size))[:-1])
+    for code, rows in zip(present.tolist(), pieces, strict=True):
+        key = []
+        for values in levels[::-1]:
+            code, level = divmod(code, max(len(values), 1))
+            key.append(values[level])
+        found[tuple(key[::-1])] = rows
+    return found
+
+
+def kept_positions(table: pa.Table, checked: tuple[Column, ...], first: int) -> Int64:
+    """Positions in the whole input of a partition's complete records."""
+    mask = complete_records(table, checked)
+    if mask is None:
+        return np.arange(first, first + len(table))
+    return first + np.flatnonzero(mask.to_numpy())
+
+
+def write_counts(
+    counted: dict[tuple[Any, ...], ValueCounts], path: Path
+) -> dict[tuple[Any, ...], tuple[int, int]]:
+    spans, filled = {}, 0
+    for domain, counts in counted.items():
+        spans[domain] = (filled, filled + counts.values.size)
+        filled += counts.values.size
+    values = [counts.values for counts in counted.values()]
+    dtype = [("value", values[0].dtype if values else np.int64), ("count", np.int64)]
+    rows = np.empty(filled, dtype=dtype)
+    for (start, stop), counts in zip(spans.values(), counted.values(), strict=True):
+        rows["value"][start:stop] = counts.values
+        rows["count"][start:stop] = counts.counts
+    with open(path, "wb") as stream:
+        np.save(stream, rows)
+    return spans
+
+
+@lru_cache(maxsize=4)
+def _load_cached(root: Path, name: str, _stamp: int) -> Any:
+    return Workspace(root).load(name)
+
+
+def load_shared(workspace: Workspace, name: str) -> Any:
+    """A value that all units of a pass need; read once per process."""
+    stamp = (workspace.root / "values" / f"{name}.record").stat().st_mtime_ns
+    return _load_cached(workspace.root, name, stamp)
+
+
+def load_distributions(workspace: Workspace, plan: Plan) -> tuple[Distribution, ...]:
+    """The table's distributions, mapped from disk."""
+    stems = (workspace.path("values", f"distribution{a}") for a in range(len(plan.confidential)))
+    return tuple(read_distribution(stem) for stem in stems)
+
+
+def key_encodings(plan: Plan) -> list[Encoding]:
+    """What a class is told by, in the release's order: partition columns, then the other QIs."""
+    by_name = {e.column.name: e for e in (*plan.hard, *plan.encodings)}
+    first = [by_name[name] for name in plan.partition_by]
+    return first + [e for e in plan.encodings if e.column.name not in plan.partition_by]
+
+
+def stack_codes(table: pa.Table, plan: Plan) -> Int64:
+    columns = [column_array(table, f"c{a}") for a in range(len(plan.confidential))]
+    return np.array(columns, dtype=np.int64).reshape(len(columns), len(table))
