@@ -1,0 +1,95 @@
+# Every target sets up what it needs in .venv, from the hashed locks, and does so once.
+# Needs Python 3.11 or newer; another one than python3 is named by `make demo PYTHON=python3.12`.
+
+PYTHON ?= python3
+ROWS ?= 200000
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
+	--no-emit-index-url --no-annotate --no-header --quiet
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench bench-full lock clean
+
+help:
+	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
+	@echo "make test        run the tests (PYTEST_ARGS=...)"
+	@echo "make check       format, lint, docstrings, types, import contracts"
+	@echo "make bench       benchmark, a few minutes"
+	@echo "make bench-full  benchmark at full size"
+	@echo "make lock        resolve the locks anew from pyproject.toml (needs uv)"
+	@echo "make clean       remove the environment, caches, and the demonstration's files"
+
+# Prefect's database stays beside the demonstration's files instead of in the home folder.
+demo: $(VENV)/.run
+	@mkdir -p demo
+	@if [ -d demo/discharges ] && [ "$$(cat demo/.rows 2>/dev/null || echo $(ROWS))" = "$(ROWS)" ]; \
+	then echo "demo/discharges is there already"; \
+	else \
+	    rm -rf demo/discharges; \
+	    echo "tclose generate --rows $(ROWS) --out demo/discharges"; \
+	    $(BIN)/tclose generate --rows $(ROWS) --out demo/discharges && echo $(ROWS) > demo/.rows; \
+	fi
+	@echo "tclose flow config/demo.yaml"
+	@PREFECT_HOME="$${PREFECT_HOME:-$(CURDIR)/demo/.prefect}" $(BIN)/tclose flow config/demo.yaml
+	@echo "tclose audit demo/releases/demo"
+	@$(BIN)/tclose audit demo/releases/demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# All of them run, so that one call shows everything; ruff checks docstrings too.
+check: $(VENV)/.dev
+	@status=0; \
+	for command in "ruff format --check --quiet ." "ruff check ." "mypy" "lint-imports"; do \
+	    echo "$$command"; \
+	    $(BIN)/$$command || status=1; \
+	done; \
+	exit $$status
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.run
+
+bench-full: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.run --full
+
+lock:
+	uv pip compile $(LOCK_OPTIONS) --group build pyproject.toml -o requirements.lock
+	uv pip compile $(LOCK_OPTIONS) --group build --group dev -c requirements.lock \
+	    pyproject.toml -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) demo dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -f .coverage .coverage.*
+	find benchmarks flows pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment. A stamp is newer than what it was made from, or is made again.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "tclose needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1);" \
+	        "name another one, as in: make $(or $(firstword $(MAKECMDGOALS)),demo) PYTHON=python3.12"; \
+	    exit 1; }
+	@echo "making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(VENV)/.run: requirements.lock | $(BIN)/python
+	@$(call install,requirements.lock)
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock | $(BIN)/python
+	@$(call install,requirements-dev.lock)
+	@touch $(VENV)/.run $@
+
+$(VENV)/.run $(VENV)/.dev: pyproject.toml
+
+# The project itself comes last and brings nothing along: no second, unhashed resolution.
+define install
+echo "installing $$(grep -c '==' $(1)) packages of $(1), which takes a minute or two ..."; \
+$(PIP) install -qq --require-hashes --only-binary :all: -r $(1) && \
+$(PIP) install -qq --no-deps --no-build-isolation --editable .
+endef

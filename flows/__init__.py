@@ -1,0 +1,1 @@
+"""Prefect's part: thin tasks, and flows that read like a recipe."""

@@ -1,0 +1,115 @@
+"""Small inputs and policies to try the whole path on, and how to look at what came of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.parquet as pq
+import yaml
+
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import run_release
+from pipeline.settings import parse_policy
+from pipeline.storage.releases import read_manifest
+
+QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"
+N_PEOPLE = 60
+
+
+def people(n_records: int = N_PEOPLE, **columns: Any) -> pa.Table:
+    """A table with a number, a text and a confidential number; ``columns`` replace or add."""
+    rng = np.random.default_rng(20_260_101)
+    table = {
+        "age": rng.integers(18, 90, n_records),
+        "sex": pa.array(np.where(rng.integers(0, 2, n_records), "m", "f")),
+        "pay": rng.integers(1_000, 9_000, n_records),
+    }
+    return pa.table(table | columns)
+
+
+def policy_for(source: Path | str, **changes: Any) -> dict[str, Any]:
+    """A policy for `people`, with releases beside ``source``; ``changes`` replace its keys."""
+    place = Path(source).parent if "://" not in str(source) else Path()
+    return {
+        "name": "people",
+        "input": {"path": str(source)},
+        "attributes": {"age": QUASI, "sex": QUASI, "pay": CONFIDENTIAL},
+        "privacy": {"k": 3, "t": 0.3},
+        "output": {"path": str(place / "releases")},
+    } | changes
+
+
+def write_policy(path: Path, document: dict[str, Any]) -> Path:
+    """Write a policy as YAML."""
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def write_csv(path: Path, table: pa.Table, **options: Any) -> Path:
+    """Write a table as CSV, texts in quotes where they need them."""
+    pv.write_csv(table, path, pv.WriteOptions(quoting_style="needed", **options))
+    return path
+
+
+def write_parquet(path: Path, table: pa.Table, **options: Any) -> Path:
+    """Write a table as Parquet."""
+    pq.write_table(table, path, **options)
+    return path
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Everything below a folder: relative path and content, None for folders."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a run has published."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @property
+    def paths(self) -> list[str]:
+        """Paths of the data files, sorted."""
+        return sorted(file["path"] for file in self.manifest["files"])
+
+    @property
+    def data(self) -> dict[str, bytes]:
+        """Content of the data files by path."""
+        return {path: (self.folder / path).read_bytes() for path in self.paths}
+
+    @property
+    def table(self) -> pa.Table:
+        """All rows of the data files, in the files' order, without partition columns."""
+        files = [pq.read_table(self.folder / path, partitioning=None) for path in self.paths]
+        return pa.concat_tables(files)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the first data file."""
+        return pq.read_schema(self.folder / self.paths[0])
+
+    @property
+    def internal(self) -> dict[str, Any]:
+        """The manifest that stays inside."""
+        found = read_manifest(self.folder / "internal")
+        assert found is not None
+        return found
+
+    def class_sizes(self, quasi: list[str]) -> list[int]:
+        """Sizes of the groups that share all of these columns."""
+        counted = self.table.group_by(quasi).aggregate([([], "count_all")])
+        return sorted(counted["count_all"].to_pylist())
+
+
+def release(document: dict[str, Any]) -> Released:
+    """Run a policy in this process and look at what it published."""
+    outcome = run_release(parse_policy(document), Progress("none"))
+    return Released(outcome.release, outcome.manifest)

@@ -1,0 +1,118 @@
+"""Small random tables for property tests, and the shapes that kernels take them in.
+
+Numeric quasi-identifiers are multiples of 1/64: their sums and squared distances are exact, so a
+kernel and its twin meet the same ties.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from pipeline.model import Distribution, Float64, Int64
+
+# Compilation happens within the first example, so there is no deadline.
+repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=60)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionTable:
+    """Records subset by subset, as `cut_blocks` and `cluster_block` take them."""
+
+    numeric: Float64
+    nominal: np.ndarray
+    n_levels: int
+    subset_starts: Int64
+    take: Int64
+    extras: Int64
+    n_clusters: int
+
+    @property
+    def n_records(self) -> int:
+        """Records of all subsets."""
+        return int(self.subset_starts[-1])
+
+    @property
+    def subsets(self) -> list[int]:
+        """Subset of each record."""
+        return np.repeat(np.arange(self.take.size), np.diff(self.subset_starts)).tolist()
+
+    @property
+    def rows(self) -> list[list[int]]:
+        """Records of each subset."""
+        ends = self.subset_starts.tolist()
+        return [list(range(a, b)) for a, b in pairwise(ends)]
+
+
+@st.composite
+def regions(
+    draw: st.DrawFn, *, max_clusters: int = 8, min_subsets: int = 1, max_extras: int = 2**62
+) -> RegionTable:
+    """Regions with even and odd numbers of subsets, extras or none, ties or few, any mixture."""
+    n_subsets = draw(st.integers(min_subsets, 7))
+    n_clusters = draw(st.integers(1, max_clusters))
+    take = np.ones(n_subsets, np.int64)
+    if n_subsets == 1:
+        take[0] = draw(st.integers(1, 5))
+    central = sorted({(n_subsets - 1) // 2, n_subsets // 2})
+    extras = np.zeros(n_subsets, np.int64)
+    n_extra = draw(st.integers(0, min(n_clusters, max_extras)))
+    extras[central[0]] = draw(st.integers(0, n_extra)) if len(central) > 1 else n_extra
+    extras[central[-1]] += n_extra - extras.sum()
+    starts = np.concatenate([[0], np.cumsum(n_clusters * take + extras)]).astype(np.int64)
+    numeric, nominal, n_levels = draw(quasi_identifiers(int(starts[-1])))
+    return RegionTable(numeric, nominal, n_levels, starts, take, extras, n_clusters)
+
+
+@st.composite
+def quasi_identifiers(draw: st.DrawFn, n_records: int) -> tuple[Float64, np.ndarray, int]:
+    """Numeric (d, n), nominal (q, n) and the number of categories; d + q is at least one."""
+    n_numeric, n_nominal = draw(
+        st.tuples(st.integers(0, 3), st.integers(0, 2)).filter(lambda pair: sum(pair) > 0)
+    )
+    n_values, n_levels = draw(st.integers(1, 65)), draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(seeds))
+    numeric = rng.integers(0, n_values, (n_numeric, n_records)) / 64
+    nominal = rng.integers(0, n_levels, (n_nominal, n_records), dtype=np.int32)
+    return numeric, nominal, n_levels
+
+
+# Values of a confidential attribute: few distinct ones, or most of them distinct, or one rules.
+confidential_values = st.one_of(
+    st.lists(st.integers(0, 4), min_size=1, max_size=60),
+    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=60),
+    st.lists(st.sampled_from([0] * 9 + [1, 7]), min_size=1, max_size=60),
+)
+
+
+def distribution_of(values: Sequence) -> tuple[Distribution, Int64]:
+    """Distribution of a table's values and each record's place in it: int64 (n,)."""
+    distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return distribution_from(distinct, counts), codes.astype(np.int64)
+
+
+def distribution_from(values: np.ndarray, counts: Sequence) -> Distribution:
+    """Distribution of distinct values, ascending, with these counts; arrays read-only."""
+    cumulative = np.cumsum(counts, dtype=np.int64)
+    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
+    for array in (values, cumulative, prefix):
+        array.setflags(write=False)
+    return Distribution(values, cumulative, prefix)
+
+
+def starts_of(sizes: Sequence[int]) -> Int64:
+    """Where classes of these sizes begin and the last one ends: int64 (c + 1,)."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+
+@st.composite
+def class_sizes(draw: st.DrawFn, n_records: int) -> list[int]:
+    """Sizes of classes, each at least one, that make up ``n_records``."""
+    cuts = draw(st.sets(st.integers(1, max(1, n_records - 1)), max_size=8))
+    ends = [0, *sorted(cut for cut in cuts if cut < n_records), n_records]
+    return np.diff(ends).tolist()
