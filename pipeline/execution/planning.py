@@ -23,18 +23,18 @@ from pipeline.model import Column, Distribution, Int64, Role
 from pipeline.settings import Policy
 from pipeline.stages.keys import FOLDER_TYPES, Encoding
 from pipeline.stages.plan import (
-    ClassSize,
     Domain,
     Plan,
-    Subsets,
     check_feasible,
     check_k,
-    choose_class_size,
-    count_regions,
-    cut_subsets,
     domain_emd,
     domain_name,
-    sample_leaves,
+)
+from pipeline.stages.subsets import (
+    ClassSize,
+    Subsets,
+    choose_class_size,
+    cut_subsets,
 )
 from pipeline.stages.summarise import (
     TableSummary,
@@ -42,6 +42,7 @@ from pipeline.stages.summarise import (
     make_encoding,
     scale_columns,
 )
+from pipeline.stages.tree import count_regions, sample_leaves
 from pipeline.storage.tables import make_distribution, read_array, read_table
 from pipeline.storage.workspace import Workspace
 
@@ -215,7 +216,9 @@ class _Planner:
         counts = self.findings.table.domains
         keys = sorted(counts, key=self._hard_codes)
         distributions = load_distributions(self.workspace, self.plan)
-        drafts = [self._draft(key, counts, distributions) for key in keys]
+        emds_of = {key: self._measure(key, distributions) for key in keys}
+        self._check_feasible(emds_of, counts)
+        drafts = [self._draft(key, counts, emds_of[key]) for key in keys]
         primary = _choose_primary(drafts, self.plan.max_emds)
         domains: list[Domain] = []
         first_bin = 0
@@ -244,24 +247,38 @@ class _Planner:
             for e, value in zip(self.plan.hard, key, strict=True)
         )
 
-    def _draft(
-        self, key: tuple[Any, ...], counts: Counter, distributions: tuple[Distribution, ...]
-    ) -> tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]:
-        """Check a domain's feasibility and choose its class size.
-
-        The distance is a metric: classes within t - EMD(domain, table) of the domain are within t of
-        the table.
-        """
+    def _measure(
+        self, key: tuple[Any, ...], distributions: tuple[Distribution, ...]
+    ) -> tuple[Fraction, ...]:
+        """Exact distance of a domain to the table, for each confidential attribute."""
         emds = []
         for a, table in enumerate(distributions):
             of_domain = self._distribution(key, a, distributions)
             assert of_domain is not None
             emds.append(domain_emd(of_domain.cumulative, table.cumulative))
-        name = domain_name(self.plan.hard, key)
-        limits = list(self.plan.max_emds)
-        check_feasible(name, counts[key], self.plan.k, self.plan.confidential, emds, limits)
-        left = [limit - emd for limit, emd in zip(limits, emds, strict=True)]
-        return key, tuple(emds), choose_class_size(counts[key], self.plan.k, left)
+        return tuple(emds)
+
+    def _check_feasible(
+        self, emds_of: dict[tuple[Any, ...], tuple[Fraction, ...]], counts: Counter[Any]
+    ) -> None:
+        """Refuse what cannot be; the farthest domain speaks, so that its t would do for all."""
+        plan = self.plan
+        for key in sorted(emds_of, key=lambda key: -max(emds_of[key], default=Fraction(0))):
+            name, emds = domain_name(plan.hard, key), list(emds_of[key])
+            check_feasible(
+                name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds)
+            )
+
+    def _draft(
+        self, key: tuple[Any, ...], counts: Counter[Any], emds: tuple[Fraction, ...]
+    ) -> tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]:
+        """Choose a domain's class size.
+
+        The distance is a metric: classes within t - EMD(domain, table) of the domain are within t of
+        the table.
+        """
+        left = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
+        return key, emds, choose_class_size(counts[key], self.plan.k, left)
 
     def _distribution(
         self, key: tuple[Any, ...], attribute: int, distributions: tuple[Distribution, ...]

@@ -38,13 +38,16 @@ from pipeline.execution.units.shared import Source, load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
 from pipeline.model import Attribute, Column, Partition, Role, Verdict
 from pipeline.settings import Policy
-from pipeline.stages.plan import Plan, Region, choose_class_size, locate_region, sample_size
+from pipeline.stages.places import locate_region
+from pipeline.stages.plan import Plan, Region
+from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.summarise import (
     TableSummary,
     check_summary,
     find_problems,
     resolve_column,
 )
+from pipeline.stages.tree import sample_size
 from pipeline.stages.verify import ClassChecks, decide
 from pipeline.storage import csv_files, inputs
 from pipeline.storage.inputs import FileContent, Reading
@@ -79,9 +82,8 @@ def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
         with open_frame(policy, progress) as run:
             yield run
     finally:
-        others = shelf.output.glob("*/.lock") if shelf.output.is_dir() else ()
-        if not had_key and not shelf.root.exists() and not any(others):
-            key.unlink(missing_ok=True)
+        if not had_key and key.exists() and not any(shelf.output.glob("*/.lock")):
+            key.unlink()
 
 
 def _check_scheduler(address: str) -> None:

@@ -5,7 +5,6 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.policies import discharge_policy, write_discharges
 
 from pipeline.cli import main
 from pipeline.errors import OutputError
@@ -13,6 +12,7 @@ from pipeline.execution.audit import audit_release
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.storage.releases import file_sha256
+from support.policies import discharge_policy, write_discharges
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from support.policies import discharge_document
 
 from pipeline.generator import generate_rows
+from support.policies import discharge_document
 
 CANARY_ID = "CANARY-IDENTIFIER-7f3a"
 CANARY_PLACE = "canary-quasi-identifier-c41d"

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 from pycanon import anonymity
-from support.policies import shared_file
 
 from pipeline.execution.audit import audit_release
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.settings import load_policy, parse_policy
+from support.policies import shared_file
 
 ADULT_QIS = ["age", "education", "marital-status", "sex", "native-country"]
 FARS_QIS = ["age", "year", "modelyr", "sex", "Restraint"]

@@ -2,12 +2,12 @@
 
 import pyarrow.parquet as pq
 import pytest
-from support.policies import data_digests, discharge_policy, write_discharges
 
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.generator import generate_rows
 from pipeline.storage import inputs
+from support.policies import data_digests, discharge_policy, write_discharges
 
 ROWS = 120_000
 

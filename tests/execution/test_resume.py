@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.policies import data_digests, discharge_document, discharge_policy, write_discharges
 
 from pipeline.execution import passes, release
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import open_run, run_release
+from support.policies import data_digests, discharge_document, discharge_policy, write_discharges
 
 ROWS = 60_000
 POINTS = [

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kernels.subsets import assign_subsets, subset_sizes, tie_stride
-from pipeline.stages.plan import Subsets, cut_subsets
+from pipeline.stages.subsets import Subsets, cut_subsets
 from support import naive
 from support.tables import confidential_values, distribution_of, repeatable
 

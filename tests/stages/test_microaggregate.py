@@ -22,7 +22,8 @@ from pipeline.stages.microaggregate import (
     measure_losses,
     microaggregate_region,
 )
-from pipeline.stages.plan import Plan, choose_class_size, cut_subsets
+from pipeline.stages.plan import Plan
+from pipeline.stages.subsets import choose_class_size, cut_subsets
 from support import naive
 from support.tables import confidential_values, distribution_of, repeatable, seeds, starts_of
 

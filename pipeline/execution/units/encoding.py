@@ -16,7 +16,8 @@ from pipeline.execution.units.shared import (
 from pipeline.kernels.subsets import assign_subsets
 from pipeline.model import Int64, Partition
 from pipeline.stages.keys import Keys
-from pipeline.stages.plan import Plan, bin_records
+from pipeline.stages.places import bin_records
+from pipeline.stages.plan import Plan
 from pipeline.stages.summarise import complete_records, confidential_keys, scale_columns
 from pipeline.storage.inputs import read_partition
 from pipeline.storage.tables import write_table

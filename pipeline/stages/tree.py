@@ -1,0 +1,113 @@
+"""Coarse cuts along the quasi-identifiers: which records of a subset go to the same region.
+
+The cuts are taken from a sample, so they decide where regions meet, never how many records of a
+subset a region gets: that is decided by exact ranks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.kernels.blocks import axis_keys, widest_axis
+from pipeline.kernels.subsets import assign_subsets
+from pipeline.model import Float64, Int64
+from pipeline.stages.subsets import Subsets
+
+MIN_REGION_RECORDS = 25_000
+MAX_REGION_RECORDS = 250_000
+USUAL_REGIONS = 16
+LEAVES_PER_REGION = 16
+SAMPLE_PER_LEAF = 32
+MAX_SAMPLE = 500_000
+
+
+def count_regions(n_records: int) -> int:
+    """Regions of a domain: a power of two, by the number of records alone."""
+    most = max(1, n_records // MIN_REGION_RECORDS)
+    least = ceil(n_records / MAX_REGION_RECORDS)
+    usual = min(most, USUAL_REGIONS)
+    if usual >= least:
+        return 1 << (usual.bit_length() - 1)
+    return 1 << (least - 1).bit_length()
+
+
+def sample_size(n_records: int, class_size: int) -> int:
+    """Records that the coarse cuts are taken from; they decide where, never how many."""
+    n_regions = count_regions(n_records)
+    if n_regions == 1:
+        return 0
+    return min(n_regions * LEAVES_PER_REGION * class_size * SAMPLE_PER_LEAF, MAX_SAMPLE)
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseTree:
+    """Cuts that order a domain's records by place, as `find_leaves` takes them."""
+
+    axes: NDArray[np.int32]
+    thresholds: Float64
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves, from left to right."""
+        return self.axes.size + 1
+
+
+def grow_tree(
+    numeric: Float64, nominal: NDArray[np.int32], n_levels: int, subsets: NDArray[np.int32],
+    n_subsets: int, n_leaves: int,
+) -> CoarseTree:  # fmt: skip
+    """Cut a sample at the medians of its widest quasi-identifiers, each subset at its own.
+
+    Returns
+    -------
+    A tree with ``n_leaves`` (a power of two) leaves.
+    """
+    axes = np.zeros(n_leaves - 1, dtype=np.int32)
+    thresholds = np.zeros((n_subsets, n_leaves - 1))
+    counts = np.zeros(n_levels, dtype=np.int64)
+    members: list[Int64] = [np.arange(subsets.size)]
+    for node in range(n_leaves - 1):
+        rows = members[node]
+        left = np.zeros(rows.size, dtype=bool)
+        if rows.size:
+            axes[node] = widest_axis(numeric, nominal, rows, counts)
+            keys = axis_keys(numeric, nominal, axes[node], rows)
+            thresholds[:, node] = _lower_median(keys)
+            for s, of_subset in _by_subset(subsets[rows]):
+                thresholds[s, node] = _lower_median(keys[of_subset])
+            left = keys <= thresholds[subsets[rows], node]
+        members += [rows[left], rows[~left]]
+    return CoarseTree(axes, thresholds)
+
+
+def _by_subset(subsets: NDArray[np.int32]) -> Iterator[tuple[int, Int64]]:
+    order = np.argsort(subsets, kind="stable")
+    present, first = np.unique(subsets[order], return_index=True)
+    yield from zip(present.tolist(), np.split(order, first[1:]), strict=True)
+
+
+def _lower_median(keys: Float64) -> float:
+    middle = (keys.size - 1) // 2
+    return float(np.partition(keys, middle)[middle])
+
+
+def sample_leaves(
+    plan_subsets: Subsets, codes: Int64, numeric: Float64, nominal: NDArray[np.int32],
+    n_levels: int, n_regions: int,
+) -> CoarseTree:  # fmt: skip
+    """Grow the coarse tree of a domain from its sample; one leaf where it has one region."""
+    n_subsets = plan_subsets.sizes.size
+    if n_regions == 1:
+        return CoarseTree(np.empty(0, dtype=np.int32), np.empty((n_subsets, 0)))
+    wanted = max(1, codes.size // (n_subsets * SAMPLE_PER_LEAF))
+    finest = 1 << (wanted.bit_length() - 1)
+    n_leaves = max(n_regions, min(finest, n_regions * LEAVES_PER_REGION))
+    unseen = np.zeros(plan_subsets.tie_codes.size, dtype=np.int64)
+    subsets = assign_subsets(
+        codes, plan_subsets.cut_codes, plan_subsets.cut_ranks, plan_subsets.tie_codes,
+        plan_subsets.tie_rule, unseen,
+    )  # fmt: skip
+    return grow_tree(numeric, nominal, n_levels, subsets, n_subsets, n_leaves)

@@ -1,0 +1,36 @@
+"""Plans of a few records, for tests of what is done with them."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from pipeline.stages.plan import Domain, Plan
+from pipeline.stages.subsets import ClassSize, cut_subsets
+from pipeline.stages.tree import CoarseTree
+from support.tables import distribution_of
+
+
+def make_domain(
+    n_records: int, size: int, *, n_leaves: int = 1, n_regions: int = 1, first_bin: int = 0
+) -> Domain:
+    """A domain of distinct confidential values; its tree has leaves, but no say in what follows."""
+    table, _ = distribution_of(range(n_records))
+    subsets, n_clusters = cut_subsets(size, table, n_records, 0)
+    tree = CoarseTree(np.zeros(n_leaves - 1, np.int32), np.zeros((size, n_leaves - 1)))
+    return Domain(
+        (),
+        (),
+        n_records,
+        ClassSize(size, size, size),
+        n_clusters,
+        n_regions,
+        (Fraction(0),),
+        subsets,
+        tree,
+        first_bin,
+    )
+
+
+def make_plan(*domains: Domain) -> Plan:
+    """A plan of these domains and no columns."""
+    return Plan(2, (Fraction(1),), (), (), (), (), (), (), 0, domains, 100, 1_000)
