@@ -151,8 +151,7 @@ def render(results: list[Result], command: str) -> str:
         "process MB | reference MB | classes | largest EMD | loss |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for result in results:
-        lines.append(_row(result))
+    lines += [_row(result) for result in results]
     lines += ["", "Seconds per stage:", "", "| records | t | workers | stages |", "|---|---|---|---|"]
     for result in results:
         stages = ", ".join(f"{name} {value:.1f}" for name, value in result.seconds.items())

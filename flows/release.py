@@ -10,11 +10,15 @@ Prefect's home stays what it is for every other flow of the user (``~/.prefect``
 ``prefect server start``.
 """
 
+import contextlib
 import functools
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 _QUIET: Mapping[str, str] = {
@@ -34,6 +38,8 @@ if "prefect" not in sys.modules:
 from prefect import flow, task  # noqa: E402
 from prefect.cache_policies import NO_CACHE  # noqa: E402
 from prefect.client.schemas.objects import State  # noqa: E402
+from prefect.server.api.server import SubprocessASGIServer  # noqa: E402
+from prefect.settings import PREFECT_API_URL  # noqa: E402
 from prefect.states import Completed, Failed  # noqa: E402
 
 from pipeline.errors import TcloseError, UnitError  # noqa: E402
@@ -144,7 +150,10 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
             logging.getLogger(name).propagate = False
     Progress(default_style(quiet)).say("starting Prefect")
     try:
-        return cast(Outcome, release(policy, quiet=quiet))
+        with _interrupted_by_termination():
+            if PREFECT_API_URL.value() is None:
+                _start_server()
+            return cast(Outcome, release(policy, quiet=quiet))
     except TcloseError:
         raise
     except Exception as error:
@@ -153,3 +162,31 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
             "at PREFECT_API_URL, or unset it and give a PREFECT_HOME that can be written; "
             "`tclose run` does the same without Prefect"
         ) from None
+
+
+def _start_server() -> None:
+    """Start the embedded server out of reach of Ctrl-C; it ends when this process does.
+
+    A terminal sends Ctrl-C to every process that was started from it. The server has to outlive it
+    by a moment, or Prefect tries for minutes to tell it that the run was interrupted.
+    """
+
+    def start() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the server inherits
+        SubprocessASGIServer().start()
+
+    with ThreadPoolExecutor(1) as starter:
+        starter.submit(start).result()
+
+
+@contextlib.contextmanager
+def _interrupted_by_termination() -> Iterator[None]:
+    """Let SIGTERM end the run as Ctrl-C does: no server and no workers stay behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -6,11 +6,17 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pipeline
 from pipeline.errors import TcloseError
+from pipeline.execution.progress import Progress, default_style
+
+_SECONDS_BETWEEN_LINES = 2.0
+_RECORDS_PER_STEP = 1_000  # of the bar
 
 _EXIT_CODES = """exit status:
   0  done
@@ -61,12 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--seed", type=int, default=1, help="same seed, same records (default 1)")
     generate.add_argument("--out", type=Path, required=True,
                           help="a .parquet or .csv file, or a folder of Parquet files")  # fmt: skip
+    generate.add_argument("--quiet", action="store_true", help="no progress")
     _add(commands, "schema", "print the JSON Schema of a policy, for editors",
          "tclose schema > policy.schema.json")  # fmt: skip
     return parser
 
 
-def _add_release_commands(commands: argparse._SubParsersAction) -> None:
+def _add_release_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     texts = {
         "run": ("make a release: plan, microaggregate, verify, publish",
                 "tclose run config/demo.yaml --set privacy.t=0.05 --set engine.workers=4"),
@@ -79,14 +86,18 @@ def _add_release_commands(commands: argparse._SubParsersAction) -> None:
         command = _add(commands, name, summary, example)
         command.add_argument("policy", metavar="POLICY", help="policy file (YAML)")
         command.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append",
-                             default=[], help="override a key of the policy; may be repeated; a "
-                             'name with dots stands in double quotes: attributes."a.b".t')  # fmt: skip
+                             default=[], help="override a key of the policy; may be repeated; "
+                             'a name with dots stands in double quotes: '
+                             'attributes."a.b".t')  # fmt: skip
         command.add_argument("--quiet", action="store_true", help="no progress")
         command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def _add(
-    commands: argparse._SubParsersAction, name: str, summary: str, example: str
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    summary: str,
+    example: str,
 ) -> argparse.ArgumentParser:
     return commands.add_parser(
         name,
@@ -98,13 +109,14 @@ def _add(
 
 
 def _run(given: argparse.Namespace) -> int:
-    from pipeline.execution.progress import Progress, default_style
     from pipeline.execution.release import run_release
     from pipeline.settings import load_policy
 
     policy = load_policy(given.policy, given.overrides)
     outcome = run_release(policy, Progress(default_style(given.quiet)))
-    _print_release(given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there)
+    _print_release(
+        given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there
+    )
     return 0
 
 
@@ -115,12 +127,18 @@ def _flow(given: argparse.Namespace) -> int:
     from flows.release import run_flow
 
     outcome = run_flow(policy, quiet=given.quiet)
-    _print_release(given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there)
+    _print_release(
+        given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there
+    )
     return 0
 
 
 def _print_release(
-    given: argparse.Namespace, manifest: dict, place: str, seconds: dict, was_there: bool
+    given: argparse.Namespace,
+    manifest: dict[str, Any],
+    place: str,
+    seconds: dict[str, float],
+    was_there: bool,
 ) -> None:
     from pipeline.report import report_release
 
@@ -133,7 +151,6 @@ def _print_release(
 
 def _plan(given: argparse.Namespace) -> int:
     from pipeline.execution.estimate import estimate_run
-    from pipeline.execution.progress import Progress, default_style
     from pipeline.execution.release import decide_only
     from pipeline.report import report_plan
     from pipeline.settings import load_policy
@@ -164,9 +181,48 @@ def _audit(given: argparse.Namespace) -> int:
 def _generate(given: argparse.Namespace) -> int:
     from pipeline.generator import write_microdata
 
-    paths = write_microdata(given.out, given.rows, given.seed)
+    progress = Progress(default_style(given.quiet))
+    with contextlib.ExitStack() as shown:
+        if progress.style == "bar":
+            follow = _move_bar(progress, given.rows, shown)
+        else:
+            follow = _say_now_and_then(progress, given.rows)
+        paths = write_microdata(given.out, given.rows, given.seed, progress=follow)
     print(f"{given.rows:,} records in {len(paths)} files: {given.out}")
     return 0
+
+
+def _move_bar(
+    progress: Progress, n_rows: int, shown: contextlib.ExitStack
+) -> Callable[[int], None]:
+    """A function of the records written so far. The bar is there once some are."""
+    n_steps = max(n_rows // _RECORDS_PER_STEP, 1)
+    n_done = 0
+    step: Callable[[], None] | None = None
+
+    def move(n_written: int) -> None:
+        nonlocal n_done, step
+        if step is None:
+            step = shown.enter_context(progress.following("writing thousands of records", n_steps))
+        n_reached = n_written * n_steps // n_rows
+        for _ in range(n_done, n_reached):
+            step()
+        n_done = n_reached
+
+    return move
+
+
+def _say_now_and_then(progress: Progress, n_rows: int) -> Callable[[int], None]:
+    """A function of the records written so far."""
+    said = time.monotonic()
+
+    def say(n_written: int) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _SECONDS_BETWEEN_LINES:
+            said = time.monotonic()
+            progress.say(f"{n_written:,} of {n_rows:,} records written")
+
+    return say
 
 
 def _schema(_: argparse.Namespace) -> int:

@@ -24,9 +24,7 @@ Scalar = str | int | float | bool
 
 def _refuse_truth(value: Any) -> Any:
     """YAML's ``yes`` and ``true`` would pass for the number 1."""
-    if isinstance(value, bool):
-        raise ValueError("has to be a number")
-    return value
+    return str(value) if isinstance(value, bool) else value
 
 
 NO_NUL = r"^[^\x00]*$"
@@ -147,9 +145,9 @@ class EngineSettings(_Settings):
         description="local, or an address as in tcp://host:8786.",
     )
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    memory_per_worker: Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal[
-        "auto"
-    ] = "auto"
+    memory_per_worker: (
+        Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal["auto"]
+    ) = "auto"
 
 
 class Policy(_Settings):
@@ -218,6 +216,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, str | int | float | bool) and key in seen:
                 line = key_node.start_mark.line + 1
@@ -298,9 +298,7 @@ def _replaced(node: Any, parts: list[str], value: Any, override: str) -> dict[st
         raise UsageError(f"--set {override}: {parts[0]!r} has no keys below it")
     node = dict(node or {})
     deeper = len(parts) > 1
-    node[parts[0]] = (
-        _replaced(node.get(parts[0]), parts[1:], value, override) if deeper else value
-    )
+    node[parts[0]] = _replaced(node.get(parts[0]), parts[1:], value, override) if deeper else value
     return node
 
 
@@ -340,7 +338,9 @@ def _say(problem: Any, location: tuple[str, ...]) -> str:
 # What pydantic says of a key of several types or with a pattern is no help to a release officer.
 # Keys of an attribute stand here without its name.
 _WANTED: dict[tuple[str, ...], str] = {
-    ("name",): "has to begin with a letter or digit, then letters, digits, '.', '_', '-'; 100 at most",
+    (
+        "name",
+    ): "has to be letters, digits, '.', '_' and '-', the first a letter or digit; 100 at most",
     ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
     ("engine", "scheduler"): "has to be local, or an address as in tcp://host:8786",

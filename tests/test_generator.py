@@ -10,14 +10,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import generator
-from pipeline.errors import DataError
+from pipeline import cli, generator
+from pipeline.cli import main
+from pipeline.errors import OutputError, UsageError
 from pipeline.generator import (
     CHUNK_ROWS,
     MAX_ROWS,
     ROW_GROUP_ROWS,
     SCHEMA,
-    generate_correlated,
     generate_rows,
     write_microdata,
 )
@@ -32,14 +32,6 @@ def discharges() -> pa.Table:
 
 def column(table: pa.Table, name: str) -> np.ndarray:
     return table[name].to_numpy()
-
-
-def multiple_correlation(table: pa.Table) -> float:
-    """Of the last column with the others, by least squares with an intercept."""
-    columns = [column(table, name).astype(float) for name in table.column_names]
-    design = np.column_stack([np.ones(table.num_rows), *columns[:-1]])
-    fitted = design @ np.linalg.lstsq(design, columns[-1], rcond=None)[0]
-    return float(np.corrcoef(fitted, columns[-1])[0, 1])
 
 
 class TestRows:
@@ -108,7 +100,7 @@ class TestRows:
     def test_far_rows_exist_up_to_the_limit(self) -> None:
         last = generate_rows(MAX_ROWS - 1, 1, SEED)
         assert last.num_rows == 1
-        with pytest.raises(DataError, match="exist"):
+        with pytest.raises(UsageError, match="exist"):
             generate_rows(MAX_ROWS - 1, 2, SEED)
 
     @pytest.mark.parametrize(
@@ -123,7 +115,7 @@ class TestRows:
     def test_refuses_numbers_out_of_range(
         self, first: int, n_rows: int, seed: int, message: str
     ) -> None:
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(UsageError, match=message):
             generate_rows(first, n_rows, seed)
 
 
@@ -278,6 +270,13 @@ class TestFiles:
         assert write_microdata(tmp_path, 10, SEED) == [tmp_path / "part-00000.parquet"]
         assert pq.read_table(tmp_path).equals(generate_rows(0, 10, SEED))
 
+    @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a"])
+    def test_missing_folders_are_made(self, tmp_path: Path, name: str) -> None:
+        path = tmp_path / "new/newer" / name
+        files = write_microdata(path, 10, SEED)
+        assert all(file.is_file() for file in files)
+        assert list(path.parent.iterdir()) == [path]
+
     def test_progress_counts_rows_written(self, tmp_path: Path) -> None:
         seen: list[int] = []
         write_microdata(
@@ -293,12 +292,12 @@ class TestRefusals:
     @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a"])
     @pytest.mark.parametrize("n_rows", [0, -1])
     def test_no_rows(self, tmp_path: Path, name: str, n_rows: int) -> None:
-        with pytest.raises(DataError, match=f"number of rows is {n_rows}"):
+        with pytest.raises(UsageError, match=f"number of rows is {n_rows}"):
             write_microdata(tmp_path / name, n_rows, SEED)
         assert list(tmp_path.iterdir()) == []
 
     def test_no_rows_per_file(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="rows per file is 0"):
+        with pytest.raises(UsageError, match="rows per file is 0"):
             write_microdata(tmp_path / "a", 10, SEED, rows_per_file=0)
         assert list(tmp_path.iterdir()) == []
 
@@ -306,41 +305,66 @@ class TestRefusals:
     def test_file_that_exists_is_kept(self, tmp_path: Path, name: str) -> None:
         path = tmp_path / name
         path.write_text("mine")
-        with pytest.raises(DataError, match="exists already"):
+        with pytest.raises(OutputError, match="exists already"):
             write_microdata(path, 10, SEED)
         assert path.read_text() == "mine"
         assert list(tmp_path.iterdir()) == [path]
 
     def test_folder_that_holds_something_is_kept(self, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("mine")
-        with pytest.raises(DataError, match="exists already"):
+        with pytest.raises(OutputError, match="exists already"):
             write_microdata(tmp_path, 10, SEED)
         assert list(tmp_path.iterdir()) == [tmp_path / "mine.txt"]
 
     def test_folder_named_like_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "a.parquet").mkdir()
-        with pytest.raises(DataError, match="exists already"):
+        with pytest.raises(OutputError, match="exists already"):
             write_microdata(tmp_path / "a.parquet", 10, SEED)
         assert list((tmp_path / "a.parquet").iterdir()) == []
 
     @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a"])
     def test_place_that_cannot_be_written(self, tmp_path: Path, name: str) -> None:
         (tmp_path / "file").write_text("mine")
-        for parent in ("missing", "file"):
-            with pytest.raises(DataError, match="cannot write"):
+        for parent in ("file", "file/below"):
+            with pytest.raises(OutputError, match="cannot write"):
                 write_microdata(tmp_path / parent / name, 10, SEED)
         assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
+    @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a"])
+    def test_folders_made_for_a_run_cut_short_are_removed(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "there").mkdir()
+
+        def stop(n_written: int) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            write_microdata(tmp_path / "there/new/newer" / name, 10, SEED, progress=stop)
+        assert list(tmp_path.rglob("*")) == [tmp_path / "there"]
+
+    def test_folder_that_came_to_hold_something_is_kept(self, tmp_path: Path) -> None:
+        def stop(n_written: int) -> None:
+            (tmp_path / "new/mine").write_text("mine")
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            write_microdata(tmp_path / "new/newer/a", 10, SEED, progress=stop)
+        assert sorted(tmp_path.rglob("*")) == [tmp_path / "new", tmp_path / "new/mine"]
+
+    def test_name_that_is_too_long_below_a_missing_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(OutputError, match="File name too long"):
+            write_microdata(tmp_path / "new" / ("a" * 250), 10, SEED)
+        assert list(tmp_path.iterdir()) == []
+
     def test_name_that_is_too_long(self, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="File name too long"):
+        with pytest.raises(OutputError, match="File name too long"):
             write_microdata(tmp_path / ("a" * 300), 10, SEED)
-        with pytest.raises(DataError, match="File name too long"):
+        with pytest.raises(OutputError, match="File name too long"):
             write_microdata(tmp_path / ("a" * 250), 10, SEED)
         assert list(tmp_path.iterdir()) == []
 
     def test_mount_point(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Path, "is_mount", lambda path: path == tmp_path)
-        with pytest.raises(DataError, match="mount point"):
+        with pytest.raises(OutputError, match="mount point"):
             write_microdata(tmp_path, 10, SEED)
         assert list(tmp_path.iterdir()) == []
 
@@ -363,59 +387,64 @@ class TestRefusals:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(pq.ParquetWriter, "write_table", fill_up)
-        with pytest.raises(DataError, match=r"cannot write .*: No space left on device"):
+        with pytest.raises(OutputError, match=r"cannot write .*: No space left on device"):
             write_microdata(tmp_path / name, 10, SEED)
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["a.parquet", "a"])
     def test_target_that_appears_meanwhile_is_kept(self, tmp_path: Path, name: str) -> None:
         path = tmp_path / name
-        with pytest.raises(DataError, match="exists already"):
+        with pytest.raises(OutputError, match="exists already"):
             write_microdata(path, 10, SEED, progress=lambda _: [path.write_text("mine")])
         assert path.read_text() == "mine"
         assert list(tmp_path.iterdir()) == [path]
 
 
-class TestCorrelated:
-    @pytest.mark.parametrize("correlation", [0.0, 0.13, 0.52, 0.92, 1.0])
-    @pytest.mark.parametrize("n_quasi_identifiers", [1, 2, 7])
-    def test_multiple_correlation(self, n_quasi_identifiers: int, correlation: float) -> None:
-        table = generate_correlated(2_000, n_quasi_identifiers, correlation, SEED)
-        assert multiple_correlation(table) == pytest.approx(correlation, abs=1e-3)
+class TestCommand:
+    def generate(self, path: Path, *options: str, n_rows: int = 2 * ROW_GROUP_ROWS) -> int:
+        return main(["generate", "--rows", str(n_rows), "--out", str(path), *options])
 
-    def test_columns(self) -> None:
-        table = generate_correlated(500, 4, 0.13, SEED)
-        assert table.column_names == ["q1", "q2", "q3", "q4", "confidential"]
-        assert [str(kind) for kind in table.schema.types] == [
-            "int32",
-            "double",
-            "double",
-            "int32",
-            "double",
+    def test_lines(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "_SECONDS_BETWEEN_LINES", 0)
+        assert self.generate(tmp_path / "a.parquet") == 0
+        printed, shown = capsys.readouterr()
+        assert printed == f"262,144 records in 1 files: {tmp_path}/a.parquet\n"
+        assert shown.splitlines() == [
+            "131,072 of 262,144 records written",
+            "262,144 of 262,144 records written",
         ]
-        assert all(values.null_count == 0 for values in table.columns)
-        assert len(np.unique(column(table, "q1"))) < 60
-        assert len(np.unique(column(table, "confidential"))) > 490
 
-    def test_seed_decides(self) -> None:
-        table = generate_correlated(500, 3, 0.5, SEED)
-        assert table.equals(generate_correlated(500, 3, 0.5, SEED))
-        assert not table.equals(generate_correlated(500, 3, 0.5, SEED + 1))
+    def test_no_line_within_two_seconds(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr("time.monotonic", lambda: 0.0)
+        assert self.generate(tmp_path / "a") == 0
+        assert capsys.readouterr().err == ""
 
-    @pytest.mark.parametrize(
-        ("n_rows", "n_quasi_identifiers", "correlation", "seed", "message"),
-        [
-            (0, 2, 0.5, 1, "number of rows is 0"),
-            (100, 0, 0.5, 1, "at least 1 is needed"),
-            (5, 4, 0.5, 1, "2 rows more"),
-            (100, 2, 1.01, 1, "multiple correlation is 1.01"),
-            (100, 2, -0.1, 1, "multiple correlation is -0.1"),
-            (100, 2, float("nan"), 1, "multiple correlation is nan"),
-            (100, 2, 0.5, -1, "seed is -1"),
-        ],
-    )
-    def test_refuses_numbers_out_of_range(
-        self, n_rows: int, n_quasi_identifiers: int, correlation: float, seed: int, message: str
-    ) -> None:
-        with pytest.raises(DataError, match=message):
-            generate_correlated(n_rows, n_quasi_identifiers, correlation, seed)
+    def test_bar(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "default_style", lambda quiet: "bar")
+        assert self.generate(tmp_path / "a") == 0
+        assert "262/262" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("n_rows", [1, 999, 1_001])
+    def test_bar_of_few_records(self, n_rows, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "default_style", lambda quiet: "bar")
+        assert self.generate(tmp_path / "a", n_rows=n_rows) == 0
+        assert "1/1" in capsys.readouterr().err
+
+    def test_quiet(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "_SECONDS_BETWEEN_LINES", 0)
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        assert self.generate(tmp_path / "a", "--quiet") == 0
+        assert capsys.readouterr().err == ""
+
+    @pytest.mark.parametrize("style", ["bar", "lines", "none"])
+    def test_refusal_is_one_message(self, style, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "default_style", lambda quiet: style)
+        (tmp_path / "mine").touch()
+        assert self.generate(tmp_path) == 2
+        assert capsys.readouterr().err == (
+            f"tclose: {tmp_path} exists already; remove it or name another place\n"
+        )
+        assert self.generate(tmp_path / "a", n_rows=0) == 2
+        assert capsys.readouterr().err == (
+            "tclose: the number of rows is 0; it must be at least 1\n"
+        )

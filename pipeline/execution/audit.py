@@ -49,16 +49,19 @@ def audit_release(place: Path) -> dict[str, Any]:
     release = _find_release(place)
     manifest = read_manifest(release)
     audit: dict[str, Any] = {"release": str(release), "findings": [], "checked": False}
+    if manifest is None:
+        return audit | {"findings": [_DAMAGED]}
     try:
-        if manifest is None:
-            raise ValueError
         audit["findings"] = find_damage(release, manifest)
         if not audit["findings"]:
             audit |= _check_rows(release, manifest)
             audit["findings"] += _compare_internal(release, manifest)
     except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
-        audit["findings"].append("manifest.json: is damaged, or does not describe these files")
+        audit["findings"].append(_DAMAGED)
     return audit
+
+
+_DAMAGED = "manifest.json: is damaged, or does not describe these files"
 
 
 def _find_release(place: Path) -> Path:

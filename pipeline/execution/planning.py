@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ def _range_items(
     cuts.append(None)
     return [
         DistributeItem(attribute, slices, low, high)
-        for low, high in zip(cuts, cuts[1:], strict=False)
+        for low, high in pairwise(cuts)
     ]
 
 
@@ -119,7 +120,7 @@ def _join_ranges(
         part: folder / f"distribution{attribute}.{part}.npy"
         for part in ("values", "cumulative", "prefix")
     }
-    dtypes = {"values": first["value"].dtype, "cumulative": np.int64, "prefix": np.int64}
+    dtypes: dict[str, Any] = {"values": first["value"].dtype, "cumulative": np.int64, "prefix": np.int64}
     maps = {
         part: np.lib.format.open_memmap(
             paths[part], "w+", dtype=dtypes[part], shape=(total + (part == "prefix"),)

@@ -80,13 +80,14 @@ def _split_pieces(
     files: list[list[tuple[int, int, int]]] = [[]]
     room = rows_per_file
     for index, start, stop in pieces:
-        while start < stop:
+        at = start
+        while at < stop:
             if room == 0:
                 files.append([])
                 room = rows_per_file
-            taken = min(room, stop - start)
-            files[-1].append((index, start, start + taken))
-            start += taken
+            taken = min(room, stop - at)
+            files[-1].append((index, at, at + taken))
+            at += taken
             room -= taken
     return [tuple(file) for file in files]
 

@@ -9,6 +9,7 @@ import contextlib
 import socket
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -385,14 +386,14 @@ def _cut_stretches(
     cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
     ends = [None, *cuts, None]
     return [
-        StretchItem(low, high, names) for low, high in zip(ends, ends[1:], strict=False)
+        StretchItem(low, high, names) for low, high in pairwise(ends)
     ]
 
 
 def _check_stretch_order(stretches: list[StretchResult]) -> None:
     """No class may lie in two stretches, or its records were counted apart."""
     ends = [(s.first, s.last) for s in stretches if s.first is not None and s.last is not None]
-    for (_, last), (first, _) in zip(ends, ends[1:], strict=False):
+    for (_, last), (first, _) in pairwise(ends):
         if not last < first:
             raise VerificationError("classes are not in order across stretches; nothing published")
 

@@ -28,7 +28,10 @@ def extras_up_to(n_extra, n_extra_subset, n_clusters, cluster):
 
 @njit(cache=True, nogil=True)
 def split_extras(extras, n_clusters, n_left):
-    """Extras of each subset that go with the first ``n_left`` of ``n_clusters``, int64 (S,)."""
+    """Extras of each subset that go with the first ``n_left`` of ``n_clusters``, int64 (S,).
+
+    At most two subsets, the central ones, have any.
+    """
     left = np.zeros_like(extras)
     total = extras.sum()
     remaining = total * n_left // n_clusters if n_clusters else 0
@@ -129,7 +132,7 @@ def axis_keys(numeric, nominal, axis, rows):
 
 
 @njit(cache=True, nogil=True)
-def cut_blocks(numeric, nominal, n_levels, subset_starts, take, extras, n_clusters, block_clusters):
+def cut_blocks(numeric, nominal, n_levels, subset_starts, take, n_clusters, block_clusters):
     """Cut a region into blocks of at most ``block_clusters`` clusters, balanced in every subset.
 
     Parameters
@@ -137,8 +140,8 @@ def cut_blocks(numeric, nominal, n_levels, subset_starts, take, extras, n_cluste
     numeric, nominal : as in the module's text; records of a subset adjacent
     n_levels : the largest number of categories of a nominal quasi-identifier
     subset_starts : int64 (S + 1,): where each subset begins
-    take : int64 (S,): records of each subset in every cluster
-    extras : int64 (S,): records of each subset beyond ``n_clusters * take``
+    take : int64 (S,): records of each subset in every cluster; what a subset has beyond
+        ``n_clusters * take`` are its extras
     n_clusters, block_clusters : clusters in the region, and in a block at most
 
     Returns
@@ -157,7 +160,8 @@ def cut_blocks(numeric, nominal, n_levels, subset_starts, take, extras, n_cluste
     starts = np.empty((n_nodes, n_subsets + 1), dtype=np.int64)
     sizes = np.empty(n_nodes, dtype=np.int64)
     counts = np.zeros(n_levels, dtype=np.int64)
-    first[0], extra[0], clusters[0] = subset_starts[:-1], extras, n_clusters
+    first[0], clusters[0] = subset_starts[:-1], n_clusters
+    extra[0] = np.diff(subset_starts) - n_clusters * take
     depth, n_blocks, written = 1, 0, 0
     while depth:
         depth -= 1

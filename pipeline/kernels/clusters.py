@@ -34,9 +34,8 @@ def _farthest(distances, rows, starts, alive):
     best = -1
     for s in range(alive.size):
         for i in range(starts[s], starts[s] + alive[s]):
-            if best < 0 or distances[i] > distances[best]:
-                best = i
-            elif distances[i] == distances[best] and rows[i] < rows[best]:
+            earlier = best >= 0 and distances[i] == distances[best] and rows[i] < rows[best]
+            if best < 0 or distances[i] > distances[best] or earlier:
                 best = i
     return best
 
@@ -45,9 +44,8 @@ def _farthest(distances, rows, starts, alive):
 def _nearest(distances, rows, start, stop):
     best = start
     for i in range(start + 1, stop):
-        if distances[i] < distances[best]:
-            best = i
-        elif distances[i] == distances[best] and rows[i] < rows[best]:
+        earlier = distances[i] == distances[best] and rows[i] < rows[best]
+        if distances[i] < distances[best] or earlier:
             best = i
     return best
 

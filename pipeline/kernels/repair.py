@@ -73,14 +73,17 @@ def _merging_costs(centres, levels, sizes, c, costs):
 
 
 @njit(cache=True, nogil=True)
-def _is_close(codes, first, following, c, other, size, cumulatives, prefixes, limits):
-    """Whether the union of two classes (or one, ``other`` -1) is within every limit, for sure."""
+def _is_close(chains, c, other, targets):
+    """Whether the union of two classes is within every limit, for sure."""
+    first, following, sizes = chains
+    codes, cumulatives, prefixes, limits = targets
+    size = sizes[c] + sizes[other]
     members = np.empty(size, dtype=np.int64)
     margin = ERROR_PER_STEP * (size + 8)
     for a in range(len(cumulatives)):
         filled = 0
         for start in (c, other):
-            i = first[start] if start >= 0 else -1
+            i = first[start]
             while i >= 0:
                 members[filled] = codes[a, i]
                 filled += 1
@@ -92,24 +95,24 @@ def _is_close(codes, first, following, c, other, size, cumulatives, prefixes, li
 
 
 @njit(cache=True, nogil=True)
-def _find_partner(codes, first, following, sizes, c, costs, cumulatives, prefixes, limits):
+def _find_partner(chains, c, costs, targets):
     """The cheapest class whose union with c is close; if none of the nearest is, the nearest."""
-    nearest = -1
+    nearest = np.int64(-1)
     for _ in range(N_PARTNERS):
         other = np.argmin(costs)
         if costs[other] == np.inf:
             break
         if nearest < 0:
             nearest = other
-        size = sizes[c] + sizes[other]
-        if _is_close(codes, first, following, c, other, size, cumulatives, prefixes, limits):
+        if _is_close(chains, c, other, targets):
             return other, True
         costs[other] = np.inf
     return nearest, False
 
 
 @njit(cache=True, nogil=True)
-def _take_in(c, other, first, following, sizes, centres, levels):
+def _take_in(chains, c, other, centres, levels):
+    first, following, sizes = chains
     last = first[c]
     while following[last] >= 0:
         last = following[last]
@@ -125,7 +128,7 @@ def _take_in(c, other, first, following, sizes, centres, levels):
 
 
 @njit(cache=True, nogil=True)
-def merge_classes(numeric, nominal, labels, sizes, above, codes, cumulatives, prefixes, limits):
+def merge_classes(numeric, nominal, labels, sizes, above, targets):
     """Merge each class of ``above`` with others until it is within every limit.
 
     Parameters
@@ -134,9 +137,9 @@ def merge_classes(numeric, nominal, labels, sizes, above, codes, cumulatives, pr
     labels : int64 (n,): class of each record
     sizes : int64 (c,): records of each class
     above : int64 (u,): the classes to repair
-    codes : int64 (p, n): values of the p confidential attributes
-    cumulatives, prefixes : tuples of p int64 arrays: the table's distributions
-    limits : float64 (p,)
+    targets : what classes are held to, of p confidential attributes: their values' codes int64
+        (p, n); two tuples of p int64 arrays, the table's ``cumulative`` and ``prefix``; and the
+        limits float64 (p,)
 
     Returns
     -------
@@ -146,24 +149,28 @@ def merge_classes(numeric, nominal, labels, sizes, above, codes, cumulatives, pr
     sizes = sizes.copy()
     first, following = _chain_members(labels, sizes.size)
     centres, levels = _class_centres(numeric, nominal, first, following, sizes)
+    chains = (first, following, sizes)
     costs = np.empty(sizes.size)
     for c in above:
         close = sizes[c] == 0
         while not close:
             _merging_costs(centres, levels, sizes, c, costs)
-            other, close = _find_partner(
-                codes, first, following, sizes, c, costs, cumulatives, prefixes, limits
-            )
+            other, close = _find_partner(chains, c, costs, targets)
             if other < 0:
                 break
-            _take_in(c, other, first, following, sizes, centres, levels)
-    merged = np.empty_like(labels)
+            _take_in(chains, c, other, centres, levels)
+    return _number_anew(first, following, sizes)
+
+
+@njit(cache=True, nogil=True)
+def _number_anew(first, following, sizes):
+    labels = np.empty(following.size, dtype=np.int64)
     n_classes = 0
     for c in range(sizes.size):
         if sizes[c] > 0:
             i = first[c]
             while i >= 0:
-                merged[i] = n_classes
+                labels[i] = n_classes
                 i = following[i]
             n_classes += 1
-    return merged, n_classes
+    return labels, n_classes

@@ -42,8 +42,9 @@ def is_temporal(dtype: pa.DataType) -> bool:
 
 
 def is_number(dtype: pa.DataType) -> bool:
-    """Whether the type is an integer, a float or a decimal."""
-    return pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+    """Whether the type is an integer, a decimal, or a float (of which Arrow knows enough)."""
+    is_float = pa.types.is_floating(dtype) and not pa.types.is_float16(dtype)
+    return is_float or pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
 
 
 def natural_kind(dtype: pa.DataType) -> Kind | None:
@@ -198,7 +199,7 @@ class Encoding:
         span = float(self.high - self.low)
         if span == 0:
             return np.zeros(keys.size)
-        return (keys - self.low) / span
+        return np.asarray((keys - self.low) / span, dtype=np.float64)
 
 
 def check_span(encoding: Encoding) -> None:

@@ -1,6 +1,7 @@
 """Microaggregation of one region: clusters, their released values, distances, repair, loss."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,6 @@ class RegionRecords:
     codes: Int64
     subset_starts: Int64
     take: Int64
-    extras: Int64
     n_clusters: int
 
 
@@ -73,10 +73,12 @@ def microaggregate_region(
             labels,
             np.diff(classes[2]),
             above,
-            records.codes,
-            tuple(d.cumulative for d in distributions),
-            tuple(d.prefix for d in distributions),
-            np.array([float(t) for t in plan.max_emds]),
+            (
+                records.codes,
+                tuple(d.cumulative for d in distributions),
+                tuple(d.prefix for d in distributions),
+                np.array([float(t) for t in plan.max_emds]),
+            ),
         )
         n_repaired += above.size
         classes = _release_classes(labels, n_classes, records.keys, plan)
@@ -97,7 +99,6 @@ def _make_clusters(
         n_levels,
         records.subset_starts,
         records.take,
-        records.extras,
         records.n_clusters,
         plan.block_clusters,
     )
@@ -179,7 +180,7 @@ def find_above(
     starts: Int64,
     codes: Int64,
     distributions: tuple[Distribution, ...],
-    max_emds: tuple,
+    max_emds: tuple[Fraction, ...],
 ) -> Int64:
     """Classes above t for some confidential attribute, decided exactly, ascending."""
     found = [np.empty(0, dtype=np.int64)]
@@ -205,8 +206,8 @@ def measure_losses(
     sizes = np.diff(starts)
     losses = np.empty(len(encodings))
     for j, encoding in enumerate(encodings):
-        original = keys[j][order]
-        repeated = np.repeat(released[j], sizes)
+        original: Keys = keys[j][order]
+        repeated: Keys = released[j].repeat(sizes)
         if encoding.is_nominal:
             losses[j] = np.count_nonzero(original != repeated)
             continue

@@ -1,5 +1,4 @@
-"""Where a record goes, and where the records of a region stand: exact ranks, by counting alone.
-"""
+"""Where a record goes, and where the records of a region stand: exact ranks, by counting alone."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -8,6 +8,7 @@ the whole table is the one domain. Subsets are global within a domain.
 import hashlib
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -89,7 +90,7 @@ class Plan:
         for d, domain in enumerate(self.domains):
             g, r = domain.n_clusters, min(domain.n_regions, domain.n_clusters)
             cuts = [g * i // r for i in range(r + 1)]
-            found += [Region(d, a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+            found += [Region(d, a, b) for a, b in pairwise(cuts)]
         return tuple(found)
 
     def digest(self) -> str:

@@ -1,5 +1,4 @@
-"""The global quantile subsets of a domain, and the class size that they are made for.
-"""
+"""The global quantile subsets of a domain, and the class size that they are made for."""
 
 import hashlib
 from dataclasses import dataclass

@@ -51,8 +51,8 @@ def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
     fits = {Kind.NUMERIC: is_number, Kind.DATE: is_temporal, Kind.BOOLEAN: pa.types.is_boolean}
     if column.kind in fits and not fits[column.kind](plain):
         raise DataError(
-            f"{where}: the policy says {column.kind}, the data hold {_describe(plain)}; convert it, "
-            "or declare another type"
+            f"{where}: the policy says {column.kind}, the data hold {_describe(plain)}; convert "
+            "it, or declare another type"
         )
     if column.role is Role.CONFIDENTIAL and column.kind is Kind.NOMINAL:
         raise DataError(
@@ -106,7 +106,7 @@ class ColumnSummary:
     n_infinite: int = 0
     low: int | float | None = None
     high: int | float | None = None
-    categories: Counter = field(default_factory=Counter)
+    categories: Counter[Any] = field(default_factory=Counter)
 
     def merge(self, other: "ColumnSummary") -> "ColumnSummary":
         """The summary of both sets of records."""
@@ -132,7 +132,7 @@ class TableSummary:
     n_read: int
     n_complete: int
     columns: dict[str, ColumnSummary]
-    domains: Counter
+    domains: Counter[tuple[Any, ...]]
 
     def merge(self, other: "TableSummary") -> "TableSummary":
         """The summary of both sets of records."""
@@ -173,15 +173,13 @@ def summarise_table(
     mask = complete_records(table, checked)
     kept = table if mask is None else table.filter(mask)
     summaries = {
-        column.name: _summarise_column(
-            kept[column.name], column, table[column.name].null_count
-        )
+        column.name: _summarise_column(kept[column.name], column, table[column.name].null_count)
         for column in checked
     }
     return TableSummary(len(table), len(kept), summaries, count_domains(kept, hard)), kept
 
 
-def count_domains(table: pa.Table, hard: tuple[str, ...]) -> Counter:
+def count_domains(table: pa.Table, hard: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
     """Records of each combination of the hard partition columns' values."""
     if not hard:
         return Counter({(): len(table)}) if len(table) else Counter()
@@ -247,9 +245,7 @@ _REMEDIES = {
 }
 
 
-def find_problems(
-    summary: TableSummary, columns: tuple[Column, ...], missing: str
-) -> list[str]:
+def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> list[str]:
     """What stands against using the data, a line for each column and kind of value."""
     problems = []
     for column in columns:
@@ -278,14 +274,15 @@ def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
         return Encoding(column)
     if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL:
         return _categorical_encoding(column, summary.categories)
-    assert summary.low is not None and summary.high is not None
+    assert summary.low is not None
+    assert summary.high is not None
     encoding = Encoding(column, summary.low, summary.high)
     if column.role is Role.QUASI_IDENTIFIER:
         check_span(encoding)
     return encoding
 
 
-def _categorical_encoding(column: Column, counts: Counter) -> Encoding:
+def _categorical_encoding(column: Column, counts: Counter[Any]) -> Encoding:
     rank_of = {text: rank for rank, text in enumerate(column.attribute.order)}
     ordinal = column.kind is Kind.ORDINAL
     present = [value for value in counts if value is not None]
@@ -315,7 +312,7 @@ def count_values(keys: Keys) -> ValueCounts:
 
 def merge_counts(pieces: list[ValueCounts]) -> ValueCounts:
     """The counts of all pieces together; associative, and indifferent to their order."""
-    values = np.concatenate([piece.values for piece in pieces])
+    values: Keys = np.concatenate([piece.values for piece in pieces]).view()
     counts = np.concatenate([piece.counts for piece in pieces])
     order = np.argsort(values, kind="stable")
     values, counts = values[order], counts[order]

@@ -85,19 +85,19 @@ def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
 
     ``data`` holds whole records; ``n_lines`` stand before it.
     """
-    octets = np.frombuffer(data.removeprefix(_BOM), dtype=np.uint8)
-    quotes = np.flatnonzero(octets == ord('"'))
-    if not quotes.size:
+    if b'"' not in data:
         return
-    around = np.concatenate([[ord("\n")], octets, [ord("\n")]])
+    octets = np.frombuffer(b"\n%b\n" % data.removeprefix(_BOM), dtype=np.uint8)
+    quotes = np.flatnonzero(octets == ord('"'))
     outside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
-    beside = np.where(np.arange(quotes.size) % 2 == 0, around[quotes], around[quotes + 2])
+    opens = np.arange(quotes.size) % 2 == 0
+    beside = octets[np.where(opens, quotes - 1, quotes + 1)]
     stray = quotes[~np.isin(beside, outside)]
     where = "stands inside a field that is not quoted, or goes on after its closing quote"
     if not stray.size and quotes.size % 2:
         stray, where = quotes[-1:], "opens a field that is never closed"
     if stray.size:
-        line = n_lines + 1 + int(np.count_nonzero(octets[: stray[0]] == ord("\n")))
+        line = n_lines + int(np.count_nonzero(octets[: stray[0]] == ord("\n")))
         raise DataError(
             f"file {name}, line {line:,}: a quote {where}; enclose the whole field in quotes and "
             "double those inside"
@@ -120,16 +120,14 @@ def _read_header(data: bytes, name: str, delimiter: str) -> tuple[tuple[str, ...
         raise DataError(f"file {name}: has no header line; the first line has to name the columns")
     if b"\r" in line and not quotes:
         raise DataError(f"file {name}: its lines end in CR alone; convert them to LF or CR LF")
+    options = pv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     try:
-        if b"\0" in line:
-            raise UnicodeError  # UTF-16, or no text at all
-        options = pv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-        header = pv.read_csv(io.BytesIO(line + b"\n"), parse_options=options).column_names
+        names = pv.read_csv(io.BytesIO(line + b"\n"), parse_options=options).column_names
     except (pa.ArrowException, UnicodeError):
-        raise DataError(
-            f"file {name}: the header line cannot be read as CSV in UTF-8; convert it"
-        ) from None
-    return tuple(header), end
+        names = []
+    if not names or b"\0" in line:  # UTF-16 has NULs
+        raise DataError(f"file {name}: the header line cannot be read as CSV in UTF-8; convert it")
+    return tuple(names), end
 
 
 def parse_chunk(
@@ -228,9 +226,9 @@ _DAY = (
     r"-02-29)"
 )
 _CLOCK = r"[ T]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,%d})?)?"
-_NUMBERS = {
-    "n_integers": r"^-?(0|[1-9]\d{0,17})$",
-    "n_floats": r"^-?((0|[1-9]\d{0,17})(\.\d*)?|\.\d+)([eE][+-]?\d+)?$|^-?(?i:nan|inf|infinity)$",
+_INTEGER = r"^-?(0|[1-9]\d{0,17})$"
+_FLOAT = r"^-?((0|[1-9]\d{0,17})(\.\d*)?|\.\d+)([eE][+-]?\d+)?$|^-?(?i:nan|inf|infinity)$"
+_OTHERS = {
     "n_long": r"^-?[1-9]\d{18,}$",
     "n_booleans": r"^(true|True|TRUE|false|False|FALSE)$",
     "n_dated": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$",
@@ -252,12 +250,14 @@ def count_texts(column: pa.ChunkedArray) -> TextCounts:
         return pc.sum(counts.filter(pc.match_substring_regex(texts, pattern))).as_py() or 0
 
     n_values = pc.sum(counts).as_py() or 0
-    if count(_NUMBERS["n_integers"]) == n_values:
-        return TextCounts(n_values, n_integers=n_values, n_floats=n_values)
-    found = {field: count(pattern) for field, pattern in _NUMBERS.items()}
+    n_integers = count(_INTEGER)
+    n_floats = n_integers if n_integers == n_values else count(_FLOAT)
+    if n_floats == n_values:
+        return TextCounts(n_values, n_integers, n_floats)
+    found = {field: count(pattern) for field, pattern in _OTHERS.items()}
     if found["n_dated"]:
         found |= {field: count(pattern) for field, pattern in _DATES.items()}
-    return TextCounts(n_values, **found)
+    return TextCounts(n_values, n_integers, n_floats, **found)
 
 
 _READ_AS: tuple[tuple[str, Kind, pa.DataType], ...] = (

@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -73,7 +74,8 @@ def _list_files(filesystem: fsspec.AbstractFileSystem, path: str) -> list[str]:
     if filesystem.exists(path):
         return [path]
     if any(sign in path for sign in "*?["):
-        return [name for name in filesystem.glob(path) if filesystem.isfile(name)]
+        found = [name for name in filesystem.glob(path) if filesystem.isfile(name)]
+        return [name for name in found if not PurePosixPath(name).name.startswith(".")]
     return []
 
 
@@ -83,12 +85,15 @@ def _is_web(filesystem: fsspec.AbstractFileSystem) -> bool:
 
 
 def check_apart(settings: InputSettings, output: Path) -> None:
-    """Refuse an output within the input's folder: the next run would read what this one made."""
+    """Refuse an output that the input takes in: the next run would read what this one made."""
     filesystem, path = _open_filesystem(settings.path)
     if not isinstance(filesystem, LocalFileSystem):
         return
-    folder = Path(path).resolve()
-    if folder.is_dir() and output.resolve().is_relative_to(folder):
+    output, folder = output.resolve(), Path(path).resolve()
+    within = output.is_relative_to(folder) if folder.is_dir() else False
+    if not folder.exists():
+        within = any(Path(name).is_relative_to(output) for name in _list_files(filesystem, path))
+    if within:
         raise DataError(
             f"input {settings.path}: output.path lies in it, so that releases would be read as "
             "input; choose another output.path"
@@ -138,15 +143,27 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 
 def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> Any:
-    found = filesystem.info(url)
-    if found.get("partial"):
-        return filesystem.open(url, "rb")
-    if (found.get("size") or 0) > MAX_DOWNLOAD_BYTES:
-        raise DataError(
-            f"input {url}: its server gives files as a whole only, and this one is larger than "
-            f"{MAX_DOWNLOAD_BYTES:,} bytes; download it first"
-        )
-    return io.BytesIO(filesystem.cat_file(url))
+    """A page that can be read at any place: by ranges, or from memory if the server gives none."""
+    stream = filesystem.open(url, "rb")
+    try:
+        stream.seek((stream.size or 0) - 1)
+        stream.read(1)
+    except ValueError:  # of unknown size, or the whole file comes for its last byte
+        stream.close()
+    else:
+        stream.seek(0)
+        return stream
+    data = io.BytesIO()
+    with filesystem.open(url, "rb", block_size=0) as whole:
+        while block := whole.read(_BLOCK):
+            data.write(block)
+            if data.tell() > MAX_DOWNLOAD_BYTES:
+                raise DataError(
+                    f"input {url}: its server gives files as a whole only, and this one is larger "
+                    f"than {MAX_DOWNLOAD_BYTES:,} bytes; download it first"
+                )
+    data.seek(0)
+    return data
 
 
 @dataclass(frozen=True)
@@ -244,7 +261,7 @@ def check_same_schema(contents: list[FileContent]) -> None:
             raise DataError(f"{pair}: one is CSV, one is Parquet; an input has one format")
         ours, theirs = set(first.schema.names), set(other.schema.names)
         if ours != theirs:
-            column = sorted(ours ^ theirs)[0]
+            column = min(ours ^ theirs)
             raise DataError(f"{pair}: column {column!r} is in one of them only; make them alike")
         if first.file.format == "csv" and first.schema.names != other.schema.names:
             raise DataError(f"{pair}: their columns stand in different orders; make them alike")
@@ -267,7 +284,7 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
         for group, _, n_rows in content.pieces:
             n_parts = -(-n_rows // size)
             cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]
-            for start, stop in zip(cuts, cuts[1:], strict=False):
+            for start, stop in pairwise(cuts):
                 file = content.file
                 partitions.append(
                     Partition(
@@ -287,7 +304,9 @@ def csv_partitions(contents: list[FileContent]) -> tuple[Partition, ...]:
     )
 
 
-def place_partitions(partitions: tuple[Partition, ...], n_records: list[int]) -> tuple:
+def place_partitions(
+    partitions: tuple[Partition, ...], n_records: list[int]
+) -> tuple[Partition, ...]:
     """The partitions with their numbers of records and first positions filled in."""
     placed, position = [], 0
     for partition, n_rows in zip(partitions, n_records, strict=True):
@@ -343,10 +362,13 @@ def _reading(partition: Partition) -> Iterator[None]:
 
 
 def _read_rows(partition: Partition, reading: Reading) -> pa.Table:
-    with _reading(partition), open_input(partition.path) as stream:
-        with open_parquet(stream, partition.name) as parquet:
-            batches = list(_batches(parquet, partition, reading.names))
-            schema = parquet.schema_arrow
+    with (
+        _reading(partition),
+        open_input(partition.path) as stream,
+        open_parquet(stream, partition.name) as parquet,
+    ):
+        batches = list(_batches(parquet, partition, reading.names))
+        schema = parquet.schema_arrow
     schema = pa.schema([schema.field(schema.get_field_index(name)) for name in reading.names])
     table = pa.Table.from_batches(batches, schema.remove_metadata())
     if len(table) != partition.n_records:

@@ -144,7 +144,7 @@ def _privacy_facet(verdict: Verdict, method: str) -> Any:
     from openlineage.client.facet_v2 import DatasetFacet
 
     @attr.define
-    class PrivacyDatasetFacet(DatasetFacet):  # type: ignore[misc]
+    class PrivacyDatasetFacet(DatasetFacet):
         """k and t asked and achieved, by what method, with what verdict."""
 
         method: str

@@ -7,6 +7,7 @@ left out.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from pipeline.model import InputFile, Kind, Role, Verdict
@@ -164,7 +165,7 @@ def _limits(encodings: Sequence[Encoding], limits: Sequence[Any]) -> dict[str, f
 def count_blocks(n_clusters: int, n_regions: int, block_clusters: int) -> int:
     """Blocks that a domain's regions are cut into: halves until small enough."""
     cuts = [n_clusters * i // n_regions for i in range(n_regions + 1)]
-    return sum(_halvings(b - a, block_clusters) for a, b in zip(cuts, cuts[1:], strict=False))
+    return sum(_halvings(b - a, block_clusters) for a, b in pairwise(cuts))
 
 
 def _halvings(n_clusters: int, block_clusters: int) -> int:

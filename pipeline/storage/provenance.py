@@ -47,9 +47,11 @@ def git_state() -> dict[str, Any] | None:
 
 
 def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(PACKAGE.parent), *arguments]
+    command = ["git", "-C", str(PACKAGE.parent), *arguments]  # fixed words, no user's
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        found = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, timeout=10, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return found.stdout.strip() if found.returncode == 0 else ""

@@ -31,7 +31,7 @@ _BLOCK = 1 << 22
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
-    with open(path, "rb") as stream:
+    with path.open("rb") as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
@@ -154,9 +154,9 @@ class Shelf:
         place = self.release(release_id)
         if place.exists():
             aside = staging.with_name(f"damaged-{secrets.token_hex(4)}")
-            os.rename(place, aside)
+            place.rename(aside)
             shutil.rmtree(aside, ignore_errors=True)
-        os.rename(staging, place)
+        staging.rename(place)
         sync_folder(self.root)
 
     @property

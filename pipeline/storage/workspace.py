@@ -23,7 +23,7 @@ _DIGEST_BYTES = 20
 def file_digest(path: Path) -> bytes:
     """blake2b of a file's bytes."""
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    with open(path, "rb") as stream:
+    with path.open("rb") as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.digest()
@@ -38,7 +38,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(draft, path)
+        draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -106,7 +106,7 @@ class UnitFiles:
         try:
             yield drafts
             for suffix in drafts.suffixes:
-                os.replace(drafts.draft(suffix), self.path(suffix))
+                drafts.draft(suffix).replace(self.path(suffix))
         finally:
             for suffix in drafts.suffixes:
                 drafts.draft(suffix).unlink(missing_ok=True)

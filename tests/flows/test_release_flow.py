@@ -1,6 +1,9 @@
 """The flow: the same bytes as without Prefect, the same errors, and no microdata in Prefect."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -8,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from pipeline.errors import InfeasibleError, PolicyError, UnitError
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
-from pipeline.generator import generate_rows
+from pipeline.generator import generate_rows, write_microdata
 from pipeline.settings import Policy, parse_policy
 
 pytestmark = pytest.mark.timeout(600)
@@ -293,24 +297,59 @@ def _wait_for_logs() -> None:
     APILogHandler().flush()
 
 
-def test_environment_is_quiet_unless_the_user_says_otherwise() -> None:
-    """In a process of its own: Prefect reads its environment once."""
-    import subprocess
-    import sys
+def own_environment(**more: str) -> dict[str, str]:
+    """For a process of its own: Prefect reads its environment once."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+    return kept | more
 
+
+def test_environment_is_quiet_unless_the_user_says_otherwise() -> None:
     code = (
         "import flows.release, os, prefect.settings as s; c = s.get_current_settings();"
         "print(os.environ['DO_NOT_TRACK'], c.logging.level, c.server.analytics_enabled,"
         "c.server.ephemeral.startup_timeout_seconds)"
     )
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
-    environment |= {"DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": "INFO"}
     shown = subprocess.run(
         [sys.executable, "-c", code],
-        env=environment,
+        env=own_environment(PREFECT_LOGGING_LEVEL="INFO"),
         capture_output=True,
         text=True,
         check=True,
         timeout=120,
     )
     assert shown.stdout.split() == ["1", "INFO", "False", "120"]
+
+
+@pytest.mark.parametrize("by_terminal", [True, False], ids=["ctrl-c", "terminated"])
+def test_interrupted_command_ends_at_once_and_leaves_no_process(
+    by_terminal: bool, tmp_path: Path
+) -> None:
+    """On the embedded server: a terminal's Ctrl-C reaches every process, a SIGTERM only one."""
+    write_microdata(tmp_path / "discharges.parquet", 200_000, 5)
+    policy = policy_of(tmp_path / "discharges.parquet", tmp_path / "releases")
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump(policy.model_dump(mode="json", exclude_defaults=True)))
+    with subprocess.Popen(
+        [sys.executable, "-m", "pipeline.cli", "flow", str(file)],
+        env=own_environment(PREFECT_HOME=str(tmp_path / "prefect")),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as command:
+        assert command.stderr is not None
+        shown = []
+        for line in command.stderr:
+            shown.append(line)
+            if line.startswith("summarising"):
+                break
+        if by_terminal:
+            os.killpg(command.pid, signal.SIGINT)
+        else:
+            command.terminate()
+        shown += command.communicate(timeout=60)[1].splitlines(keepends=True)
+
+    assert command.returncode == 1
+    assert shown[-1] == "tclose: interrupted; run again to go on from here\n"
+    assert not [line for line in shown if "Traceback" in line or "ERROR" in line]
+    with pytest.raises(ProcessLookupError):
+        os.killpg(command.pid, 0)

@@ -35,7 +35,6 @@ def cut(region: RegionTable, block_clusters: int) -> tuple[np.ndarray, np.ndarra
         region.n_levels,
         region.subset_starts,
         region.take,
-        region.extras,
         region.n_clusters,
         block_clusters,
     )
@@ -90,7 +89,6 @@ class TestCuts:
             1,
             np.array([0, 4, 8]),
             np.ones(2, np.int64),
-            np.zeros(2, np.int64),
             4,
             1,
         )
@@ -103,7 +101,6 @@ class TestCuts:
             1,
             np.array([0, 3, 6]),
             np.ones(2, np.int64),
-            np.zeros(2, np.int64),
             3,
             2**62,
         )

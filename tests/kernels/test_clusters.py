@@ -30,7 +30,6 @@ def cluster_in_blocks(region: RegionTable, block_clusters: int) -> np.ndarray:
         region.n_levels,
         region.subset_starts,
         region.take,
-        region.extras,
         region.n_clusters,
         block_clusters,
     )
@@ -154,8 +153,7 @@ class TestBlocks:
             region.n_levels,
             region.subset_starts,
             region.take,
-            region.extras,
-            region.n_clusters,
+                region.n_clusters,
             block_clusters,
         )
         labels = cluster_blocks(region.numeric, region.nominal, order, starts, sizes, region.take)

@@ -58,10 +58,12 @@ class ClassedTable:
             self.labels,
             self.sizes,
             np.array(above, dtype=np.int64),
-            codes,
-            tuple(table.cumulative for table in tables),
-            tuple(table.prefix for table in tables),
-            np.array([float(limit) for limit in self.limits]),
+            (
+                codes,
+                tuple(table.cumulative for table in tables),
+                tuple(table.prefix for table in tables),
+                np.array([float(limit) for limit in self.limits]),
+            ),
         )
 
 
@@ -130,10 +132,12 @@ class TestProperties:
             labels,
             sizes,
             np.array(table.find_above(labels), dtype=np.int64),
-            codes,
-            tuple(of_attribute.cumulative for of_attribute in tables),
-            tuple(of_attribute.prefix for of_attribute in tables),
-            np.array([float(limit) for limit in table.limits]),
+            (
+                codes,
+                tuple(of_attribute.cumulative for of_attribute in tables),
+                tuple(of_attribute.prefix for of_attribute in tables),
+                np.array([float(limit) for limit in table.limits]),
+            ),
         )
         assert [array.tolist() for array in arrays] == [array.tolist() for array in before]
 

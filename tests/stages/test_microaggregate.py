@@ -150,7 +150,6 @@ def make_case(names: list[str], keys: list[np.ndarray], values: list[list], size
         np.array([codes[order] for _, codes in tables], np.int64).reshape(len(values), n_records),
         starts_of(subsets.sizes),
         subsets.take,
-        subsets.extras,
         n_clusters,
     )
     in_order = [np.asarray(of_attribute)[order].tolist() for of_attribute in values]

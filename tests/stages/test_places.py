@@ -17,7 +17,7 @@ from support.tables import repeatable, seeds
 
 
 class TestBins:
-    def test_bins_are_subset_then_leaf(self) -> None:
+    def test_are_subset_then_leaf(self) -> None:
         tree = CoarseTree(np.zeros(1, np.int32), np.array([[0.5], [0.25]]))
         domain = replace(make_domain(4, 2, first_bin=10), tree=tree)
         bins = bin_records(

@@ -47,7 +47,7 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     ]
     bins = _find_bins(plan, source, item.index, kept, keys, codes)
     order = np.argsort(bins, kind="stable")
-    columns = {POSITION: positions[order]}
+    columns: dict[str, Keys] = {POSITION: positions[order]}
     columns |= {f"q{j}": column[order] for j, column in enumerate(keys)}
     columns |= {f"c{a}": column[order] for a, column in enumerate(codes)}
     carried = kept.select([c.name for c in plan.carried]).take(pa.array(order))

@@ -56,7 +56,6 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
         codes=stack_codes(table, plan),
         subset_starts=subset_starts,
         take=domain.subsets.take,
-        extras=sizes - item.region.n_clusters * domain.subsets.take,
         n_clusters=item.region.n_clusters,
     )
     made = microaggregate_region(records, plan, load_distributions(workspace, plan))

@@ -44,7 +44,7 @@ def split_domains(table: pa.Table, hard: tuple[str, ...]) -> dict[tuple[Any, ...
     """Rows of each combination of hard partition values, ascending."""
     if not hard:
         return {(): np.arange(len(table))}
-    found: dict[tuple[Any, ...], list[int]] = {}
+    found: dict[tuple[Any, ...], Int64] = {}
     codes = np.zeros(len(table), dtype=np.int64)
     levels: list[list[Any]] = []
     for name in hard:
@@ -55,9 +55,9 @@ def split_domains(table: pa.Table, hard: tuple[str, ...]) -> dict[tuple[Any, ...
     order = np.argsort(inverse, kind="stable")
     pieces = np.split(order, np.cumsum(np.bincount(inverse, minlength=present.size))[:-1])
     for code, rows in zip(present.tolist(), pieces, strict=True):
-        key = []
+        key, left = [], code
         for values in levels[::-1]:
-            code, level = divmod(code, max(len(values), 1))
+            left, level = divmod(left, max(len(values), 1))
             key.append(values[level])
         found[tuple(key[::-1])] = rows
     return found
@@ -74,6 +74,7 @@ def kept_positions(table: pa.Table, checked: tuple[Column, ...], first: int) -> 
 def write_counts(
     counted: dict[tuple[Any, ...], ValueCounts], path: Path
 ) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Write counts one domain after the other; returns which rows are whose."""
     spans, filled = {}, 0
     for domain, counts in counted.items():
         spans[domain] = (filled, filled + counts.values.size)
@@ -84,7 +85,7 @@ def write_counts(
     for (start, stop), counts in zip(spans.values(), counted.values(), strict=True):
         rows["value"][start:stop] = counts.values
         rows["count"][start:stop] = counts.counts
-    with open(path, "wb") as stream:
+    with path.open("wb") as stream:
         np.save(stream, rows)
     return spans
 
@@ -114,5 +115,6 @@ def key_encodings(plan: Plan) -> list[Encoding]:
 
 
 def stack_codes(table: pa.Table, plan: Plan) -> Int64:
+    """Confidential values of a working table as positions in their distributions: (p, n)."""
     columns = [column_array(table, f"c{a}") for a in range(len(plan.confidential))]
     return np.array(columns, dtype=np.int64).reshape(len(columns), len(table))

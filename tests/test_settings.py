@@ -1,0 +1,201 @@
+"""Policies: what is said is what is meant, and what is wrong is named with its remedy."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from pipeline.errors import PolicyError, UsageError
+from pipeline.model import Kind, Role
+from pipeline.settings import Policy, load_policy, parse_policy, policy_schema
+
+CONFIG = Path(__file__).parents[1] / "config"
+
+
+def document(**keys: Any) -> dict[str, Any]:
+    return {
+        "name": "people",
+        "input": {"path": "people.csv"},
+        "attributes": {"age": "quasi-identifier", "pay": "confidential"},
+        "privacy": {"k": 3, "t": 0.1},
+    } | keys
+
+
+class TestReading:
+    def test_defaults(self):
+        policy = parse_policy(document())
+        assert (policy.unlisted, policy.missing, policy.seed) == ("error", "error", 1)
+        assert policy.method.scope == "blocks"
+        assert policy.engine.scheduler == "local"
+        assert policy.output.path == "releases"
+
+    def test_short_form_of_an_attribute(self):
+        long = document(
+            attributes={"age": {"role": "quasi-identifier"}, "pay": {"role": "confidential"}}
+        )
+        assert parse_policy(long) == parse_policy(document())
+
+    def test_resolved_attributes(self):
+        attributes = {
+            "age": {"role": "quasi-identifier", "aggregate": "median", "round": False},
+            "pay": {"role": "confidential", "t": 0.3},
+            "grade": {"role": "confidential", "type": "ordinal", "order": [1, "b", True, 2.5]},
+        }
+        age, pay, grade = parse_policy(document(attributes=attributes)).resolve_attributes()
+        assert (age.role, age.aggregate, age.rounded) == (Role.QUASI_IDENTIFIER, "median", False)
+        assert (age.max_emd, pay.max_emd, grade.max_emd) == (None, Fraction(3, 10), Fraction(1, 10))
+        assert (grade.kind, grade.order) == (Kind.ORDINAL, ("1", "b", "True", "2.5"))
+
+    @pytest.mark.parametrize("t", [1, 1.0, "0.05", "1e-3", 1e-9])
+    def test_distances(self, t):
+        policy = parse_policy(document(privacy={"k": 2, "t": t}))
+        assert policy.resolve_attributes()[1].max_emd == Fraction(str(float(t)))
+
+    @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " ", ":"])
+    def test_delimiters(self, delimiter):
+        policy = parse_policy(document(input={"path": "x", "delimiter": delimiter}))
+        assert policy.input.delimiter == delimiter
+
+    @pytest.mark.parametrize("delimiter", ["", '"', "\n", "\r", "\0", "ab", "→", 1])
+    def test_no_delimiters(self, delimiter):
+        with pytest.raises(PolicyError, match=r"input\.delimiter: has to be one ASCII character"):
+            parse_policy(document(input={"path": "x", "delimiter": delimiter}))
+
+    @pytest.mark.parametrize(
+        "address", ["local", "tcp://10.0.0.1:8786", "tls://host.example:1", "tcp://[::1]:8786"]
+    )
+    def test_schedulers(self, address):
+        assert parse_policy(document(engine={"scheduler": address})).engine.scheduler == address
+
+    def test_file(self, tmp_path):
+        path = tmp_path / "policy.yaml"
+        path.write_bytes(b"\xef\xbb\xbf" + yaml.safe_dump(document()).encode())
+        assert load_policy(path) == parse_policy(document())
+
+    def test_merged_keys_may_be_overridden(self, tmp_path):
+        path = tmp_path / "policy.yaml"
+        rest = {key: value for key, value in document().items() if key != "attributes"}
+        path.write_text(
+            yaml.safe_dump(rest)
+            + "attributes:\n"
+            + "  age: &quasi {role: quasi-identifier, type: numeric}\n"
+            + "  height: {<<: *quasi, type: date}\n"
+            + "  pay: confidential\n"
+        )
+        assert load_policy(path).attributes["height"].type is Kind.DATE
+
+    @pytest.mark.parametrize("path", sorted(CONFIG.glob("*.yaml")), ids=lambda path: path.stem)
+    def test_policies_of_the_project(self, path):
+        assert load_policy(path).name
+
+
+class TestOverrides:
+    def load(self, tmp_path: Path, *overrides: str) -> Policy:
+        path = tmp_path / "policy.yaml"
+        path.write_text(yaml.safe_dump(document()))
+        return load_policy(path, overrides)
+
+    def test_values(self, tmp_path):
+        policy = self.load(
+            tmp_path, "privacy.k=7", "privacy.t=1e-2", "engine.workers=2", "input.path=a=b.csv",
+            "output.partition_by=[age]", "missing=drop", "attributes.sex=quasi-identifier",
+        )  # fmt: skip
+        assert (policy.privacy.k, policy.privacy.t) == (7, 0.01)
+        assert policy.engine.workers == 2
+        assert policy.input.path == "a=b.csv"
+        assert policy.output.partition_by == ("age",)
+        assert policy.missing == "drop"
+        assert policy.attributes["sex"].role is Role.QUASI_IDENTIFIER
+
+    def test_key_below_a_short_form(self, tmp_path):
+        pay = self.load(tmp_path, "attributes.pay.t=0.4").attributes["pay"]
+        assert (pay.role, pay.t) == (Role.CONFIDENTIAL, 0.4)
+
+    def test_quoted_names(self, tmp_path):
+        found = self.load(tmp_path, 'attributes."a.b c".role=identifier').attributes
+        assert found["a.b c"].role is Role.IDENTIFIER
+
+    def test_last_one_holds(self, tmp_path):
+        assert self.load(tmp_path, "privacy.k=7", "privacy.k=8").privacy.k == 8
+
+    @pytest.mark.parametrize("override", ["privacy.k", "", "=1", ".k=1", "a..b=1", 'a."=1', "a.=1"])
+    def test_no_key(self, override, tmp_path):
+        with pytest.raises(UsageError, match="has to be key=value, as in privacy.t=0.05"):
+            self.load(tmp_path, override)
+
+    @pytest.mark.parametrize("text", ["[", "2020-13-45", "{a: 1, a: 2}", "'"])
+    def test_no_value(self, text, tmp_path):
+        with pytest.raises(UsageError, match=r"--set privacy\.k: "):
+            self.load(tmp_path, f"privacy.k={text}")
+
+
+class TestMessages:
+    def refused(self, **keys: Any) -> str:
+        with pytest.raises(PolicyError) as error:
+            parse_policy(document(**keys), source="p.yaml")
+        return str(error.value)
+
+    def test_every_problem_in_one_message(self):
+        assert self.refused(privacy={"k": 1, "t": 7, "l": 2}, missing="keep", seed="x").split(
+            "\n"
+        ) == [
+            "policy p.yaml:",
+            "  privacy.k: has to be at least 2 (given: 1)",
+            "  privacy.t: has to be at most 1 (given: 7)",
+            "  privacy.l: unknown key; allowed: k, t",
+            "  missing: has to be 'error' or 'drop' (given: 'keep')",
+            "  seed: has to be a whole number (given: 'x')",
+        ]
+
+    @pytest.mark.parametrize(
+        "name", ["int", "str", "bool", "function-after", "[key]", "engine", "order"]
+    )
+    def test_columns_of_any_name(self, name):
+        message = self.refused(attributes={name: {"role": "quasi-identifier", "colour": 1}})
+        assert f"attributes.{name}.colour: unknown key; allowed: aggregate, order" in message
+
+    @pytest.mark.parametrize(
+        ("keys", "line"),
+        [
+            ({"input": "people.csv"}, "input: has to be keys and their values (given: 'people.csv')"),
+            ({"input": {}}, "input.path: is missing"),
+            ({"input": {"path": ""}}, "input.path: is empty (given: '')"),
+            ({"input": {"path": "a\0"}}, "input.path: has to be text without NUL characters"),
+            ({"input": {"path": "x", "missing_values": [-9]}},
+             "input.missing_values.0: has to be text; put it in quotes (given: -9)"),
+            ({"name": 7}, "name: has to be letters, digits,"),
+            ({"attributes": {False: "identifier"}}, "attributes: YAML reads a column name as False"),
+            ({"attributes": {"a": None}}, "attributes.a: has to be keys and their values"),
+            ({"attributes": {"a": {"role": "quasi-identifier", "type": "ordinal", "order": ["a", []]}}},
+             "attributes.a.order: has to be a list of texts and numbers, lowest first"),
+            ({"output": {"rows_per_file": 0}}, "output.rows_per_file: has to be at least 1 (given: 0)"),
+            ({"seed": 2**63}, f"seed: has to be below {2**63} (given: {2**63})"),
+            ({"attributes": {"age": "quasi-identifier"}, "output": {"partition_by": ["age"]}},
+             "output.partition_by names every column; none is left for the files"),
+        ],
+    )  # fmt: skip
+    def test_lines(self, keys, line):
+        assert line in self.refused(**keys)
+
+    def test_twice_in_a_list_of_problems(self):
+        message = self.refused(engine={"workers": "many"})
+        assert message.count("engine.workers") == 1
+
+
+class TestSchema:
+    def test_is_a_schema_that_policies_meet(self):
+        schema = policy_schema()
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(document(), schema)
+        for path in CONFIG.glob("*.yaml"):
+            jsonschema.validate(yaml.safe_load(path.read_text()), schema)
+
+    @pytest.mark.parametrize(
+        "wrong", [{"colour": 1}, {"privacy": {"k": 1}}, {"attributes": {"a": "unknown"}}]
+    )
+    def test_editors_see_what_is_wrong(self, wrong):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document(**wrong), policy_schema())
