@@ -34,6 +34,19 @@ QUASI_IDENTIFIERS = (
 )
 
 
+NOTES = """# Measured
+
+`{command}` on {machine}: medians, wall time of whole processes, start-up included. Memory is what \
+all processes together, and the largest of them, hold of their own at the peak. The reference reads \
+the same Parquet file, sorts it by the confidential attribute and writes it back (pyarrow, numpy). \
+Data: generated discharges, 7 quasi-identifiers, `charge` confidential, seed 1.
+"""
+COLUMNS = (
+    "| records | k | t | workers | reference s | tclose run s | multiple | peak MB "
+    "| largest process MB | reference MB | classes | largest EMD | loss |"
+)
+
+
 @dataclass(frozen=True)
 class Case:
     """What is run: records, k, t, workers, and how often."""
@@ -138,26 +151,18 @@ def write_policy(case: Case, source: Path, folder: Path) -> Path:
 
 def render(results: list[Result], command: str) -> str:
     """The results as Markdown."""
-    lines = [
-        "# Measured",
-        "",
-        f"`{command}` on {os.cpu_count()} cores, Python {platform.python_version()}; medians, wall "
-        "time of whole processes, start-up included. Memory is what all processes together, and "
-        "the largest of them, hold of their own at the peak. The reference reads the same Parquet "
-        "file, sorts it by the confidential attribute and writes it back (pyarrow, numpy). Data: "
-        "generated discharges, 7 quasi-identifiers, `charge` confidential, `seed` 1.",
-        "",
-        "| records | k | t | workers | reference s | tclose run s | multiple | peak MB | largest "
-        "process MB | reference MB | classes | largest EMD | loss |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
+    stages = [
+        f"| {r.case.n_rows:,} | {r.case.t:g} | {r.case.workers} | "
+        + ", ".join(f"{name} {value:.1f}" for name, value in r.seconds.items())
+        + " |"
+        for r in results
     ]
-    lines += [_row(result) for result in results]
-    lines += ["", "Seconds per stage:", "", "| records | t | workers | stages |", "|---|---|---|---|"]
-    for result in results:
-        stages = ", ".join(f"{name} {value:.1f}" for name, value in result.seconds.items())
-        case = result.case
-        lines.append(f"| {case.n_rows:,} | {case.t:g} | {case.workers} | {stages} |")
-    return "\n".join(lines) + "\n"
+    columns = COLUMNS.count("|") - 1
+    table = [COLUMNS, "|" + "---|" * columns, *map(_row, results)]
+    times = ["| records | t | workers | seconds per stage |", "|---|---|---|---|", *stages]
+    text = NOTES.format(command=command, machine=machine)
+    return "\n".join([text, *table, "", *times]) + "\n"
 
 
 def _row(result: Result) -> str:

@@ -1,4 +1,4 @@
-"""One root error; each message names the place, the limit and the remedy, never a record's values."""
+"""One root error; messages name the place, the limit and the remedy, never a record's values."""
 
 
 class TcloseError(Exception):

@@ -338,9 +338,7 @@ def _say(problem: Any, location: tuple[str, ...]) -> str:
 # What pydantic says of a key of several types or with a pattern is no help to a release officer.
 # Keys of an attribute stand here without its name.
 _WANTED: dict[tuple[str, ...], str] = {
-    (
-        "name",
-    ): "has to be letters, digits, '.', '_' and '-', the first a letter or digit; 100 at most",
+    ("name",): "has to be letters, digits, '.', '_' and '-', beginning with one of the first two",
     ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
     ("engine", "scheduler"): "has to be local, or an address as in tcp://host:8786",

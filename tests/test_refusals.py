@@ -3,9 +3,11 @@
 Every case runs the command twice: with an output folder that is not there, and with one that is.
 """
 
+import contextlib
 import datetime
 import decimal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from distributed import LocalCluster
 
 from pipeline.cli import main
+from pipeline.execution import release
 from support.cases import (
     CONFIDENTIAL,
     N_PEOPLE,
@@ -235,6 +239,15 @@ class TestFiles:
         folder.mkdir()
         write_csv(folder / "a.csv", people())
         document = policy_for(folder, output={"path": str(folder / "releases")})
+        refuse(document, "output.path lies in it", "choose another output.path")
+
+    def test_output_within_the_pattern(self, tmp_path, refuse):
+        document = policy_for(tmp_path / "**" / "*.parquet")
+        document["output"]["path"] = str(tmp_path / "releases")
+        write_parquet(tmp_path / "a.parquet", people())
+        old = tmp_path / "releases" / "people" / "0" / "data"
+        old.mkdir(parents=True)
+        write_parquet(old / "part-00000.parquet", people())
         refuse(document, "output.path lies in it", "choose another output.path")
 
     def test_column_named_twice(self, tmp_path, refuse):
@@ -600,6 +613,30 @@ class TestScheduler:
         start = time.perf_counter()
         refuse(document, f"tcp://127.0.0.1:{port}: no Dask scheduler answers there; start it")
         assert time.perf_counter() - start < 5
+
+    @pytest.mark.parametrize("greeting", [b"", b"220 mail.example ready\r\n"])
+    def test_something_else_answers(self, greeting, tmp_path, refuse, monkeypatch):
+        monkeypatch.setattr(release, "ANSWER_SECONDS", 0.2)
+        document = policy_for(write_csv(tmp_path / "people.csv", people()))
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            document["engine"] = {"scheduler": address}
+
+            def greet() -> None:
+                with contextlib.ExitStack() as peers:
+                    for _ in range(2):
+                        peers.enter_context(server.accept()[0]).sendall(greeting)
+
+            thread = threading.Thread(target=greet)
+            thread.start()
+            refuse(document, f"{address}: no Dask scheduler answers there; start it")
+            thread.join()
+
+    def test_scheduler_answers(self):
+        with LocalCluster(
+            n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1", protocol="tcp"
+        ) as cluster:
+            release._check_scheduler(cluster.scheduler_address)
 
 
 def test_plan_refuses_in_the_same_words(tmp_path, capsys):

@@ -38,7 +38,7 @@ def audit_release(place: Path) -> dict[str, Any]:
 
     Returns
     -------
-    ``findings``: what is wrong, empty if nothing is; ``checked``: whether the rows could be checked;
+    ``findings``: what is wrong, empty if nothing is; ``checked``: whether the rows could be read;
     and what the rows say of records, classes, k and t.
 
     Raises
@@ -254,9 +254,7 @@ def _encode_files(
         yield _Rows(keys, np.array(codes, dtype=np.int64).reshape(len(codes), len(table)))
 
 
-def _class_keys(
-    table: pa.Table, column: dict[str, Any], categories: dict[str, pa.Array]
-) -> Keys:
+def _class_keys(table: pa.Table, column: dict[str, Any], categories: dict[str, pa.Array]) -> Keys:
     values = table[column["name"]].combine_chunks()
     if column["name"] in categories:
         places = pc.index_in(values, value_set=categories[column["name"]])

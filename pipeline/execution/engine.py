@@ -5,18 +5,23 @@ import logging
 import math
 import os
 import re
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from pipeline.errors import DataError, TcloseError, UnitError
 from pipeline.settings import EngineSettings
+from pipeline.storage.provenance import source_digest
 
 # Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
 # longer to start than they take to release.
 IN_PROCESS_BYTES = 8_000_000
 MAX_AUTO_WORKERS = 16
+ANSWER_SECONDS = 10
+WORKER_SECONDS = 60
 
 
 class Engine(Protocol):
@@ -80,25 +85,68 @@ class OnCluster:
 
 @contextlib.contextmanager
 def connect(address: str) -> Iterator[Engine]:
-    """An engine on the cluster whose scheduler has this address; ``""`` is this process."""
+    """An engine on the cluster whose scheduler has this address; ``""`` is this process.
+
+    Raises
+    ------
+    DataError
+        Nobody answers, there are no workers, or they do not have this code.
+    """
     if not address:
         yield InProcess()
         return
     from distributed import Client
 
     try:
-        client = Client(address, timeout="20s", set_as_default=False)
+        client = Client(address, timeout=f"{ANSWER_SECONDS}s", set_as_default=False)
     except (OSError, TimeoutError, ValueError):
-        raise DataError(
-            f"engine.scheduler {address}: no Dask scheduler answers there; start it, or use local"
-        ) from None
+        raise _no_scheduler(address) from None
     try:
-        client.wait_for_workers(1, timeout=60)
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        _check_same_code(client, address)
         yield OnCluster(client)
     except TimeoutError:
         raise DataError(f"engine.scheduler {address}: has no workers; start some") from None
     finally:
         client.close()
+
+
+def _no_scheduler(address: str) -> DataError:
+    return DataError(
+        f"engine.scheduler {address}: no Dask scheduler answers there; start it, or use local"
+    )
+
+
+def _check_same_code(client: Any, address: str) -> None:
+    """Refuse workers with other code: what they send could not be read, or would be wrong."""
+    try:
+        digests = set(client.run(source_digest).values())
+    except Exception:
+        digests = set()
+    if digests != {source_digest()}:
+        raise DataError(
+            f"engine.scheduler {address}: a worker has another tclose, or none; install the same "
+            "version on scheduler, workers and here"
+        )
+
+
+def check_scheduler(address: str) -> None:
+    """Refuse an address at which no scheduler answers: Dask would wait for long, or for ever.
+
+    A scheduler speaks first: eight bytes with the length of its greeting. With TLS it waits.
+    """
+    if address == "local":
+        return
+    try:
+        place = urlsplit(address)
+        host, port = place.hostname or "", place.port or 0
+        with socket.create_connection((host, port), timeout=ANSWER_SECONDS) as probe:
+            heard = probe.recv(8) if place.scheme == "tcp" else bytes(8)
+        answers = len(heard) == 8 and int.from_bytes(heard, "little") < 1 << 20
+    except (OSError, ValueError):
+        answers = False
+    if not answers:
+        raise _no_scheduler(address)
 
 
 @contextlib.contextmanager
@@ -124,6 +172,7 @@ def _local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
         "distributed.admin.system-monitor.gil.enabled": False,
         "distributed.worker.profile.enabled": False,
         "distributed.logging": _QUIET_LOGGING,
+        "distributed.worker.preload": [_IGNORE_INTERRUPTS],
     }
     with (
         dask.config.set(configured),
@@ -136,11 +185,14 @@ def _local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
             dashboard_address="127.0.0.1:0",
             local_directory=str(scratch),
             silence_logs=logging.CRITICAL,
+            scheduler_kwargs={"dashboard": False},
         ) as cluster,
     ):
         yield cluster.scheduler_address
 
 
+# An interrupt at the terminal reaches all processes; the run ends its workers itself.
+_IGNORE_INTERRUPTS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)"
 _QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
 
 

@@ -82,10 +82,8 @@ def distribute(
         _join_ranges(workspace, attribute, parts, [sizes[i] for i in parts])
 
 
-def _range_items(
-    workspace: Workspace, findings: Findings, attribute: int
-) -> list[DistributeItem]:
-    """Ranges of about equal numbers of entries; where they are cut has no influence on the result."""
+def _range_items(workspace: Workspace, findings: Findings, attribute: int) -> list[DistributeItem]:
+    """Ranges of about equal numbers of entries; where they are cut changes no result."""
     slices = tuple(
         CountsSlice(index, start, stop)
         for index, piece in enumerate(findings.pieces)
@@ -98,10 +96,7 @@ def _range_items(
         picked = np.sort(np.concatenate([_pick(workspace, attribute, part) for part in slices]))
         cuts += [picked[picked.size * i // n_ranges].item() for i in range(1, n_ranges)]
     cuts.append(None)
-    return [
-        DistributeItem(attribute, slices, low, high)
-        for low, high in pairwise(cuts)
-    ]
+    return [DistributeItem(attribute, slices, low, high) for low, high in pairwise(cuts)]
 
 
 def _pick(workspace: Workspace, attribute: int, part: CountsSlice) -> np.ndarray:
@@ -109,9 +104,7 @@ def _pick(workspace: Workspace, attribute: int, part: CountsSlice) -> np.ndarray
     return np.array(read_array(path)["value"][part.start : part.stop : 1024])
 
 
-def _join_ranges(
-    workspace: Workspace, attribute: int, parts: list[int], sizes: list[int]
-) -> None:
+def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: list[int]) -> None:
     """Write a distribution's arrays part by part; memory stays at one part."""
     folder = workspace.root / "values"
     first = read_array(workspace.unit("distribute", parts[0]).path("counts"))
@@ -120,7 +113,11 @@ def _join_ranges(
         part: folder / f"distribution{attribute}.{part}.npy"
         for part in ("values", "cumulative", "prefix")
     }
-    dtypes: dict[str, Any] = {"values": first["value"].dtype, "cumulative": np.int64, "prefix": np.int64}
+    dtypes: dict[str, Any] = {
+        "values": first["value"].dtype,
+        "cumulative": np.int64,
+        "prefix": np.int64,
+    }
     maps = {
         part: np.lib.format.open_memmap(
             paths[part], "w+", dtype=dtypes[part], shape=(total + (part == "prefix"),)
@@ -266,17 +263,15 @@ class _Planner:
         plan = self.plan
         for key in sorted(emds_of, key=lambda key: -max(emds_of[key], default=Fraction(0))):
             name, emds = domain_name(plan.hard, key), list(emds_of[key])
-            check_feasible(
-                name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds)
-            )
+            check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
 
     def _draft(
         self, key: tuple[Any, ...], counts: Counter[Any], emds: tuple[Fraction, ...]
     ) -> tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]:
         """Choose a domain's class size.
 
-        The distance is a metric: classes within t - EMD(domain, table) of the domain are within t of
-        the table.
+        The distance is a metric: classes within t - EMD(domain, table) of the domain are within t
+        of the table.
         """
         left = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
         return key, emds, choose_class_size(counts[key], self.plan.k, left)
@@ -284,7 +279,7 @@ class _Planner:
     def _distribution(
         self, key: tuple[Any, ...], attribute: int, distributions: tuple[Distribution, ...]
     ) -> Distribution | None:
-        """A domain's distribution over the table's values; the table's own if it is the only one."""
+        """A domain's distribution over the table's values; the table's own if it is alone."""
         if not distributions:
             return None
         table = distributions[attribute]
@@ -363,4 +358,3 @@ def _choose_primary(
         return 0
     left = [min(limit - emds[a] for _, emds, _ in drafts) for a, limit in enumerate(limits)]
     return left.index(min(left))
-

@@ -92,9 +92,7 @@ def _split_pieces(
     return [tuple(file) for file in files]
 
 
-def _give_account(
-    run: Run, made: Plan, verdict: Verdict, files: list[FileResult]
-) -> Account:
+def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult]) -> Account:
     workspace = run.workspace
     results: list[RegionResult] = workspace.load("made")
     sums = np.sum([result.losses for result in results], axis=0)

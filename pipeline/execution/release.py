@@ -5,20 +5,16 @@ can be called by the command line, by a Prefect task, or again after a crash. Be
 paths and small values only, never a table.
 """
 
-import contextlib
-import socket
-from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
-import pyarrow as pa
 
 from pipeline.errors import DataError, InfeasibleError, OutputError, VerificationError
 from pipeline.execution import planning
-from pipeline.execution.engine import Engine, connect, local_address, merge_in_tree
+from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
+from pipeline.execution.engine import Engine, check_scheduler, connect, local_address
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
 from pipeline.execution.publish import publish
@@ -26,34 +22,30 @@ from pipeline.execution.run import (
     Outcome,
     Run,
     inspect_input,
+    open_run,
     outcome_of,
     read_schema,
-    shelf_of,
     timed_stage,
 )
-from pipeline.execution.run import open_run as open_frame
 from pipeline.execution.units.encoding import EncodeItem, encode_unit
-from pipeline.execution.units.reading import infer_unit, summarise_unit
+from pipeline.execution.units.reading import summarise_unit
 from pipeline.execution.units.regions import RegionItem, RegionResult, microaggregate_unit
-from pipeline.execution.units.shared import Source, load_distributions
+from pipeline.execution.units.shared import load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
-from pipeline.model import Attribute, Column, Partition, Role, Verdict
+from pipeline.model import Partition, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.places import locate_region
 from pipeline.stages.plan import Plan, Region
-from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.summarise import (
     TableSummary,
     check_summary,
     find_problems,
     resolve_column,
 )
-from pipeline.stages.tree import sample_size
 from pipeline.stages.verify import ClassChecks, decide
-from pipeline.storage import csv_files, inputs
-from pipeline.storage.inputs import FileContent, Reading
+from pipeline.storage import inputs
+from pipeline.storage.inputs import FileContent
 from pipeline.storage.lineage import Lineage
-from pipeline.storage.releases import KEY_FILE
 from pipeline.storage.tables import read_array
 from pipeline.storage.workspace import Workspace
 
@@ -71,35 +63,6 @@ __all__ = [
 ]
 
 
-@contextlib.contextmanager
-def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
-    """A run in its frame; one that cannot begin is refused at once, a refused one leaves no key."""
-    _check_scheduler(policy.engine.scheduler)
-    shelf = shelf_of(policy)
-    inputs.check_apart(policy.input, shelf.output)
-    key = shelf.output / KEY_FILE
-    had_key = key.exists()
-    try:
-        with open_frame(policy, progress) as run:
-            yield run
-    finally:
-        if not had_key and key.exists() and not any(shelf.output.glob("*/.lock")):
-            key.unlink()
-
-
-def _check_scheduler(address: str) -> None:
-    """Refuse an address at which nothing listens: Dask would try it for long."""
-    if address == "local":
-        return
-    place = urlsplit(address)
-    try:
-        socket.create_connection((place.hostname or "", place.port or 0), timeout=5).close()
-    except (OSError, ValueError):
-        raise DataError(
-            f"engine.scheduler {address}: no Dask scheduler answers there; start it, or use local"
-        ) from None
-
-
 def run_release(policy: Policy, progress: Progress) -> Outcome:
     """Make and publish the release that a policy asks for, or raise and publish nothing."""
     with open_run(policy, progress) as run:
@@ -115,12 +78,12 @@ def summarise(run: Run, progress: Progress) -> None:
     with (
         timed_stage(run, progress, "summarise"),
         connect(run.address) as engine,
-        _naming_input(run.policy),
+        naming_input(run.policy),
     ):
         workspace, policy = run.workspace, run.policy
         contents: list[FileContent] = workspace.load("inspection")
         schema = contents[0].schema
-        attributes = _released_attributes(policy, schema)
+        attributes = released_attributes(policy, schema)
         if not engine.sees(workspace.root):
             raise OutputError(
                 f"output {run.shelf.output}: not every worker sees it; put it, and the input, on "
@@ -130,29 +93,16 @@ def summarise(run: Run, progress: Progress) -> None:
             lineage = Lineage(policy)
             lineage.start(read_schema(policy, schema))
             workspace.save("lineage", lineage)
-        partitions, types = _type_columns(run, engine, contents, attributes, progress)
+        partitions, types = type_columns(run, engine, contents, attributes, progress)
         columns = tuple(resolve_column(a, types[a.name]) for a in attributes)
-        source = _make_source(policy, schema, columns, partitions)
+        source = make_source(policy, schema, columns, partitions)
         items = [(partition, source) for partition in partitions]
-        pieces = run_pass(
-            engine, workspace, "summarise", summarise_unit, items, progress
-        )
+        pieces = run_pass(engine, workspace, "summarise", summarise_unit, items, progress)
         findings = planning.merge_summaries(source, pieces)
         _check_findings(findings, partitions, policy.missing)
         workspace.save("partitions", partitions)
         workspace.save("source", source)
         workspace.save("findings", findings)
-
-
-@contextlib.contextmanager
-def _naming_input(policy: Policy) -> Iterator[None]:
-    """Say of which input it is where a message speaks of a column."""
-    try:
-        yield
-    except DataError as error:
-        if not str(error).startswith(("input ", "file ", "files ")):
-            raise DataError(f"input {policy.input.path}: {error}") from None
-        raise
 
 
 def _check_findings(
@@ -165,95 +115,6 @@ def _check_findings(
         pairs = zip(partitions, findings.pieces, strict=True)
         bad = [p for p, piece in pairs if find_problems(piece.table, columns, missing)]
         raise DataError(f"{error}{inputs.name_files(bad, partitions)}") from None
-
-
-def _released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, ...]:
-    """The attributes that are read: all but identifiers, in the order of the data's columns."""
-    known = {attribute.name: attribute for attribute in policy.resolve_attributes()}
-    absent = [name for name in known if name not in schema.names]
-    if absent:
-        named = ", ".join(f"{name!r}{_close_to(name, schema.names)}" for name in absent)
-        raise DataError(
-            f"input {policy.input.path}: has no column {named}, which the policy names; mend the "
-            "name, or take it out"
-        )
-    unlisted = [name for name in schema.names if name not in known]
-    if unlisted and policy.unlisted == "error":
-        named = ", ".join(repr(name) for name in unlisted)
-        raise DataError(
-            f"input {policy.input.path}: column {named} is not in the policy; give it a role, or "
-            "say unlisted: drop"
-        )
-    kept = [known[name] for name in schema.names if name in known]
-    return tuple(a for a in kept if a.role is not Role.IDENTIFIER)
-
-
-def _close_to(name: str, names: Sequence[str]) -> str:
-    close = get_close_matches(name, names, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _type_columns(
-    run: Run, engine: Engine, contents: list[FileContent], attributes: Sequence[Attribute],
-    progress: Progress,
-) -> tuple[tuple[Partition, ...], dict[str, pa.DataType]]:  # fmt: skip
-    """Partitions with their positions, and the type of each column."""
-    schema = contents[0].schema
-    if contents[0].file.format == "parquet":
-        return inputs.cut_parquet(contents), {a.name: schema.field(a.name).type for a in attributes}
-    partitions = inputs.csv_partitions(contents)
-    if not partitions:
-        raise DataError(f"input {run.policy.input.path}: has no records")
-    names = tuple(a.name for a in attributes)
-    reading = _reading(run.policy, schema, names, (pa.string(),) * len(names))
-    items = [(partition, reading) for partition in partitions]
-    found = run_pass(engine, run.workspace, "infer", infer_unit, items, progress)
-    types = {
-        attribute.name: _infer_type(attribute, partitions, [counts for _, counts in found])
-        for attribute in attributes
-    }
-    return inputs.place_partitions(partitions, [n for n, _ in found]), types
-
-
-def _infer_type(
-    attribute: Attribute,
-    partitions: Sequence[Partition],
-    found: Sequence[dict[str, csv_files.TextCounts]],
-) -> pa.DataType:
-    of_chunks = [counts[attribute.name] for counts in found]
-    try:
-        return csv_files.infer_type(merge_in_tree(csv_files.TextCounts.merge, of_chunks), attribute)
-    except DataError as error:
-        pairs = zip(partitions, of_chunks, strict=True)
-        bad = [p for p, counts in pairs if csv_files.has_texts(counts, attribute)]
-        raise DataError(f"{error}{inputs.name_files(bad, partitions)}") from None
-
-
-def _reading(
-    policy: Policy, schema: pa.Schema, names: tuple[str, ...], types: tuple[pa.DataType, ...]
-) -> Reading:
-    given = policy.input
-    return Reading(names, types, tuple(schema.names), given.missing_values, given.delimiter)
-
-
-def _make_source(
-    policy: Policy, schema: pa.Schema, columns: tuple[Column, ...], partitions: tuple[Partition, ...]
-) -> Source:
-    names = tuple(c.name for c in columns)
-    n_read = sum(partition.n_records for partition in partitions)
-    if not n_read:
-        raise DataError(f"input {policy.input.path}: has no records")
-    limits = [c.attribute.max_emd for c in columns if c.attribute.max_emd is not None]
-    size = choose_class_size(n_read, policy.privacy.k, limits).adjusted if n_read > 1 else 1
-    roles = {c.name: c.role for c in columns}
-    hard = tuple(n for n in policy.output.partition_by if roles[n] is Role.NON_CONFIDENTIAL)
-    return Source(
-        reading=_reading(policy, schema, names, tuple(c.type for c in columns)),
-        columns=columns,
-        hard=hard,
-        sample_share=min(1.0, sample_size(n_read, size) / n_read),
-        seed=policy.seed,
-    )
 
 
 def plan(run: Run, progress: Progress) -> None:
@@ -274,7 +135,7 @@ def decide_plan(run: Run, engine: Engine, progress: Progress) -> Plan:
     workspace = run.workspace
     findings = workspace.load("findings")
     planning.distribute(engine, workspace, findings, progress)
-    with _naming_input(run.policy):
+    with naming_input(run.policy):
         made = planning.make_plan(run.policy, workspace, findings)
     workspace.save("plan", made)
     return made
@@ -289,8 +150,7 @@ def microaggregate(run: Run, progress: Progress) -> None:
         regions = list(made.regions())
         while True:
             items = [
-                RegionItem(region, *locate_region(made, region, histogram))
-                for region in regions
+                RegionItem(region, *locate_region(made, region, histogram)) for region in regions
             ]
             results = run_pass(
                 engine,
@@ -377,17 +237,13 @@ def explain_failures(verdict: Verdict) -> str:
     return "verification failed; nothing was published\n" + "\n".join(lines)
 
 
-def _cut_stretches(
-    regions: list[Region], results: list[RegionResult]
-) -> list[StretchItem]:
+def _cut_stretches(regions: list[Region], results: list[RegionResult]) -> list[StretchItem]:
     names = tuple(region_name(region) for region in regions)
     picked = sorted(key for result in results for key in result.splitters)
     n_stretches = len(regions)
     cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
     ends = [None, *cuts, None]
-    return [
-        StretchItem(low, high, names) for low, high in pairwise(ends)
-    ]
+    return [StretchItem(low, high, names) for low, high in pairwise(ends)]
 
 
 def _check_stretch_order(stretches: list[StretchResult]) -> None:
@@ -415,6 +271,7 @@ def _count_changes(workspace: Workspace, made: Plan, n_stretches: int) -> dict[s
 
 def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
     """The plan and pass 1's findings, made in a scratch folder; nothing is published."""
+    check_scheduler(policy.engine.scheduler)
     paths = inputs.find_files(policy.input)
     with local_address(policy.engine, inputs.total_bytes(paths), scratch / "dask") as address:
         contents = inspect_input(policy, paths, address, progress)
@@ -425,5 +282,3 @@ def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan
         with connect(address) as engine:
             made = decide_plan(run, engine, progress)
         return made, run.workspace.load("findings").table
-
-

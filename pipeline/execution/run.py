@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.errors import TcloseError, VerificationError
-from pipeline.execution.engine import connect, describe_failure, local_address
+from pipeline.execution.engine import check_scheduler, connect, describe_failure, local_address
 from pipeline.execution.progress import Progress
 from pipeline.settings import Policy
 from pipeline.storage import inputs
@@ -74,7 +74,9 @@ def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
     failed runs that had begun, their lineage. After a crash the working files stay, so that the
     next run goes on from there.
     """
+    check_scheduler(policy.engine.scheduler)
     shelf = shelf_of(policy)
+    inputs.check_apart(policy.input, shelf.output)
     paths = inputs.find_files(policy.input)
     n_bytes = inputs.total_bytes(paths)
     with shelf.claim():

@@ -26,7 +26,7 @@ def _chain_members(labels, n_classes):
 
 @njit(cache=True, nogil=True)
 def _class_centres(numeric, nominal, first, following, sizes):
-    """Mean of the numeric and most frequent code of the nominal quasi-identifiers, (c, d), (c, q)."""
+    """Means of the numeric, commonest codes of the nominal quasi-identifiers: (c, d), (c, q)."""
     centres = np.zeros((sizes.size, numeric.shape[0]))
     levels = np.zeros((sizes.size, nominal.shape[0]), dtype=np.int32)
     for c in range(sizes.size):

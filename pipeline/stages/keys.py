@@ -1,7 +1,7 @@
 """Columns as keys that kernels can use, and keys as columns again.
 
-Integers, dates, times and decimals become int64 keys (exact), floats float64 keys; the categories of
-nominal, boolean and ordinal columns become positions in the list of their categories.
+Integers, dates, times and decimals become int64 keys (exact), floats float64 keys; the categories
+of nominal, boolean and ordinal columns become positions in the list of their categories.
 """
 
 from dataclasses import dataclass

@@ -140,8 +140,8 @@ def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
 def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64) -> Keys:
     """What each cluster is released as, in keys of the release's type (c,).
 
-    Numeric and date: mean or median; ordinal: lower median; nominal: mode, ties to the value that is
-    commoner in the whole table.
+    Numeric and date: mean or median; ordinal: lower median; nominal: mode, ties to the value that
+    is commoner in the whole table.
     """
     if encoding.is_nominal:
         assert encoding.priority is not None
@@ -167,7 +167,7 @@ def _middle_values(
 
 
 def _as_released(values: Float64, encoding: Encoding) -> Float64:
-    """Floats as the release holds them: single precision stays so; unscaled decimals get a point."""
+    """Floats as the release holds them: single precision stays; decimals get their point."""
     if pa.types.is_decimal(encoding.type):
         return values / 10.0**encoding.type.scale
     if pa.types.is_floating(encoding.type):

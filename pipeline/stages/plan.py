@@ -106,7 +106,9 @@ def _feed(digest: Any, value: Any) -> None:
             digest.update(f"{name.name}:".encode())
             _feed(digest, getattr(value, name.name))
     elif isinstance(value, np.ndarray):
-        digest.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+        digest.update(
+            f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+        )
     elif isinstance(value, pa.Array):
         digest.update(repr((value.type, value.to_pylist())).encode())
     elif isinstance(value, tuple | list):

@@ -306,13 +306,14 @@ class ValueCounts:
 
 def count_values(keys: Keys) -> ValueCounts:
     """Distinct keys and their counts."""
+    values: Any
     values, counts = np.unique(keys, return_counts=True)
     return ValueCounts(values, counts.astype(np.int64))
 
 
 def merge_counts(pieces: list[ValueCounts]) -> ValueCounts:
     """The counts of all pieces together; associative, and indifferent to their order."""
-    values: Keys = np.concatenate([piece.values for piece in pieces]).view()
+    values: Any = np.concatenate([piece.values for piece in pieces])
     counts = np.concatenate([piece.counts for piece in pieces])
     order = np.argsort(values, kind="stable")
     values, counts = values[order], counts[order]

@@ -23,8 +23,9 @@ from pipeline.model import (
 class ClassChecks:
     """What the classes of one stretch of rows have; merges with others.
 
-    ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest`` and
-    ``n_above``, per confidential attribute, may be NaN: a class without distance is never close.
+    ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest``
+    and ``n_above`` are per confidential attribute; the largest distance may be NaN: a class without
+    one is never close.
     """
 
     n_records: int
@@ -41,7 +42,9 @@ class ClassChecks:
         return ClassChecks(
             self.n_records + other.n_records,
             np.array([sizes, counts]),
-            tuple(float(np.maximum(a, b)) for a, b in zip(self.largest, other.largest, strict=True)),
+            tuple(
+                float(np.maximum(a, b)) for a, b in zip(self.largest, other.largest, strict=True)
+            ),
             tuple(a + b for a, b in zip(self.n_above, other.n_above, strict=True)),
         )
 

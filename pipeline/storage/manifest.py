@@ -173,4 +173,3 @@ def _halvings(n_clusters: int, block_clusters: int) -> int:
         return 1 if n_clusters else 0
     left = n_clusters // 2
     return _halvings(left, block_clusters) + _halvings(n_clusters - left, block_clusters)
-

@@ -79,6 +79,7 @@ class Shelf:
         OutputError
             The output cannot be written.
         """
+        had_key = (self.output / KEY_FILE).exists()
         made = self._make_folders()
         lock = self.root / ".lock"
         try:
@@ -94,8 +95,8 @@ class Shelf:
                 ) from None
             yield
         finally:
+            self._clear_empty(made, had_key=had_key)
             os.close(descriptor)
-            self._clear_empty(made)
 
     def _make_folders(self) -> list[Path]:
         missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
@@ -110,19 +111,13 @@ class Shelf:
             raise OutputError(f"output {self.root}: cannot be written (no permission)")
         return missing
 
-    def _clear_empty(self, made: list[Path]) -> None:
-        """Remove the folders made by this run, if all that they hold is the lock."""
-        if not made:
-            return
+    def _clear_empty(self, made: list[Path], *, had_key: bool) -> None:
+        """Remove what was made for this run if it leaves nothing: lock, key and folders."""
         with contextlib.suppress(OSError):
-            if [path.name for path in self.root.iterdir()] == [".lock"]:
+            if self.root in made and [path.name for path in self.root.iterdir()] == [".lock"]:
                 (self.root / ".lock").unlink()
-                key = self.output / KEY_FILE
-                if self.output in made and {p.name for p in self.output.iterdir()} <= {
-                    self.name,
-                    KEY_FILE,
-                }:
-                    key.unlink(missing_ok=True)
+                if not had_key and not any(self.output.glob("*/.lock")):
+                    (self.output / KEY_FILE).unlink(missing_ok=True)
                 for folder in made:
                     folder.rmdir()
 

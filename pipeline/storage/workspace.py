@@ -89,7 +89,7 @@ class UnitRecord:
 
 @dataclass(frozen=True)
 class UnitFiles:
-    """Files of one unit: ``<folder>/<name>.<suffix>``, and its record ``<folder>/<name>.record``."""
+    """Files of one unit: ``<folder>/<name>.<suffix>``, its record among them."""
 
     folder: Path
     name: str

@@ -1,5 +1,7 @@
 """Same input, policy and seed: same bytes, whatever the workers and the cut of the input."""
 
+from itertools import pairwise
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -33,7 +35,7 @@ def test_workers_change_no_byte(workers, discharges, expected, tmp_path):
 def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, monkeypatch):
     folder = tmp_path / "input"
     folder.mkdir()
-    for number, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for number, (start, stop) in enumerate(pairwise(cuts)):
         table = generate_rows(start, stop - start, 1)
         pq.write_table(table, folder / f"{number:02d}.parquet", row_group_size=3_000 + number)
     monkeypatch.setattr(inputs, "PARTITION_ROWS", 20_000)

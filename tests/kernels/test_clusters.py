@@ -153,7 +153,7 @@ class TestBlocks:
             region.n_levels,
             region.subset_starts,
             region.take,
-                region.n_clusters,
+            region.n_clusters,
             block_clusters,
         )
         labels = cluster_blocks(region.numeric, region.nominal, order, starts, sizes, region.take)

@@ -4,6 +4,7 @@ import functools
 import hashlib
 import http.server
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -171,7 +172,7 @@ class TestWeb:
         if request.node.callspec.params["served"] is RangeServer:
             assert inspect_file(url, InputSettings(path=url)).file.n_bytes > 100
         else:
-            with pytest.raises(DataError, match="gives files as a whole only.*download it first"):
+            with pytest.raises(DataError, match=r"gives files as a whole only.*download it first"):
                 inspect_file(url, InputSettings(path=url))
 
     def test_no_such_page(self, served):
@@ -317,7 +318,7 @@ class TestRead:
         content = look_at(path)
         path.unlink()
         reading = Reading(("age",), (pa.string(),), ("age", "sex", "pay"), (), ",")
-        with pytest.raises(DataError, match="file a.csv: cannot be read"):
+        with pytest.raises(DataError, match=r"file a\.csv: cannot be read"):
             read_partition(csv_partitions([content])[0], reading)
 
     def test_file_that_has_changed(self, tmp_path):
@@ -333,7 +334,7 @@ def cut_apart(folder: Path, table: pa.Table, write, n_files: int, **options) -> 
     """The table's rows in files of about one size, the first of which has none."""
     folder.mkdir()
     cuts = [len(table) * i // n_files for i in range(n_files + 1)]
-    for i, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for i, (start, stop) in enumerate(pairwise(cuts)):
         write(folder / f"{i + 1:04d}.data", table.slice(start, stop - start), **options)
     write(folder / "0000.data", table.slice(0, 0), **options)
     return folder

@@ -1,7 +1,7 @@
 """A run that ends itself with SIGKILL at a named point: ``python -m support.killed_run``.
 
 Arguments: policy file, point. Points: ``before:STAGE`` and ``after:STAGE`` of the recipe,
-``during:PASS`` (after its first unit), and ``before:NAME`` and ``after:NAME`` of a step of publishing
+``during:PASS`` (after its first unit), and ``before:STEP`` and ``after:STEP`` of publishing's steps
 (``commit``, ``set_current``, ``clear_work``).
 """
 

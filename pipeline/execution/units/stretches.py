@@ -37,7 +37,7 @@ class StretchItem:
 class StretchResult:
     """What verification found in a stretch, and what rows it has for each output folder.
 
-    ``segments``: (codes of the partition columns, rows), in order; ``first`` and ``last`` class key.
+    ``segments``: (codes of the partition columns, rows), in order; ``first``, ``last``: class keys.
     """
 
     checks: ClassChecks | None
