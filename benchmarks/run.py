@@ -36,9 +36,9 @@ QUASI_IDENTIFIERS = (
 
 NOTES = """# Measured
 
-`{command}` on {machine}: medians, wall time of whole processes, start-up included. Memory is what \
-all processes together, and the largest of them, hold of their own at the peak. The reference reads \
-the same Parquet file, sorts it by the confidential attribute and writes it back (pyarrow, numpy). \
+`{command}` on {machine}: medians, wall time of whole processes, start-up included. Memory is \
+what all processes together, and the largest of them, hold of their own at the peak. The reference \
+reads the same Parquet file, sorts it by the confidential attribute and writes it back (pyarrow, numpy). \
 Data: generated discharges, 7 quasi-identifiers, `charge` confidential, seed 1.
 """
 COLUMNS = (

@@ -21,7 +21,7 @@ import yaml
 from distributed import LocalCluster
 
 from pipeline.cli import main
-from pipeline.execution import release
+from pipeline.execution import engine
 from support.cases import (
     CONFIDENTIAL,
     N_PEOPLE,
@@ -616,7 +616,7 @@ class TestScheduler:
 
     @pytest.mark.parametrize("greeting", [b"", b"220 mail.example ready\r\n"])
     def test_something_else_answers(self, greeting, tmp_path, refuse, monkeypatch):
-        monkeypatch.setattr(release, "ANSWER_SECONDS", 0.2)
+        monkeypatch.setattr(engine, "ANSWER_SECONDS", 0.2)
         document = policy_for(write_csv(tmp_path / "people.csv", people()))
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
@@ -636,7 +636,7 @@ class TestScheduler:
         with LocalCluster(
             n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1", protocol="tcp"
         ) as cluster:
-            release._check_scheduler(cluster.scheduler_address)
+            engine.check_scheduler(cluster.scheduler_address)
 
 
 def test_plan_refuses_in_the_same_words(tmp_path, capsys):

@@ -99,7 +99,7 @@ def connect(address: str) -> Iterator[Engine]:
 
     try:
         client = Client(address, timeout=f"{ANSWER_SECONDS}s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError):
+    except (OSError, TimeoutError, ValueError, TypeError, MemoryError):
         raise _no_scheduler(address) from None
     try:
         client.wait_for_workers(1, timeout=WORKER_SECONDS)

@@ -79,8 +79,8 @@ class Shelf:
         OutputError
             The output cannot be written.
         """
-        had_key = (self.output / KEY_FILE).exists()
         made = self._make_folders()
+        had_key = (self.output / KEY_FILE).exists()
         lock = self.root / ".lock"
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
@@ -99,8 +99,8 @@ class Shelf:
             os.close(descriptor)
 
     def _make_folders(self) -> list[Path]:
-        missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
         try:
+            missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(

@@ -50,3 +50,12 @@ def make_distribution(values: np.ndarray, counts: Int64) -> Distribution:
     for array in (values, cumulative, prefix):
         array.setflags(write=False)
     return Distribution(values, cumulative, prefix)
+
+
+def as_bits(table: pa.Table) -> pa.Table:
+    """The table with floats as integers of the same bits: NaN equals itself, -0.0 is not 0.0."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            bits = table[i].combine_chunks().view(f"int{field.type.bit_width}")
+            table = table.set_column(i, field.name, bits)
+    return table

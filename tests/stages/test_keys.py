@@ -232,7 +232,6 @@ class TestReleasedTypes:
         assert released.schema.field("pay").type == pa.int64()
         assert sorted(released.table["pay"].to_pylist()) == sorted(values.to_pylist())
 
-    @pytest.mark.xfail(reason="pipeline/execution/units/stretches.py: pc.rank knows no nulls")
     def test_column_of_nulls_is_carried(self, tmp_path):
         path = write_parquet(tmp_path / "people.parquet", people(x=pa.nulls(N_PEOPLE)))
         document = policy_for(path)
@@ -241,7 +240,6 @@ class TestReleasedTypes:
         assert released.schema.field("x").type == pa.null()
         assert released.table["x"].null_count == N_PEOPLE
 
-    @pytest.mark.xfail(reason="pipeline/execution/units/files.py: Table.equals, NaN is not NaN")
     def test_nan_is_carried(self, tmp_path):
         values = [float("nan"), None, 1.5, float("inf"), -0.0] * (N_PEOPLE // 5)
         path = write_parquet(tmp_path / "people.parquet", people(x=values))

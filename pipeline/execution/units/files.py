@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import VerificationError
 from pipeline.storage.releases import file_sha256
-from pipeline.storage.tables import read_table
+from pipeline.storage.tables import as_bits, read_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 ROW_GROUP_ROWS = 131_072
@@ -43,6 +43,6 @@ def write_unit(workspace: Workspace, item: FileItem, drafts: Drafts) -> FileResu
     table = pa.concat_tables(tables)
     path = drafts.new("parquet")
     pq.write_table(table, path, row_group_size=ROW_GROUP_ROWS)
-    if not pq.read_table(path, partitioning=None).equals(table):
+    if not as_bits(pq.read_table(path, partitioning=None)).equals(as_bits(table)):
         raise VerificationError(f"file {item.path}: does not read back as it was written")
     return FileResult(item.path, len(table), path.stat().st_size, file_sha256(path))

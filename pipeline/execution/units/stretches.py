@@ -20,7 +20,7 @@ from pipeline.stages.microaggregate import find_changes
 from pipeline.stages.plan import Plan
 from pipeline.stages.summarise import count_values
 from pipeline.stages.verify import ClassChecks, check_classes
-from pipeline.storage.tables import column_array, read_table, write_table
+from pipeline.storage.tables import as_bits, column_array, read_table, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 
@@ -112,14 +112,18 @@ def _first_at_least(columns: list[Keys], key: tuple[Any, ...]) -> int:
     return low
 
 
+def _dense_ranks(values: pa.Array) -> Int64:
+    if pa.types.is_null(values.type):  # Arrow ranks anything but this
+        return np.zeros(len(values), dtype=np.int64)
+    return pc.rank(values, tiebreaker="dense").to_numpy()
+
+
 def _canonical_order(of_row: Int64, rows: pa.Table | None, plan: Plan) -> Int64:
     """Rows by class, confidential values, then what is carried: by released values alone."""
     if rows is None:
         return np.argsort(of_row, kind="stable")
-    last = [
-        pc.rank(rows[f"x{i}"].combine_chunks(), tiebreaker="dense").to_numpy()
-        for i in range(len(plan.carried))
-    ]
+    carried = as_bits(rows.select([f"x{i}" for i in range(len(plan.carried))]))
+    last = [_dense_ranks(column.combine_chunks()) for column in carried.columns]
     codes = [column_array(rows, f"c{a}") for a in range(len(plan.confidential))]
     return np.lexsort([*last[::-1], *codes[::-1], of_row])
 
