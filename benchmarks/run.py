@@ -34,13 +34,14 @@ QUASI_IDENTIFIERS = (
 )
 
 
-NOTES = """# Measured
-
-`{command}` on {machine}: medians, wall time of whole processes, start-up included. Memory is \
-what all processes together, and the largest of them, hold of their own at the peak. The reference \
-reads the same Parquet file, sorts it by the confidential attribute and writes it back (pyarrow, numpy). \
-Data: generated discharges, 7 quasi-identifiers, `charge` confidential, seed 1.
-"""
+NOTES = (
+    "# Measured\n\n"
+    "`{command}` on {machine}: medians, wall time of whole processes, start-up included. Memory "
+    "is what all processes together, and the largest of them, hold of their own at the peak. The "
+    "reference reads the same Parquet file, sorts it by the confidential attribute and writes it "
+    "back (pyarrow, numpy). Data: generated discharges, 7 quasi-identifiers, `charge` "
+    "confidential, seed 1.\n"
+)
 COLUMNS = (
     "| records | k | t | workers | reference s | tclose run s | multiple | peak MB "
     "| largest process MB | reference MB | classes | largest EMD | loss |"
