@@ -32,6 +32,7 @@ from pipeline.execution.units.reading import summarise_unit
 from pipeline.execution.units.regions import RegionItem, RegionResult, microaggregate_unit
 from pipeline.execution.units.shared import load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
+from pipeline.kernels.clusters import cluster_blocks
 from pipeline.model import Partition, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.places import locate_region
@@ -148,6 +149,8 @@ def microaggregate(run: Run, progress: Progress) -> None:
         made: Plan = workspace.load("plan")
         histogram = workspace.load("histogram")
         regions = list(made.regions())
+        if not kernels_are_compiled():
+            progress.say("compiling the kernels, once on this machine: half a minute or so")
         while True:
             items = [
                 RegionItem(region, *locate_region(made, region, histogram)) for region in regions
@@ -167,6 +170,12 @@ def microaggregate(run: Run, progress: Progress) -> None:
             regions = joined
         workspace.save("regions", regions)
         workspace.save("made", results)
+
+
+def kernels_are_compiled() -> bool:
+    """Whether the compiler's cache has the kernel that takes longest."""
+    cache = Path(cluster_blocks.stats.cache_path or "")
+    return any(cache.glob("clusters.cluster_blocks-*.nbi"))
 
 
 def region_name(region: Region) -> str:

@@ -1,0 +1,46 @@
+"""A Dask cluster that is there already: used as it is, and refused where its code is another."""
+
+import pytest
+from distributed import Client, LocalCluster
+
+from pipeline.errors import DataError
+from pipeline.execution import engine
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import run_release
+from pipeline.storage import provenance
+from support.policies import data_digests, discharge_policy, write_discharges
+
+
+@pytest.fixture(scope="module")
+def address():
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_existing_cluster_gives_the_same_bytes(address, tmp_path):
+    path = write_discharges(tmp_path / "discharges.parquet", 40_000)
+    there = discharge_policy(path, tmp_path / "there", engine={"scheduler": address})
+    here = discharge_policy(path, tmp_path / "here")
+    made = run_release(there, Progress("none"))
+    assert data_digests(made.release) == data_digests(run_release(here, Progress("none")).release)
+    with Client(address, set_as_default=False) as client:
+        assert len(client.scheduler_info(n_workers=-1)["workers"]) == 2
+
+
+def test_workers_with_other_code_are_refused(address, monkeypatch):
+    monkeypatch.setattr(engine, "source_digest", lambda: "of other sources")
+    with pytest.raises(DataError, match="another tclose, or none"), engine.connect(address):
+        pass
+    assert provenance.source_digest() != "of other sources"
+
+
+def test_folder_that_workers_do_not_see_is_noticed(address, tmp_path):
+    with engine.connect(address) as connected:
+        assert connected.sees(tmp_path)
+        assert not connected.sees(tmp_path / "absent")
