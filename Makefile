@@ -35,9 +35,10 @@ demo: $(VENV)/.run
 	    $(BIN)/tclose generate --rows $(ROWS) --out demo/discharges && echo $(ROWS) > demo/.rows; \
 	fi
 	@echo "tclose flow config/demo.yaml"
-	@PREFECT_HOME="$${PREFECT_HOME:-$(CURDIR)/demo/.prefect}" $(BIN)/tclose flow config/demo.yaml
+	@PREFECT_HOME="$${PREFECT_HOME:-$(CURDIR)/demo/.prefect}" $(BIN)/tclose flow config/demo.yaml > demo/.table
 	@echo "tclose audit demo/releases/demo"
-	@$(BIN)/tclose audit demo/releases/demo
+	@$(BIN)/tclose audit --quiet demo/releases/demo
+	@cat demo/.table
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

@@ -10,14 +10,12 @@ Prefect's home stays what it is for every other flow of the user (``~/.prefect``
 ``prefect server start``.
 """
 
-import contextlib
 import functools
 import logging
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
@@ -150,10 +148,9 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
             logging.getLogger(name).propagate = False
     Progress(default_style(quiet)).say("starting Prefect")
     try:
-        with _interrupted_by_termination():
-            if PREFECT_API_URL.value() is None:
-                _start_server()
-            return cast(Outcome, release(policy, quiet=quiet))
+        if PREFECT_API_URL.value() is None:
+            _start_server()
+        return cast(Outcome, release(policy, quiet=quiet))
     except TcloseError:
         raise
     except Exception as error:
@@ -177,16 +174,3 @@ def _start_server() -> None:
 
     with ThreadPoolExecutor(1) as starter:
         starter.submit(start).result()
-
-
-@contextlib.contextmanager
-def _interrupted_by_termination() -> Iterator[None]:
-    """Let SIGTERM end the run as Ctrl-C does: no server and no workers stay behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -3,17 +3,21 @@
 import argparse
 import contextlib
 import json
-import os
+import signal
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pipeline
 from pipeline.errors import TcloseError
 from pipeline.execution.progress import Progress, default_style
+
+if TYPE_CHECKING:
+    from pipeline.execution.run import Outcome
 
 _SECONDS_BETWEEN_LINES = 2.0
 _RECORDS_PER_STEP = 1_000  # of the bar
@@ -29,21 +33,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one message on standard error."""
     given = _parser().parse_args(arguments)
     try:
-        return _COMMANDS[given.command](given)
+        with _interrupted_by_termination():
+            return _COMMANDS[given.command](given)
     except TcloseError as error:
         print(f"tclose: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("tclose: interrupted; run again to go on from here", file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
+    except BrokenPipeError:  # whoever read the result has gone; what was asked for is done
+        sys.stdout = None
+        return 0
     except Exception as error:
         from pipeline.execution.engine import describe_failure
 
         print(f"tclose: {describe_failure(error, given.command)}", file=sys.stderr)
         return 1
+
+
+@contextlib.contextmanager
+def _interrupted_by_termination() -> Iterator[None]:
+    """Let SIGTERM end the command as Ctrl-C does: no worker and no scratch folder stay behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
                  "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
     audit.add_argument("release", metavar="RELEASE", help="folder of a release, or of its name")
     audit.add_argument("--json", action="store_true", help="print the findings as JSON")
+    audit.add_argument("--quiet", action="store_true", help="print the verdict and what is wrong")
     generate = _add(commands, "generate", "write realistic hospital discharges, of any size",
                     "tclose generate --rows 1000000 --seed 7 --out discharges/")  # fmt: skip
     generate.add_argument("--rows", type=int, required=True, help="number of records")
@@ -114,9 +133,7 @@ def _run(given: argparse.Namespace) -> int:
 
     policy = load_policy(given.policy, given.overrides)
     outcome = run_release(policy, Progress(default_style(given.quiet)))
-    _print_release(
-        given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there
-    )
+    _print_release(given, outcome)
     return 0
 
 
@@ -127,26 +144,22 @@ def _flow(given: argparse.Namespace) -> int:
     from flows.release import run_flow
 
     outcome = run_flow(policy, quiet=given.quiet)
-    _print_release(
-        given, outcome.manifest, str(outcome.release), outcome.seconds, outcome.was_there
-    )
+    _print_release(given, outcome)
     return 0
 
 
-def _print_release(
-    given: argparse.Namespace,
-    manifest: dict[str, Any],
-    place: str,
-    seconds: dict[str, float],
-    was_there: bool,
-) -> None:
+def _print_release(given: argparse.Namespace, outcome: "Outcome") -> None:
     from pipeline.report import report_release
 
+    place = str(outcome.release)
     if given.json:
-        print(json.dumps(manifest | {"release": place, "already_published": was_there}, indent=2))
+        more = {"release": place, "already_published": outcome.was_there}
+        print(json.dumps(outcome.manifest | more, indent=2))
         return
-    print("already published; nothing was changed" if was_there else "published")
-    print(report_release(manifest, place, seconds))
+    print("already published; nothing was changed" if outcome.was_there else "published")
+    print(report_release(outcome.manifest, place, outcome.seconds))
+    if outcome.current != outcome.release.name:
+        print(f"CURRENT is another release: {outcome.current}")
 
 
 def _plan(given: argparse.Namespace) -> int:
@@ -154,13 +167,15 @@ def _plan(given: argparse.Namespace) -> int:
     from pipeline.execution.release import decide_only
     from pipeline.report import report_plan
     from pipeline.settings import load_policy
+    from pipeline.storage.inputs import find_files, total_bytes
     from pipeline.storage.manifest import describe_plan
 
     policy = load_policy(given.policy, given.overrides)
     with tempfile.TemporaryDirectory(prefix="tclose-plan-") as scratch:
         made, table = decide_only(policy, Path(scratch), Progress(default_style(given.quiet)))
     described = describe_plan(made)
-    estimate = estimate_run(made, policy.engine)
+    n_bytes = total_bytes(find_files(policy.input))
+    estimate = estimate_run(made, policy.engine, n_bytes)
     dropped = table.n_read - table.n_complete
     if given.json:
         print(json.dumps(described | {"estimate": estimate, "dropped": dropped}, indent=2))
@@ -174,7 +189,7 @@ def _audit(given: argparse.Namespace) -> int:
     from pipeline.report import report_audit
 
     audit = audit_release(Path(given.release))
-    print(json.dumps(audit, indent=2) if given.json else report_audit(audit))
+    print(json.dumps(audit, indent=2) if given.json else report_audit(audit, brief=given.quiet))
     return 3 if audit["findings"] else 0
 
 
@@ -243,6 +258,4 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(AttributeError):
-        os.umask(0o022)
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The frozen values that travel between stages. Arrays in them are read-only."""
+"""The frozen values that travel between stages. Arrays in them are never written to."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -58,6 +58,7 @@ class InputFile:
     format: str
     n_bytes: int
     sha256: str
+    stamp: str
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Partition:
 
     Parquet: rows ``start`` to ``stop`` of row group ``row_group``. CSV: the bytes from ``start`` to
     ``stop``, which hold whole records (``row_group`` is -1). ``first_position`` is the position of
-    its first record in the whole input.
+    its first record in the whole input, ``stamp`` what its file looked like when it was digested.
     """
 
     path: str
@@ -77,6 +78,7 @@ class Partition:
     stop: int
     n_records: int
     first_position: int
+    stamp: str
 
 
 @dataclass(frozen=True)

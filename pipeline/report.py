@@ -15,7 +15,7 @@ def report_release(manifest: dict[str, Any], place: str, seconds: dict[str, floa
     rows += _privacy_rows(manifest["privacy"])
     rows += _class_rows(manifest["classes"])
     rows += _loss_rows(manifest["information_loss"])
-    rows.append(("files", _describe_files(manifest["files"])))
+    rows.append(("data", _describe_files(manifest["files"])))
     if seconds:
         stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
         rows.append(("seconds", f"{stages}; together {sum(seconds.values()):.1f}"))
@@ -37,15 +37,16 @@ def _class_rows(classes: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _loss_rows(loss: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [("information loss", f"{loss['total']:.6f} (SSE per record and quasi-identifier)")]
+    rows = [("information loss", f"{loss['total']:.3g} (SSE per record and quasi-identifier)")]
     for name, value in loss["per_attribute"].items():
-        rows.append((f"  {name}", f"{value:.6f}"))
+        rows.append((f"  {name}", f"{value:.3g}"))
     return rows
 
 
 def _describe_files(files: list[dict[str, Any]]) -> str:
     size = sum(file["bytes"] for file in files)
-    return f"{len(files)} with {size / 1e6:,.1f} MB"
+    count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
+    return f"{count}, {size / 1e6:,.1f} MB" if size >= 1e5 else f"{count}, {size / 1e3:,.1f} kB"
 
 
 def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) -> str:
@@ -60,7 +61,7 @@ def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) 
     for domain in plan["domains"]:
         rows += _domain_rows(domain)
     rows.append(("expected memory", f"about {estimate['megabytes']:,.0f} MB per worker"))
-    rows.append(("expected time", f"about {estimate['seconds']:,.0f} s on {estimate['on']}"))
+    rows.append(("expected time", f"about {estimate['seconds']:,.0f} s, {estimate['on']}"))
     rows.append(("plan digest", plan["digest"]))
     return render_table(rows)
 
@@ -71,15 +72,17 @@ def _domain_rows(domain: dict[str, Any]) -> list[tuple[str, str]]:
         (domain["name"], f"{domain['records']:,} records, {domain['clusters']:,} clusters"),
         ("  class size", domain["class_size_why"]),
         ("  subsets", f"{domain['subsets']} of {sizes} records"),
-        ("  ties", f"{domain['values_that_straddle_subsets']} values straddle subsets"),
-        ("  blocks", f"{domain['blocks']:,} in {domain['regions']} regions"),
+        ("  ties", f"values that straddle subsets: {domain['values_that_straddle_subsets']}"),
+        ("  blocks", f"{domain['blocks']:,}; regions: {domain['regions']}"),
     ]
 
 
-def report_audit(audit: dict[str, Any]) -> str:
-    """What the files themselves say, beside what the manifest says."""
+def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
+    """What the files themselves say; ``brief``: the verdict and what is wrong."""
     rows = [("verdict", "PASS" if not audit["findings"] else "FAIL")]
     rows += [("finding", finding) for finding in audit["findings"]]
+    if brief:
+        return "\n".join(f"audit: {text}" for _, text in rows)
     if audit["checked"]:
         rows.append(("records", f"{audit['records']:,}"))
         rows += _privacy_rows(audit["privacy"])

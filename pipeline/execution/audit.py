@@ -27,7 +27,7 @@ from pipeline.stages.microaggregate import find_changes
 from pipeline.stages.summarise import ValueCounts, count_values, merge_counts
 from pipeline.stages.verify import ClassChecks, check_classes, decide
 from pipeline.storage.manifest import describe_privacy
-from pipeline.storage.releases import find_damage, read_manifest
+from pipeline.storage.releases import find_damage, find_edits, read_manifest
 from pipeline.storage.tables import make_distribution
 
 LARGEST_DIFFERENCE = 1e-12  # of a distance, computed twice in another order of its terms
@@ -54,8 +54,13 @@ def audit_release(place: Path) -> dict[str, Any]:
     try:
         audit["findings"] = find_damage(release, manifest)
         if not audit["findings"]:
+            audit["findings"] = _check_schemas(release, manifest)
+        if not audit["findings"]:
             audit |= _check_rows(release, manifest)
-            audit["findings"] += _compare_internal(release, manifest)
+            audit["findings"] += [
+                f"manifest.json: {key!r} differs from the internal manifest"
+                for key in find_edits(release, manifest)
+            ]
     except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
         audit["findings"].append(_DAMAGED)
     return audit
@@ -73,12 +78,23 @@ def _find_release(place: Path) -> Path:
     return place
 
 
-def _compare_internal(release: Path, manifest: dict[str, Any]) -> list[str]:
-    internal = read_manifest(release / "internal")
-    if internal is None:
-        return []
-    changed = [key for key in manifest if key != "code" and internal.get(key) != manifest[key]]
-    return [f"manifest.json: {key!r} differs from the internal manifest" for key in changed]
+def _check_schemas(release: Path, manifest: dict[str, Any]) -> list[str]:
+    """Whether each file has the columns that the manifest names, and nothing beside them."""
+    inside = [c for c in manifest["columns"] if c["name"] not in manifest["partition_by"]]
+    wanted = [(column["name"], column["type"]) for column in inside]
+    findings = []
+    for entry in manifest["files"]:
+        parquet = pq.ParquetFile(release / entry["path"])
+        schema = parquet.schema_arrow
+        if [(field.name, str(field.type)) for field in schema] != wanted:
+            findings.append(f"{entry['path']}: its columns are not those of the manifest")
+        fields = any(set(field.metadata or ()) - _OWN_METADATA for field in schema)
+        if fields or set(parquet.metadata.metadata or ()) - _OWN_METADATA:
+            findings.append(f"{entry['path']}: has metadata beside its schema")
+    return findings
+
+
+_OWN_METADATA = {b"ARROW:schema", b"PARQUET:field_id"}
 
 
 @dataclass(frozen=True)

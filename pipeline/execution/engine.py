@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pipeline.errors import DataError, TcloseError, UnitError
 from pipeline.settings import EngineSettings
-from pipeline.storage.provenance import source_digest
+from pipeline.storage.provenance import code_version
 
 # Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
 # longer to start than they take to release.
@@ -117,21 +117,21 @@ def _no_scheduler(address: str) -> DataError:
     )
 
 
-def digest_there() -> str:
-    """Digest of the sources of the process that calls it: a worker's, when sent there."""
-    return source_digest()
+def code_there() -> tuple[tuple[str, str], ...]:
+    """Versions of what makes the bytes, in the process that calls it: a worker's, if sent there."""
+    return tuple(code_version().items())
 
 
 def _check_same_code(client: Any, address: str) -> None:
     """Refuse workers with other code: what they send could not be read, or would be wrong."""
     try:
-        digests = set(client.run(digest_there).values())
+        versions = set(client.run(code_there).values())
     except Exception:
-        digests = set()
-    if digests != {source_digest()}:
+        versions = set()
+    if versions != {tuple(code_version().items())}:
         raise DataError(
-            f"engine.scheduler {address}: a worker has another tclose, or none; install the same "
-            "version on scheduler, workers and here"
+            f"engine.scheduler {address}: a worker has another tclose, numpy, numba or pyarrow, or "
+            "none; install the same on scheduler, workers and here"
         )
 
 
@@ -154,12 +154,18 @@ def check_scheduler(address: str) -> None:
         raise _no_scheduler(address)
 
 
+def runs_in_process(settings: EngineSettings, n_bytes: int) -> bool:
+    """Whether an input of that size is too small for a cluster to be worth its start."""
+    local = settings.scheduler == "local" and settings.workers == "auto"
+    return local and n_bytes < IN_PROCESS_BYTES
+
+
 @contextlib.contextmanager
 def local_address(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iterator[str]:
     """Address of the scheduler to use: an existing one, a new local one, or ``""`` for none."""
     if settings.scheduler != "local":
         yield settings.scheduler
-    elif settings.workers == "auto" and n_bytes < IN_PROCESS_BYTES:
+    elif runs_in_process(settings, n_bytes):
         yield ""
     else:
         with _local_cluster(settings, scratch) as address:

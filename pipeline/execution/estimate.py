@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.execution.engine import worker_count
+from pipeline.execution.engine import runs_in_process, worker_count
 from pipeline.settings import EngineSettings
 from pipeline.stages.plan import Plan
 from pipeline.storage.inputs import PARTITION_ROWS
@@ -17,16 +17,17 @@ BASE_MEGABYTES = 300.0
 COPIES_OF_A_PIECE = 8
 
 
-def estimate_run(plan: Plan, engine: EngineSettings) -> dict[str, Any]:
-    """Megabytes per worker, seconds, and the workers that these are for."""
-    n_workers = worker_count(engine)
+def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> dict[str, Any]:
+    """Megabytes per worker, seconds, and what these are for; ``n_bytes`` is the input's size."""
+    alone = runs_in_process(engine, n_bytes)
+    n_workers = 1 if alone else worker_count(engine)
     n_columns = len(plan.encodings) + len(plan.confidential) + len(plan.carried) + 1
     work = plan.n_records * n_columns * SECONDS_PER_RECORD_AND_COLUMN
     work += count_distances(plan) * len(plan.encodings) * SECONDS_PER_DISTANCE
     return {
         "megabytes": BASE_MEGABYTES + piece_records(plan) * n_columns * 8 * COPIES_OF_A_PIECE / 1e6,
         "seconds": START_SECONDS + work / n_workers,
-        "on": f"{n_workers} local workers" if engine.scheduler == "local" else engine.scheduler,
+        "on": "this process" if alone else f"{n_workers} workers",
     }
 
 

@@ -22,7 +22,7 @@ from pipeline.execution.units.reading import (
 from pipeline.execution.units.shared import Source, load_distributions, split_domains
 from pipeline.model import Column, Distribution, Int64, Role
 from pipeline.settings import Policy
-from pipeline.stages.keys import FOLDER_TYPES, Encoding
+from pipeline.stages.keys import FOLDER_TYPES, Encoding, folder_name
 from pipeline.stages.plan import (
     Domain,
     Plan,
@@ -48,6 +48,7 @@ from pipeline.storage.tables import make_distribution, read_array, read_table
 from pipeline.storage.workspace import Workspace
 
 MERGED_VALUES = 4_000_000
+MAX_FOLDER_BYTES = 255
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         if c.name in findings.table.columns
     }
     partition_by = policy.output.partition_by
-    _check_folder_types(made, partition_by)
+    _check_folders(made, partition_by)
     hard = tuple(made[name] for name in findings.source.hard)
     quasi = [made[c.name] for c in columns if c.role is Role.QUASI_IDENTIFIER]
     quasi.sort(key=lambda e: _place(e.column.name, partition_by))
@@ -182,13 +183,28 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
     return _Planner(plan, workspace, findings, policy.seed, table).finish()
 
 
-def _check_folder_types(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> None:
+def _check_folders(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> None:
+    """Refuse partition columns whose values cannot name folders, or would read back as others."""
     for name in partition_by:
-        if made[name].release_type not in FOLDER_TYPES:
+        encoding = made[name]
+        if encoding.release_type not in FOLDER_TYPES:
             raise PolicyError(
-                f"output.partition_by: column {name!r} of type {made[name].release_type} cannot "
+                f"output.partition_by: column {name!r} of type {encoding.release_type} cannot "
                 "name folders; use text, integer, boolean or date"
             )
+        values = encoding.categories.to_pylist() if encoding.categories is not None else []
+        folders = [folder_name(name, value) for value in values]
+        unfit = [f for f in folders if len(f.encode()) > MAX_FOLDER_BYTES or f in _unfit(name)]
+        if unfit or len({folder.casefold() for folder in folders}) < len(folders):
+            raise PolicyError(
+                f"output.partition_by: column {name!r} has values that cannot name folders (empty, "
+                f"over {MAX_FOLDER_BYTES} bytes, reserved, or alike but for case); take another"
+            )
+
+
+def _unfit(name: str) -> tuple[str, str]:
+    """What a reader takes for a missing value."""
+    return folder_name(name, ""), folder_name(name, "__HIVE_DEFAULT_PARTITION__")
 
 
 def _place(name: str, partition_by: tuple[str, ...]) -> int:
@@ -262,7 +278,9 @@ class _Planner:
         """Refuse what cannot be; the farthest domain speaks, so that its t would do for all."""
         plan = self.plan
         for key in sorted(emds_of, key=lambda key: -max(emds_of[key], default=Fraction(0))):
-            name, emds = domain_name(plan.hard, key), list(emds_of[key])
+            emds = list(emds_of[key])
+            small = bool(plan.hard) and counts[key] < plan.k  # its value may be one person's
+            name = "a partition" if small else domain_name(plan.hard, key)
             check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
 
     def _draft(

@@ -5,7 +5,6 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from pipeline.execution.units.regions import RegionResult
 from pipeline.execution.units.shared import key_encodings
 from pipeline.execution.units.stretches import StretchResult
 from pipeline.model import Verdict
+from pipeline.stages.keys import folder_name
 from pipeline.stages.plan import Plan
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifest, public_manifest
@@ -66,12 +66,10 @@ def _cut_files(made: Plan, stretches: list[StretchResult]) -> list[FileItem]:
 
 def _folder_names(made: Plan, prefix: tuple[Any, ...]) -> list[str]:
     encodings = key_encodings(made)[: len(prefix)]
-    names = []
-    for encoding, key in zip(encodings, prefix, strict=True):
-        value = encoding.decode(np.array([key]))[0].as_py()
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        names.append(f"{quote(encoding.column.name, safe=' ')}={quote(text, safe=' ')}")
-    return names
+    return [
+        folder_name(encoding.column.name, encoding.decode(np.array([key]))[0].as_py())
+        for encoding, key in zip(encodings, prefix, strict=True)
+    ]
 
 
 def _split_pieces(
@@ -139,9 +137,9 @@ def _stage_release(run: Run, account: Account, files: list[FileResult]) -> Path:
 
 
 def _place_file(written: Path, place: Path) -> None:
-    """Give a written file its place and its permissions, and force it to disk."""
-    shutil.copyfile(written, place) if not _link(written, place) else None
-    place.chmod(0o644)
+    """Give a written file its place, and force it to disk."""
+    if not _link(written, place):
+        shutil.copyfile(written, place)
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.errors import TcloseError, VerificationError
+from pipeline.errors import PolicyError, TcloseError, VerificationError
 from pipeline.execution.engine import check_scheduler, connect, describe_failure, local_address
 from pipeline.execution.progress import Progress
 from pipeline.settings import Policy
@@ -22,8 +22,11 @@ from pipeline.storage import inputs
 from pipeline.storage.inputs import FileContent
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.provenance import code_version
-from pipeline.storage.releases import Shelf, find_damage, make_release_id, read_manifest
+from pipeline.storage.releases import Shelf, is_whole, make_release_id, read_manifest
 from pipeline.storage.workspace import Workspace, write_atomically
+
+REFUSED = PolicyError.exit_code
+CRASHED = TcloseError.exit_code
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Outcome:
     manifest: dict[str, Any]
     was_there: bool
     seconds: dict[str, float]
+    current: str | None
 
 
 @contextlib.contextmanager
@@ -134,12 +138,12 @@ def _begin(policy: Policy, shelf: Shelf, contents: list[FileContent], address: s
     release_id = make_release_id(shelf.release_key(), content)
     workspace = shelf.workspace(release_id)
     run = Run(policy, release_id, workspace.root, address)
-    release = shelf.release(release_id)
-    manifest = read_manifest(release)
-    if manifest is not None and not find_damage(release, manifest):
-        if workspace.root.exists():  # stopped between the two last steps: finish
+    if is_whole(shelf.release(release_id)):
+        # A run that was stopped between its two last steps is finished; so is a lost pointer.
+        current = shelf.current()
+        if workspace.root.exists() or current is None or not shelf.release(current).is_dir():
             shelf.set_current(release_id)
-            shelf.clear_work()
+        shelf.clear_work()
         return run
     shelf.clear_work(keep=release_id)
     workspace.create()
@@ -148,16 +152,20 @@ def _begin(policy: Policy, shelf: Shelf, contents: list[FileContent], address: s
 
 
 def _abandon(run: Run, error: Exception) -> None:
-    """Leave a failed run as its kind of failure demands."""
-    if not isinstance(error, TcloseError) or error.exit_code == 1:
-        return
-    if error.exit_code == 3:
-        lineage: Lineage = run.workspace.load("lineage") or Lineage(run.policy)
-        lineage.fail(str(error))
+    """Leave a failed run as its kind of failure demands.
+
+    A refusal leaves nothing; a failed verification its lineage; a crash that, and what was done.
+    """
+    known = describe_failure(error, "run")
+    lineage: Lineage | None = run.workspace.load("lineage")
+    if known.exit_code != REFUSED and lineage is not None:
+        failed = Lineage(lineage.policy, lineage.run_id, list(lineage.lines))
+        failed.fail(str(known))
         folder = run.shelf.root / ".failed"
         folder.mkdir(mode=0o700, exist_ok=True)
-        write_atomically(folder / f"{lineage.run_id}.jsonl", lineage.as_bytes())
-    run.workspace.remove()
+        write_atomically(folder / f"{failed.run_id}.jsonl", failed.as_bytes())
+    if known.exit_code != CRASHED:
+        run.workspace.remove()
 
 
 @contextlib.contextmanager
@@ -177,7 +185,8 @@ def outcome_of(run: Run, *, was_there: bool) -> Outcome:
     full = read_manifest(release / "internal")
     if manifest is None or full is None:
         raise VerificationError(f"release {run.release_id}: has no manifest")
-    return Outcome(release, manifest, was_there, full["seconds"])
+    seconds = {} if was_there else full["seconds"]
+    return Outcome(release, manifest, was_there, seconds, run.shelf.current())
 
 
 def read_schema(policy: Policy, schema: pa.Schema) -> pa.Schema:

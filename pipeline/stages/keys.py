@@ -5,6 +5,8 @@ of nominal, boolean and ordinal columns become positions in the list of their ca
 """
 
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +76,12 @@ def folder_type(text: str) -> pa.DataType:
         Any other type.
     """
     return {str(dtype): dtype for dtype in FOLDER_TYPES}[text]
+
+
+def folder_name(name: str, value: Any) -> str:
+    """Folder of a partition value, as Hive names it."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{quote(name, safe=' ')}={quote(text, safe=' ')}"
 
 
 def has_float_keys(dtype: pa.DataType) -> bool:
@@ -178,6 +186,11 @@ class Encoding:
         if self.categories is None:
             return to_keys(array, self.column.name)
         positions = pc.index_in(one_zero(array), value_set=self.categories)
+        if positions.null_count:
+            raise DataError(
+                f"column {self.column.name!r}: holds values that were not there before; run again "
+                "when the input is at rest"
+            )
         codes = positions.to_numpy(zero_copy_only=False)
         if self.column.kind is not Kind.ORDINAL:
             return codes.astype(np.int64)

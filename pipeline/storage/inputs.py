@@ -190,12 +190,30 @@ def inspect_file(path: str, settings: InputSettings) -> FileContent:
     try:
         with open_input(path) as stream:
             head = stream.read(10)
+        stamp = file_stamp(path)
         kind = settings.format or _recognise(head, name)
         if kind == "parquet":
-            return _inspect_parquet(path, name)
-        return _inspect_csv(path, name, settings)
+            return _inspect_parquet(path, name, stamp)
+        return _inspect_csv(path, name, stamp, settings)
     except OSError as error:
         raise DataError(f"file {name}: cannot be read ({_reason(error)})") from None
+
+
+def file_stamp(path: str) -> str:
+    """What shows that a file was written anew: size and time, or what its store tells of it."""
+    filesystem, name = _open_filesystem(path)
+    if isinstance(filesystem, LocalFileSystem):
+        found = Path(name).stat()
+        return f"{found.st_size}-{found.st_mtime_ns}"
+    told = filesystem.info(name)
+    return "-".join(str(told.get(key)) for key in ("size", "ETag", "LastModified", "mtime"))
+
+
+def _check_unchanged(partition: Partition) -> None:
+    if file_stamp(partition.path) != partition.stamp:
+        raise DataError(
+            f"file {partition.name}: changed while it was read; run again when it is at rest"
+        )
 
 
 def _recognise(head: bytes, name: str) -> str:
@@ -208,7 +226,7 @@ def _recognise(head: bytes, name: str) -> str:
     return "parquet" if is_parquet else "csv"
 
 
-def _inspect_parquet(path: str, name: str) -> FileContent:
+def _inspect_parquet(path: str, name: str, stamp: str) -> FileContent:
     with open_input(path) as stream:
         digest, n_bytes = hashlib.sha256(), 0
         while block := stream.read(_BLOCK):
@@ -219,7 +237,7 @@ def _inspect_parquet(path: str, name: str) -> FileContent:
         groups = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
     _check_names(schema.names, name)
     pieces = tuple((g, 0, n_rows) for g, n_rows in enumerate(groups) if n_rows)
-    file = InputFile(path, name, "parquet", n_bytes, digest.hexdigest())
+    file = InputFile(path, name, "parquet", n_bytes, digest.hexdigest(), stamp)
     return FileContent(file, schema.remove_metadata(), pieces)
 
 
@@ -236,12 +254,12 @@ def open_parquet(stream: BinaryIO, name: str) -> Iterator[pq.ParquetFile]:
         ) from None
 
 
-def _inspect_csv(path: str, name: str, settings: InputSettings) -> FileContent:
+def _inspect_csv(path: str, name: str, stamp: str, settings: InputSettings) -> FileContent:
     with open_input(path) as stream:
         layout = csv_files.scan_layout(stream, name, settings.delimiter)
     _check_names(list(layout.names), name)
     pieces = tuple((-1, start, stop) for start, stop in layout.chunks)
-    file = InputFile(path, name, "csv", layout.n_bytes, layout.sha256)
+    file = InputFile(path, name, "csv", layout.n_bytes, layout.sha256, stamp)
     schema = pa.schema([(column, pa.string()) for column in layout.names])
     return FileContent(file, schema, pieces)
 
@@ -288,7 +306,15 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
                 file = content.file
                 partitions.append(
                     Partition(
-                        file.path, file.name, "parquet", group, start, stop, stop - start, position
+                        path=file.path,
+                        name=file.name,
+                        format="parquet",
+                        row_group=group,
+                        start=start,
+                        stop=stop,
+                        n_records=stop - start,
+                        first_position=position,
+                        stamp=file.stamp,
                     )
                 )
                 position += stop - start
@@ -298,9 +324,9 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
 def csv_partitions(contents: list[FileContent]) -> tuple[Partition, ...]:
     """Partitions of CSV files; how many records each holds is not known before it is read."""
     return tuple(
-        Partition(content.file.path, content.file.name, "csv", group, start, stop, -1, -1)
-        for content in contents
-        for group, start, stop in content.pieces
+        Partition(file.path, file.name, "csv", group, start, stop, -1, -1, file.stamp)
+        for file, pieces in ((content.file, content.pieces) for content in contents)
+        for group, start, stop in pieces
     )
 
 
@@ -336,7 +362,21 @@ class Reading:
 
 
 def read_partition(partition: Partition, reading: Reading) -> pa.Table:
-    """The wanted columns of one partition, in plain types, missing values as nulls."""
+    """The wanted columns of one partition, in plain types, missing values as nulls.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or is another one than was digested.
+    """
+    with _reading(partition):
+        _check_unchanged(partition)
+        table = _read_records(partition, reading)
+        _check_unchanged(partition)
+    return table
+
+
+def _read_records(partition: Partition, reading: Reading) -> pa.Table:
     if partition.format == "csv":
         with _reading(partition), open_input(partition.path) as stream:
             stream.seek(partition.start)

@@ -7,7 +7,9 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -15,9 +17,9 @@ import pipeline
 from pipeline.model import Role, Verdict
 from pipeline.settings import Policy
 
-PRODUCER = f"https://pypi.org/project/tclose/{pipeline.__version__}"
+PRODUCER = f"urn:tclose:{pipeline.__version__}"
 JOB_NAMESPACE = "tclose"
-PRIVACY_SCHEMA = "https://pypi.org/project/tclose/schema/PrivacyDatasetFacet.json"
+PRIVACY_SCHEMA = "urn:tclose:schema:PrivacyDatasetFacet:1"
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Lineage:
 
     def start(self, schema: pa.Schema | None = None) -> None:
         """The run has begun."""
+        _name_producer()
         self._emit("START", inputs=[self._input(schema)], outputs=[])
 
     def complete(
@@ -42,6 +45,7 @@ class Lineage:
         n_files: int,
     ) -> None:
         """The run has published: ``released`` maps each column to its type in the release."""
+        _name_producer()
         output = self._output(release_id, verdict, released, n_bytes, n_files)
         self._emit("COMPLETE", inputs=[self._input(schema)], outputs=[output])
 
@@ -49,15 +53,15 @@ class Lineage:
         """The run has ended without a release."""
         from openlineage.client.facet_v2 import error_message_run
 
+        _name_producer()
         facet = error_message_run.ErrorMessageRunFacet(message, "PYTHON")
         self._emit("FAIL", inputs=[self._input(None)], outputs=[], errorMessage=facet)
 
     def _emit(self, kind: str, *, inputs: list[Any], outputs: list[Any], **facets: Any) -> None:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
-        from openlineage.client.facet_v2 import job_type_job, set_producer
+        from openlineage.client.facet_v2 import job_type_job
         from openlineage.client.serde import Serde
 
-        set_producer(PRODUCER)
         job_type = job_type_job.JobTypeJobFacet("BATCH", "TCLOSE", "JOB")
         event = RunEvent(
             eventTime=datetime.now(UTC).isoformat(),
@@ -71,14 +75,18 @@ class Lineage:
         self.lines.append(Serde.to_json(event))
 
     @property
-    def _input_name(self) -> str:
-        return self.policy.input.path
+    def _source(self) -> tuple[str, str]:
+        """Namespace and name of the input: scheme and host of a URL, or an absolute path."""
+        place = urlsplit(self.policy.input.path)
+        if place.scheme in ("", "file"):
+            return "file", str(Path(place.path).absolute())
+        return f"{place.scheme}://{place.hostname or ''}", place.path
 
     def _input(self, schema: pa.Schema | None) -> Any:
         from openlineage.client.event_v2 import InputDataset
 
         facets = {"schema": _schema_facet(_types(schema))} if schema is not None else {}
-        return InputDataset("file", self._input_name, facets=facets)
+        return InputDataset(*self._source, facets=facets)
 
     def _output(
         self,
@@ -103,7 +111,7 @@ class Lineage:
         statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
             verdict.n_records, n_bytes, n_files
         )
-        name = f"{self.policy.output.path}/{self.policy.name}"
+        name = str(Path(self.policy.output.path).absolute() / self.policy.name)
         return OutputDataset("file", name, {"outputStatistics": statistics}, facets=facets)
 
     def _column_lineage(self, released: Mapping[str, str]) -> Any:
@@ -118,13 +126,19 @@ class Lineage:
                 description="aggregate of its class" if masked else "as it is",
                 masking=masked,
             )
-            source = facet.InputField("file", self._input_name, name, [change])
+            source = facet.InputField(*self._source, name, [change])
             fields[name] = facet.Fields([source])
         return facet.ColumnLineageDatasetFacet(fields)
 
     def as_bytes(self) -> bytes:
         """All events, one JSON document a line."""
         return "".join(f"{line}\n" for line in self.lines).encode()
+
+
+def _name_producer() -> None:
+    from openlineage.client.facet_v2 import set_producer
+
+    set_producer(PRODUCER)
 
 
 def _types(schema: pa.Schema) -> dict[str, str]:

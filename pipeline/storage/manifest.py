@@ -29,6 +29,11 @@ class Loss:
     total: float
     per_attribute: dict[str, float]
 
+    def rounded(self) -> "Loss":
+        """To three digits: all of them would tell what the rounding of a mean hides."""
+        per_attribute = {name: float(f"{v:.3g}") for name, v in self.per_attribute.items()}
+        return Loss(float(f"{self.total:.3g}"), per_attribute)
+
 
 @dataclass(frozen=True)
 class Account:
@@ -59,7 +64,7 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "privacy": describe_privacy(account.verdict),
         "records": account.verdict.n_records,
         "classes": asdict(account.verdict.sizes),
-        "information_loss": asdict(account.loss),
+        "information_loss": asdict(account.loss.rounded()),
         "partition_by": list(account.policy.output.partition_by),
         "columns": describe_columns(account.plan),
         "files": list(account.files),
@@ -119,6 +124,7 @@ def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
 def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:
     """What stays inside: the public part, the policy, the inputs, the plan and the times."""
     return public_manifest(account) | {
+        "exact_information_loss": asdict(account.loss),
         "policy": account.policy.model_dump(mode="json"),
         "inputs": [asdict(file) for file in account.inputs],
         "records_read": account.n_read,

@@ -25,6 +25,7 @@ from pipeline.errors import BusyError, OutputError
 from pipeline.storage.workspace import Workspace, write_atomically
 
 KEY_FILE = ".release-key"
+KEY_BYTES = 32
 _BLOCK = 1 << 22
 
 
@@ -89,6 +90,8 @@ class Shelf:
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(descriptor).st_ino != lock.stat().st_ino:
+                    raise FileNotFoundError  # a run that ends has just removed the lock
             except OSError:
                 raise BusyError(
                     f"another run is working on release {self.name!r}; wait for it to end"
@@ -126,11 +129,17 @@ class Shelf:
         path = self.output / KEY_FILE
         if not path.exists():
             draft = path.with_name(f"{KEY_FILE}.{secrets.token_hex(8)}")
-            write_atomically(draft, secrets.token_bytes(32))
+            write_atomically(draft, secrets.token_bytes(KEY_BYTES))
             with contextlib.suppress(FileExistsError):
                 os.link(draft, path)
             draft.unlink()
-        return path.read_bytes()
+        key = path.read_bytes()
+        if len(key) != KEY_BYTES:
+            raise OutputError(
+                f"output {path}: is no release key; put back the {KEY_BYTES} bytes it had, or "
+                "remove it: releases then get new ids"
+            )
+        return key
 
     def current(self) -> str | None:
         """Id of the current release."""
@@ -189,20 +198,51 @@ def read_manifest(release: Path) -> dict[str, Any] | None:
 
 
 def find_damage(release: Path, manifest: dict[str, Any]) -> list[str]:
-    """What differs between a release's files and its manifest; empty where nothing does."""
+    """What differs between a release's files and its manifest; empty where nothing does.
+
+    Raises
+    ------
+    KeyError, TypeError
+        The manifest does not have the form of one.
+    """
     listed = {entry["path"]: entry for entry in manifest["files"]}
     present = {
         path.relative_to(release).as_posix()
         for path in (release / "data").rglob("*")
         if path.is_file() or path.is_symlink()
     }
-    damage = [f"{name}: is missing" for name in sorted(listed.keys() - present)]
+    known = {"data", "manifest.json", "internal"}
+    beside = sorted(path.name for path in release.iterdir() if path.name not in known)
+    damage = [f"{name}: does not belong to the release" for name in beside]
+    damage += [f"{name}: is missing" for name in sorted(listed.keys() - present)]
     damage += [f"{name}: is not in the manifest" for name in sorted(present - listed.keys())]
     for name in sorted(present & listed.keys()):
         path, entry = release / name, listed[name]
         if path.stat().st_size != entry["bytes"] or file_sha256(path) != entry["sha256"]:
             damage.append(f"{name}: its content has changed")
     return damage
+
+
+def find_edits(release: Path, manifest: dict[str, Any]) -> list[str]:
+    """Keys in which the public manifest differs from the internal one; none where that is away."""
+    internal = read_manifest(release / "internal")
+    if internal is None:
+        return []
+    return [key for key in manifest if key != "code" and internal.get(key) != manifest[key]]
+
+
+def is_whole(release: Path) -> bool:
+    """Whether a release stands as it was published: data, both manifests, plan and lineage."""
+    manifest = read_manifest(release)
+    internal = release / "internal"
+    parts = (internal / "manifest.json", internal / "plan.json", internal / "lineage.jsonl")
+    if manifest is None or not all(part.is_file() for part in parts):
+        return False
+    try:
+        same = read_manifest(internal) is not None and not find_edits(release, manifest)
+        return same and not find_damage(release, manifest)
+    except (KeyError, TypeError, OSError):
+        return False
 
 
 def dump_json(value: Any) -> bytes:

@@ -85,7 +85,7 @@ def edit(published, change):
         (lambda m: m["classes"].update(n_classes=1), "classes.n_classes"),
         (lambda m: m.update(verdict="fail"), "verdict is not pass"),
         (lambda m: m["files"].pop(), "is not in the manifest"),
-        (lambda m: m["columns"].clear(), "is damaged"),
+        (lambda m: m["columns"].clear(), "columns are not those of the manifest"),
         (lambda m: m.pop("privacy"), "is damaged"),
         (lambda m: m["privacy"]["t"].clear(), "is damaged"),
         (lambda m: m["columns"][0].update(role="non-confidential"), "'columns' differs"),
@@ -106,7 +106,8 @@ def rewrite(published, change):
     for extra in sorted((published / "data").iterdir())[1:]:
         extra.unlink()
     path = published / manifest["files"][0]["path"]
-    pq.write_table(pa.Table.from_pandas(table, tables[0].schema, preserve_index=False), path)
+    made = pa.Table.from_pandas(table, tables[0].schema, preserve_index=False)
+    pq.write_table(made.replace_schema_metadata(None), path)
     manifest["files"][0] |= {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
     (published / "manifest.json").write_text(json.dumps(manifest))
     (published / "internal" / "manifest.json").unlink()
@@ -135,3 +136,34 @@ def test_forged_charges_that_break_t_are_found(published):
 
     rewrite(published, gather)
     assert any("t of charge" in finding for finding in audit_release(published)["findings"])
+
+
+def resign(published, path):
+    """Forge the manifests' digest of a file."""
+    for manifest in (published / "manifest.json", published / "internal" / "manifest.json"):
+        content = json.loads(manifest.read_text())
+        entry = next(e for e in content["files"] if e["path"] == path)
+        file = published / path
+        entry |= {"bytes": file.stat().st_size, "sha256": file_sha256(file)}
+        manifest.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("what", ["column", "metadata", "type"])
+def test_smuggled_content_is_found(what, published):
+    path = "data/part-00001.parquet"
+    table = pq.read_table(published / path)
+    if what == "column":
+        table = table.append_column("patient_id", pa.array([f"P{i}" for i in range(len(table))]))
+    elif what == "metadata":
+        table = table.replace_schema_metadata({"secret": "canary"})
+    else:
+        table = table.set_column(0, "age", table["age"].cast(pa.int64()))
+    pq.write_table(table, published / path)
+    resign(published, path)
+    (finding,) = audit_release(published)["findings"]
+    assert finding.startswith(path)
+
+
+def test_file_beside_the_data_is_found(published):
+    (published / "raw.csv").write_text("patient_id\n")
+    assert audit_release(published)["findings"] == ["raw.csv: does not belong to the release"]

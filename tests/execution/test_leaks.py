@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import run_release
 from pipeline.generator import generate_rows
+from pipeline.settings import parse_policy
 from support.policies import discharge_document
 
 CANARY_ID = "CANARY-IDENTIFIER-7f3a"
@@ -117,3 +120,23 @@ def test_crash_message_holds_no_values(tmp_path):
     assert b"stopped by ValueError" in ended.stderr
     assert CANARY_PLACE.encode() not in ended.stderr + ended.stdout
     assert b"Traceback" not in ended.stderr
+
+
+def test_public_loss_does_not_undo_the_rounding(tmp_path):
+    """Ages that give the same released mean give the same public manifest, but for the id."""
+    public = []
+    for age in (42, 43):
+        frame = {"age": [20, 22, 24, 26, 40, 41, 41, age, 70, 72, 74, 90], "pay": list(range(12))}
+        pq.write_table(pa.table(frame), tmp_path / f"{age}.parquet")
+        document = {
+            "name": "people",
+            "input": {"path": str(tmp_path / f"{age}.parquet")},
+            "attributes": {"age": "quasi-identifier", "pay": "non-confidential"},
+            "privacy": {"k": 4},
+            "output": {"path": str(tmp_path / str(age))},
+        }
+        manifest = run_release(parse_policy(document), Progress("none")).manifest
+        loss = manifest["information_loss"]
+        assert loss["total"] == float(f"{loss['total']:.3g}")
+        public.append([manifest["files"], manifest["classes"]])
+    assert public[0] == public[1]

@@ -1,6 +1,8 @@
 """Killed anywhere and started again, a run ends as if nothing had happened."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pipeline.cli import main
+from pipeline.errors import DataError
 from pipeline.execution import passes, release
+from pipeline.execution.audit import audit_release
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import open_run, run_release
 from support.policies import data_digests, discharge_document, discharge_policy, write_discharges
@@ -142,6 +147,87 @@ def test_damaged_release_is_made_again(discharges, undisturbed, tmp_path):
     assert second.release == first.release
     assert data_digests(second.release) == undisturbed
     assert_clean(tmp_path, second.release)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    ["no-current", "dangling-current", "no-internal", "no-lineage", "empty-manifest", "edited"],
+)
+def test_damaged_description_is_made_good(harm, discharges, undisturbed, tmp_path):
+    policy = discharge_policy(discharges, tmp_path / "releases")
+    first = run_release(policy, Progress("none")).release
+    manifest = first / "manifest.json"
+    if harm == "no-current":
+        (first.parent / "CURRENT").unlink()
+    elif harm == "dangling-current":
+        (first.parent / "CURRENT").write_text("0123456789abcdef0123\n")
+    elif harm == "no-internal":
+        shutil.rmtree(first / "internal")
+    elif harm == "no-lineage":
+        (first / "internal" / "lineage.jsonl").unlink()
+    elif harm == "empty-manifest":
+        manifest.write_text("{}")
+    else:
+        manifest.write_text(manifest.read_text().replace('"achieved": 5', '"achieved": 999'))
+    second = run_release(policy, Progress("none"))
+    assert data_digests(second.release) == undisturbed
+    assert audit_release(first.parent)["findings"] == []
+    assert_clean(tmp_path, second.release)
+
+
+def test_older_policy_does_not_move_current(discharges, tmp_path, capsys):
+    old = write_policy(discharges, tmp_path)
+    assert main(["run", str(old), "--quiet"]) == 0
+    assert main(["run", str(old), "--quiet", "--set", "seed=2"]) == 0
+    newer = (tmp_path / "releases/discharges/CURRENT").read_text().strip()
+    capsys.readouterr()
+    assert main(["run", str(old), "--quiet"]) == 0
+    assert f"CURRENT is another release: {newer}" in capsys.readouterr().out
+    assert (tmp_path / "releases/discharges/CURRENT").read_text().strip() == newer
+
+
+def test_spill_of_a_killed_run_is_cleared(discharges, tmp_path):
+    policy = discharge_policy(discharges, tmp_path / "releases")
+    made = run_release(policy, Progress("none")).release
+    spill = made.parent / ".work" / "dask-99999" / "spill"
+    spill.mkdir(parents=True)
+    assert run_release(policy, Progress("none")).was_there
+    assert_clean(tmp_path, made)
+
+
+@pytest.mark.parametrize("when", ["before:summarise", "before:plan"])
+def test_input_that_changes_underway_is_refused(when, tmp_path, monkeypatch):
+    path = write_discharges(tmp_path / "discharges.parquet", 5_000)
+    policy = discharge_policy(path, tmp_path / "releases")
+    stage = when.partition(":")[2]
+    original = getattr(release, stage)
+
+    def changing(run, progress):
+        write_discharges(path, 5_000, seed=2)
+        original(run, progress)
+
+    monkeypatch.setattr(release, stage, changing)
+    with pytest.raises(DataError, match="changed while it was read"):
+        run_release(policy, Progress("none"))
+    assert not (tmp_path / "releases").exists()
+
+
+def test_crash_leaves_its_lineage_and_what_was_done(discharges, tmp_path, monkeypatch):
+    policy = discharge_policy(discharges, tmp_path / "releases")
+
+    def broken(run, progress):
+        raise RuntimeError("with a record's values")
+
+    monkeypatch.setattr(release, "verify", broken)
+    with pytest.raises(RuntimeError):
+        run_release(policy, Progress("none"))
+    root = tmp_path / "releases" / "discharges"
+    (failed,) = (root / ".failed").iterdir()
+    events = [json.loads(line) for line in failed.read_text().splitlines()]
+    assert [event["eventType"] for event in events] == ["START", "FAIL"]
+    assert events[0]["run"]["runId"] == events[1]["run"]["runId"]
+    assert "a record's values" not in failed.read_text()
+    assert (root / ".work").is_dir()
 
 
 def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):

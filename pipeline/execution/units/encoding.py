@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pipeline.errors import DataError
 from pipeline.execution.units.shared import (
     POSITION,
     Source,
@@ -14,7 +15,7 @@ from pipeline.execution.units.shared import (
     split_domains,
 )
 from pipeline.kernels.subsets import assign_subsets
-from pipeline.model import Int64, Partition
+from pipeline.model import Distribution, Int64, Partition
 from pipeline.stages.keys import Keys
 from pipeline.stages.places import bin_records
 from pipeline.stages.plan import Plan
@@ -42,8 +43,10 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     kept = table if mask is None else table.filter(mask)
     keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
     codes = [
-        np.searchsorted(d.values, confidential_keys(kept, e.column)).astype(np.int64)
-        for d, e in zip(load_distributions(workspace, plan), plan.confidential, strict=True)
+        find_codes(distribution, confidential_keys(kept, encoding.column))
+        for distribution, encoding in zip(
+            load_distributions(workspace, plan), plan.confidential, strict=True
+        )
     ]
     bins = _find_bins(plan, source, item.index, kept, keys, codes)
     order = np.argsort(bins, kind="stable")
@@ -57,12 +60,21 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     return np.bincount(bins, minlength=plan.n_bins)
 
 
+def find_codes(distribution: Distribution, keys: Keys) -> Int64:
+    """Positions of keys among a distribution's values: int64 (n,)."""
+    codes = np.searchsorted(distribution.values, keys).astype(np.int64)
+    known = np.minimum(codes, distribution.values.size - 1)
+    if not np.array_equal(distribution.values[known], keys):
+        raise DataError("the input changed while it was read; run again when it is at rest")
+    return codes
+
+
 def _find_bins(
     plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: list[Int64]
 ) -> Int64:
     numeric, nominal, _ = scale_columns(list(plan.encodings), keys)
     rows_of = split_domains(kept, source.hard)
-    bins = np.empty(len(kept), dtype=np.int64)
+    bins = np.full(len(kept), -1, dtype=np.int64)
     for domain in plan.domains:
         rows = rows_of.get(domain.key)
         if rows is None or not rows.size:
@@ -80,4 +92,6 @@ def _find_bins(
         else:
             of_record = np.zeros(rows.size, dtype=np.int32)
         bins[rows] = bin_records(domain, of_record, numeric[:, rows], nominal[:, rows])
+    if (bins < 0).any():
+        raise DataError("the input changed while it was read; run again when it is at rest")
     return bins

@@ -44,6 +44,8 @@ def split_domains(table: pa.Table, hard: tuple[str, ...]) -> dict[tuple[Any, ...
     """Rows of each combination of hard partition values, ascending."""
     if not hard:
         return {(): np.arange(len(table))}
+    if not len(table):
+        return {}
     found: dict[tuple[Any, ...], Int64] = {}
     codes = np.zeros(len(table), dtype=np.int64)
     levels: list[list[Any]] = []
