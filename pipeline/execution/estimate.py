@@ -8,9 +8,9 @@ from pipeline.stages.plan import Plan
 from pipeline.storage.inputs import PARTITION_ROWS
 
 # Measured on two cores (benchmarks/RESULTS.md): ten million records with nine columns, in blocks of
-# 100 clusters of ten, took 28.5 s on two workers; Algorithm 3 does a distance of one
+# 100 clusters of ten, took 40 s on two workers; Algorithm 3 does a distance of one
 # quasi-identifier in about a nanosecond.
-SECONDS_PER_RECORD_AND_COLUMN = 0.55e-6
+SECONDS_PER_RECORD_AND_COLUMN = 0.8e-6
 SECONDS_PER_DISTANCE = 1e-9
 START_SECONDS = 3.0
 BASE_MEGABYTES = 300.0
