@@ -29,6 +29,14 @@ def _refuse_truth(value: Any) -> Any:
 
 NO_NUL = r"^[^\x00]*$"
 Distance = Annotated[float, Field(gt=0, le=1), BeforeValidator(_refuse_truth)]
+def _read_off(value: Any) -> Any:
+    """YAML reads ``off`` as false; ``on`` says nothing of how long to search."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value
+
+
+TimeBudget = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?(s|min|h)$")]
 
 
 class _Settings(BaseModel):
@@ -126,6 +134,21 @@ class MethodSettings(_Settings):
         default="blocks", description="table: one block, as the algorithm is printed; slow."
     )
     block_clusters: int = Field(default=100, ge=1, description="Clusters in a block, at most.")
+    class_size: Annotated[
+        Annotated[int, Field(ge=2)] | Literal["auto", "paper"], BeforeValidator(_refuse_truth)
+    ] = Field(
+        default="auto",
+        description="Records in a cluster before refinement: auto leaves refinement half of t to "
+        "spend, paper is eq. (3) of t-closeness-first, or a number.",
+    )
+    refine: Annotated[
+        Annotated[int, Field(ge=0)] | TimeBudget | Literal["off", "fast", "full"],
+        BeforeValidator(_read_off),
+    ] = Field(
+        default="fast",
+        description="Search for less loss: off, fast, full, a number of rounds, or a time as in "
+        "10min (only then the bytes depend on the machine's speed).",
+    )
 
 
 class OutputSettings(_Settings):
@@ -314,7 +337,7 @@ def _describe(error: ValidationError) -> list[str]:
 
 def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
     """Without what pydantic puts last: names of union members, and places of items."""
-    depth = {"engine": 2, "attributes": 1 if location[-1:] == ("[key]",) else 3}
+    depth = {"engine": 2, "method": 2, "attributes": 1 if location[-1:] == ("[key]",) else 3}
     return location[: depth.get(location[0], len(location))] if location else ()
 
 
@@ -341,6 +364,8 @@ _WANTED: dict[tuple[str, ...], str] = {
     ("name",): "has to be letters, digits, '.', '_' and '-', beginning with one of the first two",
     ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
+    ("method", "class_size"): "has to be auto, paper, or a whole number from 2",
+    ("method", "refine"): "has to be off, fast, full, a number of rounds, or a time as in 10min",
     ("engine", "scheduler"): "has to be local, or an address as in tcp://host:8786",
     ("engine", "workers"): "has to be a whole number from 1, or auto",
     ("engine", "memory_per_worker"): "has to be a size as in 4GB, or auto",
