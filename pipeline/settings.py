@@ -29,6 +29,8 @@ def _refuse_truth(value: Any) -> Any:
 
 NO_NUL = r"^[^\x00]*$"
 Distance = Annotated[float, Field(gt=0, le=1), BeforeValidator(_refuse_truth)]
+
+
 def _read_off(value: Any) -> Any:
     """YAML reads ``off`` as false; ``on`` says nothing of how long to search."""
     if isinstance(value, bool):

@@ -31,11 +31,14 @@ from pipeline.stages.plan import (
     domain_emd,
     domain_name,
 )
+from pipeline.stages.refine import choose_effort
 from pipeline.stages.subsets import (
     ClassSize,
     Subsets,
     choose_class_size,
     cut_subsets,
+    fit_class_size,
+    take_class_size,
 )
 from pipeline.stages.summarise import (
     TableSummary,
@@ -179,8 +182,10 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         domains=(),
         block_clusters=2**62 if table else policy.method.block_clusters,
         rows_per_file=policy.output.rows_per_file,
+        effort=choose_effort(policy.method.refine),
+        seed=policy.seed,
     )
-    return _Planner(plan, workspace, findings, policy.seed, table).finish()
+    return _Planner(plan, workspace, findings, policy).finish()
 
 
 def _check_folders(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> None:
@@ -223,8 +228,11 @@ class _Planner:
     plan: Plan
     workspace: Workspace
     findings: Findings
-    seed: int
-    one_region: bool
+    policy: Policy
+
+    @property
+    def one_region(self) -> bool:
+        return self.policy.method.scope == "table"
 
     def finish(self) -> Plan:
         counts = self.findings.table.domains
@@ -232,7 +240,7 @@ class _Planner:
         distributions = load_distributions(self.workspace, self.plan)
         emds_of = {key: self._measure(key, distributions) for key in keys}
         self._check_feasible(emds_of, counts)
-        drafts = [self._draft(key, counts, emds_of[key]) for key in keys]
+        drafts = [self._draft(key, counts, emds_of[key], distributions) for key in keys]
         primary = _choose_primary(drafts, self.plan.max_emds)
         domains: list[Domain] = []
         first_bin = 0
@@ -240,7 +248,11 @@ class _Planner:
         for key, emds, class_size in drafts:
             of_domain = self._distribution(key, primary, distributions)
             subsets, n_clusters = cut_subsets(
-                class_size.adjusted, of_domain, counts[key], self.seed
+                class_size.adjusted,
+                of_domain,
+                counts[key],
+                self.policy.seed,
+                class_size.count_clusters(counts[key]),
             )
             subsets = replace(
                 subsets, tie_seen=self._count_ties(key, primary, subsets.tie_codes, distributions)
@@ -284,7 +296,11 @@ class _Planner:
             check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
 
     def _draft(
-        self, key: tuple[Any, ...], counts: Counter[Any], emds: tuple[Fraction, ...]
+        self,
+        key: tuple[Any, ...],
+        counts: Counter[Any],
+        emds: tuple[Fraction, ...],
+        distributions: tuple[Distribution, ...],
     ) -> tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]:
         """Choose a domain's class size.
 
@@ -292,7 +308,17 @@ class _Planner:
         of the table.
         """
         left = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
-        return key, emds, choose_class_size(counts[key], self.plan.k, left)
+        k, n_records, asked = self.plan.k, counts[key], self.policy.method.class_size
+        if isinstance(asked, int):
+            return key, emds, take_class_size(n_records, k, asked)
+        if asked == "paper" or self.plan.effort.n_rounds == 0:
+            return key, emds, choose_class_size(n_records, k, left)
+        demands = []
+        for a, t in enumerate(left):
+            of_domain = self._distribution(key, a, distributions)
+            assert of_domain is not None
+            demands.append((of_domain, t))
+        return key, emds, fit_class_size(n_records, k, demands)
 
     def _distribution(
         self, key: tuple[Any, ...], attribute: int, distributions: tuple[Distribution, ...]

@@ -20,6 +20,7 @@ from pipeline.execution.units.stretches import StretchResult
 from pipeline.model import Verdict
 from pipeline.stages.keys import folder_name
 from pipeline.stages.plan import Plan
+from pipeline.stages.refine import merge_rounds
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifest, public_manifest
 from pipeline.storage.releases import dump_json, sync_folder
@@ -108,7 +109,9 @@ def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult
         ),
         inputs=tuple(content.file for content in workspace.load("inspection")),
         n_read=workspace.load("findings").table.n_read,
+        n_clusters=sum(result.n_clusters for result in results),
         n_repaired=sum(result.n_repaired for result in results),
+        rounds=merge_rounds([result.rounds for result in results]),
         seconds={stage: value for stage, value in seconds.items() if value is not None},
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -37,6 +37,7 @@ from pipeline.model import Partition, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.places import locate_region
 from pipeline.stages.plan import Plan, Region
+from pipeline.stages.refine import merge_rounds
 from pipeline.stages.summarise import (
     TableSummary,
     check_summary,
@@ -168,8 +169,19 @@ def microaggregate(run: Run, progress: Progress) -> None:
             if joined == regions:
                 break
             regions = joined
+        _tell_rounds(made, results, progress)
         workspace.save("regions", regions)
         workspace.save("made", results)
+
+
+def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) -> None:
+    """Each round's loss, as a mean like eq. (5), and largest distance."""
+    n_terms = made.n_records * len(made.encodings)
+    for number, found in enumerate(merge_rounds([result.rounds for result in results])):
+        what = f"round {number}" if number else "start"
+        progress.say(
+            f"  {what}: loss {found.loss / n_terms:.3g}, largest EMD {found.largest_emd:.6f}"
+        )
 
 
 def kernels_are_compiled() -> bool:

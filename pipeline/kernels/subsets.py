@@ -18,10 +18,15 @@ from pipeline.model import Int64
 GOLDEN = 0.6180339887498949
 
 
-def subset_sizes(n_records: int, n_subsets: int) -> Int64:
-    """Sizes of the subsets, int64 (n_subsets,): all floor(n/K), the remainder in the middle."""
-    sizes = np.full(n_subsets, n_records // n_subsets, dtype=np.int64)
-    extra = n_records % n_subsets
+def subset_sizes(n_records: int, n_subsets: int, n_clusters: int | None = None) -> Int64:
+    """Sizes of the subsets, int64 (n_subsets,): all floor(n/K), the remainder in the middle.
+
+    With ``n_clusters`` of them all have that many, and the remainder is what is left.
+    """
+    if n_clusters is None:
+        n_clusters = n_records // n_subsets
+    sizes = np.full(n_subsets, n_clusters, dtype=np.int64)
+    extra = n_records - n_clusters * n_subsets
     middle = n_subsets // 2
     if n_subsets % 2:
         sizes[middle] += extra

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from pipeline.kernels.repair import merge_classes
 from pipeline.model import Distribution, Float64, Int64, Kind
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.plan import Plan
+from pipeline.stages.refine import Round, make_refiner
 from pipeline.stages.summarise import scale_columns
 
 
@@ -23,7 +25,8 @@ class RegionRecords:
     """The records of a region, subset by subset, within a subset by position.
 
     ``keys``: of each quasi-identifier (n,); ``codes`` int64 (p, n): confidential values as
-    positions in their distribution; ``subset_starts`` int64 (S + 1,).
+    positions in their distribution; ``subset_starts`` int64 (S + 1,). ``name``: the region's place
+    in the plan, which draws depend on; ``share``: its part of all records.
     """
 
     keys: list[Keys]
@@ -31,6 +34,8 @@ class RegionRecords:
     subset_starts: Int64
     take: Int64
     n_clusters: int
+    name: tuple[int, int] = (0, 0)
+    share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +44,19 @@ class RegionClasses:
 
     ``released``: keys of each quasi-identifier, one per class (c,); records of class i are
     ``order[starts[i]:starts[i+1]]``; ``losses`` float64 (QIs,): sums of squared normalised
-    differences between original and released; ``n_above``: classes that merging within the region
-    could not bring under t.
+    differences between original and released; ``n_clusters``: those made, some of which may be
+    released alike and be one class; ``n_repaired``: classes merged as they were above t;
+    ``n_above``: classes that merging within the region could not bring under t.
     """
 
     released: list[Keys]
     order: Int64
     starts: Int64
     losses: Float64
+    n_clusters: int
     n_repaired: int
     n_above: int
+    rounds: tuple[Round, ...] = ()
 
 
 def microaggregate_region(
@@ -56,38 +64,73 @@ def microaggregate_region(
 ) -> RegionClasses:
     """Classes of a region, each within t wherever merging within the region can achieve that.
 
-    Algorithm 3 (papers/003, section 7) in blocks, then exact verification of each class as
-    released, then merging of those above t with their cheapest neighbours.
+    Algorithm 3 (papers/003, section 7) in blocks; rounds of exchanges that lower the loss; exact
+    verification of each class as released; merging of those above t with their cheapest neighbours.
     """
-    numeric, nominal, n_levels = scale_columns(list(plan.encodings), records.keys)
-    labels = _make_clusters(records, plan, numeric, nominal, n_levels)
-    classes = _release_classes(labels, records.n_clusters, records.keys, plan)
-    n_repaired = 0
-    above = find_above(classes[1], classes[2], records.codes, distributions, plan.max_emds)
-    while above.size and classes[2].size > 2:
-        n_before = classes[2].size - 1
-        labels = _labels_of(classes[1], classes[2])
-        labels, n_classes = merge_classes(
-            numeric,
-            nominal,
-            labels,
-            np.diff(classes[2]),
-            above,
-            (
-                records.codes,
-                tuple(d.cumulative for d in distributions),
-                tuple(d.prefix for d in distributions),
-                np.array([float(t) for t in plan.max_emds]),
-            ),
-        )
-        n_repaired += above.size
-        classes = _release_classes(labels, n_classes, records.keys, plan)
-        above = find_above(classes[1], classes[2], records.codes, distributions, plan.max_emds)
-        if classes[2].size - 1 == n_before:
-            break
-    released, order, starts = classes
+    scaled = scale_columns(list(plan.encodings), records.keys)
+    merger = _Merger(records, plan, distributions, scaled)
+    refiner = make_refiner(
+        scaled,
+        records.codes,
+        distributions,
+        tuple(float(t) for t in plan.max_emds),
+        plan.k,
+        (plan.seed, *records.name),
+    )
+    labels = _make_clusters(records, plan, *scaled)
+    labels, rounds = refiner.refine(labels, plan.effort, merger.merge, records.share)
+    labels, n_repaired, n_above = merger.merge_above(labels)
+    released, order, starts = _release_classes(labels, records.keys, plan)
     losses = measure_losses(plan.encodings, records.keys, released, order, starts)
-    return RegionClasses(released, order, starts, losses, n_repaired, above.size)
+    n_clusters = int(labels.max()) + 1
+    return RegionClasses(released, order, starts, losses, n_clusters, n_repaired, n_above, rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Merger:
+    """Merges classes that are above t as they would be released."""
+
+    records: RegionRecords
+    plan: Plan
+    distributions: tuple[Distribution, ...]
+    scaled: tuple[Float64, NDArray[np.int32], int]
+
+    def merge(self, labels: Int64) -> Int64:
+        """Labels (n,) of clusters that are within t, if merging can achieve that."""
+        order, starts = aggregate.group_by_label(labels, int(labels.max()) + 1)
+        above = self._find_above(order, starts)
+        return self._merge_some(labels, starts, above) if above.size else labels
+
+    def merge_above(self, labels: Int64) -> tuple[Int64, int, int]:
+        """The same for classes as released; also how many were merged, how many are above still."""
+        n_merged = 0
+        while True:
+            _, order, starts = _release_classes(labels, self.records.keys, self.plan)
+            above = self._find_above(order, starts)
+            if not above.size or starts.size == 2:
+                return labels, n_merged, above.size
+            n_before = int(labels.max()) + 1
+            labels = self._merge_some(_labels_of(order, starts), starts, above)
+            n_merged += above.size
+            if int(labels.max()) + 1 == n_before:
+                return labels, n_merged, above.size
+
+    def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
+        numeric, nominal, _ = self.scaled
+        labels, _ = merge_classes(numeric, nominal, labels, np.diff(starts), above, self._targets)
+        return labels
+
+    def _find_above(self, order: Int64, starts: Int64) -> Int64:
+        return find_above(order, starts, self.records.codes, self.distributions, self.plan.max_emds)
+
+    @property
+    def _targets(self) -> tuple[Any, ...]:
+        return (
+            self.records.codes,
+            tuple(d.cumulative for d in self.distributions),
+            tuple(d.prefix for d in self.distributions),
+            np.array([float(t) for t in self.plan.max_emds]),
+        )
 
 
 def _make_clusters(
@@ -112,9 +155,10 @@ def _labels_of(order: Int64, starts: Int64) -> Int64:
 
 
 def _release_classes(
-    labels: Int64, n_labels: int, keys: list[Keys], plan: Plan
+    labels: Int64, keys: list[Keys], plan: Plan
 ) -> tuple[list[Keys], Int64, Int64]:
     """Released keys of each cluster; clusters with equal ones become one equivalence class."""
+    n_labels = int(labels.max()) + 1
     order, starts = aggregate.group_by_label(labels, n_labels)
     released = [
         aggregate_column(encoding, column, order, starts)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pipeline.errors import InfeasibleError, PolicyError
 from pipeline.model import Column, Int64
 from pipeline.stages.keys import Encoding
+from pipeline.stages.refine import OFF, Effort
 from pipeline.stages.subsets import ClassSize, Subsets
 from pipeline.stages.tree import CoarseTree
 
@@ -73,6 +74,8 @@ class Plan:
     domains: tuple[Domain, ...]
     block_clusters: int
     rows_per_file: int
+    effort: Effort = OFF
+    seed: int = 1
 
     @property
     def n_records(self) -> int:

@@ -11,17 +11,42 @@ from pipeline.kernels.blocks import extras_up_to
 from pipeline.kernels.subsets import subset_sizes, tie_stride
 from pipeline.model import Distribution, Int64
 
+AUTO, GIVEN = "half of t", "given"
+# Of t, what clusters may use up on average, so that refinement can spend the rest.
+SHARE_OF_T = 0.5
+# Clusters of k records could not give one away; of this many times k, every few can.
+ROOM_ABOVE_K = Fraction(12, 11)
+# Distributions of more distinct values are thinned out before class sizes are tried on them.
+MAX_TRIED_VALUES = 65_536
+
 
 @dataclass(frozen=True)
 class ClassSize:
-    """The class size and where it comes from (papers/003, section 7, eqs. 3 and 4)."""
+    """The class size and where it comes from (papers/003, section 7, eqs. 3 and 4).
+
+    ``by_distance``: what the confidential attributes ask for; ``rule``: how that was found;
+    ``n_clusters``: None for as many as there can be of ``adjusted`` records.
+    """
 
     k: int
     by_distance: int
     adjusted: int
+    rule: str = "eq. (3)"
+    n_clusters: int | None = None
+
+    def count_clusters(self, n_records: int) -> int:
+        """Clusters of ``n_records``."""
+        return self.n_clusters or n_records // self.adjusted
 
     def explain(self) -> str:
         """One line for a report."""
+        if self.rule == AUTO:
+            return (
+                f"{self.adjusted} or more: the larger of 12/11 k (k = {self.k}) and "
+                f"{self.by_distance}, which uses up half of t before refinement"
+            )
+        if self.rule == GIVEN:
+            return f"{self.adjusted}: as the policy says"
         if self.by_distance == 0:
             reason = f"{self.adjusted}: k = {self.k}, no confidential attribute"
         else:
@@ -44,6 +69,63 @@ def choose_class_size(n_records: int, k: int, max_emds: list[Fraction]) -> Class
     size = min(max(k, by_distance), n_records)
     adjusted = size + (n_records % size) // (n_records // size)
     return ClassSize(k, by_distance, adjusted)
+
+
+def take_class_size(n_records: int, k: int, size: int) -> ClassSize:
+    """The size that a policy gives; not below k, and no more than there are records."""
+    size = min(max(k, size), n_records)
+    return ClassSize(k, 0, n_records // (n_records // size), GIVEN)
+
+
+def fit_class_size(
+    n_records: int, k: int, demands: list[tuple[Distribution, Fraction]]
+) -> ClassSize:
+    """Class size that leaves refinement room in t and in k.
+
+    The smallest at which clusters of one record per subset are, on average, at half of t; several
+    attributes share the records of a class, so from the third on it grows with their number. Larger
+    classes lose more, smaller ones cannot exchange: both ends were measured, see the benchmarks.
+
+    Parameters
+    ----------
+    demands : of each confidential attribute the domain's distribution and the t that is left
+    """
+    sizes = [_smallest_size(d, SHARE_OF_T * float(t), n_records) for d, t in demands]
+    by_distance = ceil(max(sizes, default=0) * max(1.0, len(demands) / 2))
+    wanted = max(k * ROOM_ABOVE_K, Fraction(by_distance))
+    n_clusters = max(1, int(n_records / wanted))
+    return ClassSize(k, by_distance, n_records // n_clusters, AUTO, n_clusters)
+
+
+def _smallest_size(distribution: Distribution, mean_emd: float, n_records: int) -> int:
+    """The smallest number of subsets that brings clusters to ``mean_emd`` on average: bisection."""
+    low, high = 1, 1
+    while high < n_records and mean_cluster_emd(distribution, high) > mean_emd:
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if mean_cluster_emd(distribution, middle) > mean_emd:
+            low = middle + 1
+        else:
+            high = middle
+    return min(high, n_records)
+
+
+def mean_cluster_emd(distribution: Distribution, n_subsets: int) -> float:
+    """Mean ordered distance to the table of clusters of one record per subset.
+
+    Each subset's record serves its own subset, at its mean absolute difference, 2 sum F (1 - F)
+    over the values, F cumulative within the subset. An upper bound where other transports are
+    shorter; 1/(3K) where no value repeats.
+    """
+    if distribution.values.size == 1:
+        return 0.0
+    step = -(-distribution.values.size // MAX_TRIED_VALUES)
+    cumulative = np.asarray(distribution.cumulative[step - 1 :: step], dtype=np.float64)
+    rank = cumulative / distribution.n_records * n_subsets
+    within = rank - np.floor(rank)
+    work = 2.0 * float(np.sum(within * (1.0 - within)))
+    return work * step / (distribution.values.size - 1) / n_subsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +160,19 @@ class Subsets:
 
 
 def cut_subsets(
-    size: int, distribution: Distribution | None, n_records: int, seed: int
+    size: int,
+    distribution: Distribution | None,
+    n_records: int,
+    seed: int,
+    n_clusters: int | None = None,
 ) -> tuple[Subsets, int]:
     """Subsets of a domain for classes of ``size``, and the number of clusters.
 
     ``distribution`` is the domain's, over the values of the whole table; None without confidential
     attributes: then there is one subset, of which every cluster takes ``size`` records.
+    ``n_clusters``: fewer than n/size, where some clusters are to have one record more.
     """
-    n_clusters = n_records // size
+    n_clusters = n_clusters or n_records // size
     none = np.empty(0, dtype=np.int64)
     if distribution is None:
         take = np.array([size], dtype=np.int64)
@@ -94,7 +181,7 @@ def cut_subsets(
         return Subsets(sizes, take, sizes - n_clusters * take, none, none, none, rule, none), (
             n_clusters
         )
-    sizes = subset_sizes(n_records, size)
+    sizes = subset_sizes(n_records, size, n_clusters)
     take = np.ones(size, dtype=np.int64)
     cut_ranks = np.cumsum(sizes)[:-1]
     cut_codes = np.searchsorted(distribution.cumulative, cut_ranks, side="right").astype(np.int64)

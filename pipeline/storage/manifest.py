@@ -14,6 +14,7 @@ from pipeline.model import InputFile, Kind, Role, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding, plain_type
 from pipeline.stages.plan import Plan, domain_name
+from pipeline.stages.refine import Round
 from pipeline.storage.provenance import code_version, git_state, runtime
 
 FORMAT = 1
@@ -47,7 +48,9 @@ class Account:
     files: tuple[dict[str, Any], ...]
     inputs: tuple[InputFile, ...]
     n_read: int
+    n_clusters: int
     n_repaired: int
+    rounds: tuple[Round, ...]
     seconds: dict[str, float]
     published_at: str
 
@@ -65,10 +68,27 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "records": account.verdict.n_records,
         "classes": asdict(account.verdict.sizes),
         "information_loss": asdict(account.loss.rounded()),
+        "refinement": describe_rounds(account),
         "partition_by": list(account.policy.output.partition_by),
         "columns": describe_columns(account.plan),
         "files": list(account.files),
         "code": {"tclose": code_version()["tclose"]},
+    }
+
+
+def describe_rounds(account: Account) -> dict[str, Any]:
+    """What refinement was asked for and how it went: losses as eq. (5), to three digits.
+
+    Clusters that are released alike are one equivalence class, so there may be fewer of these.
+    """
+    n_terms = account.verdict.n_records * len(account.plan.encodings)
+    return {
+        "asked": account.policy.method.refine,
+        "clusters": account.n_clusters,
+        "rounds": [
+            {"loss": float(f"{r.loss / n_terms:.3g}"), "largest_emd": round(r.largest_emd, 6)}
+            for r in account.rounds
+        ],
     }
 
 

@@ -17,6 +17,7 @@ from pipeline.model import Float64, Int64
 from pipeline.stages.keys import Keys
 from pipeline.stages.microaggregate import RegionRecords, microaggregate_region
 from pipeline.stages.plan import Plan, Region
+from pipeline.stages.refine import Round
 from pipeline.storage.tables import column_array, read_table, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
@@ -38,9 +39,11 @@ class RegionResult:
 
     n_records: int
     n_classes: int
+    n_clusters: int
     n_repaired: int
     n_above: int
     losses: Float64
+    rounds: tuple[Round, ...]
     splitters: list[tuple[Any, ...]]
 
 
@@ -57,6 +60,8 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
         subset_starts=subset_starts,
         take=domain.subsets.take,
         n_clusters=item.region.n_clusters,
+        name=(item.region.domain, item.region.first_cluster),
+        share=len(table) / plan.n_records,
     )
     made = microaggregate_region(records, plan, load_distributions(workspace, plan))
     class_keys = _key_columns(plan, domain.hard_codes, made.released)
@@ -70,9 +75,11 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     return RegionResult(
         n_records=len(table),
         n_classes=class_sizes.size,
+        n_clusters=made.n_clusters,
         n_repaired=made.n_repaired,
         n_above=made.n_above,
         losses=made.losses,
+        rounds=made.rounds,
         splitters=_pick_splitters(class_keys),
     )
 

@@ -1,0 +1,177 @@
+"""A block of whole classes: its records, its classes, and how a record changes class."""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from pipeline.kernels.budget import N_LADDERS, SAME, fill_ladders
+from pipeline.kernels.clusters import compact_codes
+
+# The records and classes of a block.
+#   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
+#   places float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `budget`
+#   members int32 (p, c, cap)   records of each class, ascending in each confidential attribute
+#   ranks int32 (p, n)          place of each record among its class's members
+#   ladders float64 (p, c, 7, cap + 1)   see `budget.fill_ladders`
+#   sizes int64 (c,), totals float64 (c, d)   records of each class, sums of their values
+#   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
+#   excess float64 (c,)         distance above the limits, all attributes together
+Block = namedtuple(
+    "Block",
+    "values levels places sums limits members ranks ladders sizes totals counts squares excess",
+)
+
+# Room in a class for records that join it.
+SPARE = 6
+
+
+@njit(cache=True, nogil=True)
+def gather_block(records, by_class, classes):
+    """Some classes and their records as a `Block`.
+
+    Parameters
+    ----------
+    records : values float64 (n, d), levels int32 (n, q), places float64 (p, n, 3), sums, limits: as
+        in `Block`, of all records
+    by_class : all records class by class, and where each class begins
+    classes : int64 (c,)
+
+    Returns
+    -------
+    block, and which records it has: int64 (n,)
+    """
+    values, levels, places, sums, limits = records
+    order, starts = by_class
+    sizes = starts[classes + 1] - starts[classes]
+    rows = np.empty(sizes.sum(), dtype=np.int64)
+    filled = 0
+    for c in classes:
+        for m in range(starts[c], starts[c + 1]):
+            rows[filled] = order[m]
+            filled += 1
+    own_values = np.empty((rows.size, values.shape[1]))
+    own_levels = np.empty((levels.shape[1], rows.size), dtype=np.int32)
+    own_places = np.empty((places.shape[0], rows.size, 3))
+    for i in range(rows.size):
+        for j in range(values.shape[1]):
+            own_values[i, j] = values[rows[i], j]
+        for j in range(levels.shape[1]):
+            own_levels[j, i] = levels[rows[i], j]
+        for a in range(places.shape[0]):
+            for j in range(3):
+                own_places[a, i, j] = places[a, rows[i], j]
+    local, n_local = compact_codes(own_levels)
+    n_levels = max(1, n_local.max()) if n_local.size else 1
+    cap = sizes.max() + SPARE
+    block = Block(
+        own_values, np.ascontiguousarray(local.T), own_places, sums, limits,
+        np.zeros((places.shape[0], sizes.size, cap), dtype=np.int32),
+        np.zeros((places.shape[0], rows.size), dtype=np.int32),
+        np.zeros((places.shape[0], sizes.size, N_LADDERS, cap + 1)),
+        sizes,
+        np.zeros((sizes.size, values.shape[1])),
+        np.zeros((sizes.size, levels.shape[1], n_levels), dtype=np.int32),
+        np.zeros((sizes.size, levels.shape[1]), dtype=np.int64),
+        np.zeros(sizes.size),
+    )  # fmt: skip
+    _fill_classes(block)
+    return block, rows
+
+
+@njit(cache=True, nogil=True)
+def _fill_classes(block):
+    first = 0
+    for c in range(block.sizes.size):
+        size = block.sizes[c]
+        for a in range(block.places.shape[0]):
+            by_value = np.argsort(block.places[a, first : first + size, 0], kind="mergesort")
+            for m in range(size):
+                block.members[a, c, m] = first + by_value[m]
+                block.ranks[a, first + by_value[m]] = m
+        for i in range(first, first + size):
+            for j in range(block.values.shape[1]):
+                block.totals[c, j] += block.values[i, j]
+            for j in range(block.levels.shape[1]):
+                block.counts[c, j, block.levels[i, j]] += 1
+        for j in range(block.levels.shape[1]):
+            for count in block.counts[c, j]:
+                block.squares[c, j] += np.int64(count) * count
+        update_class(block, c)
+        first += size
+
+
+@njit(cache=True, nogil=True)
+def measure_block(block):
+    """Loss of a block as a release has it: squared differences to means, records off the mode."""
+    loss = 0.0
+    for c in range(block.sizes.size):
+        for m in range(block.sizes[c]):
+            i = block.members[0, c, m]
+            for j in range(block.values.shape[1]):
+                loss += (block.values[i, j] - block.totals[c, j] / block.sizes[c]) ** 2
+        for j in range(block.levels.shape[1]):
+            loss += block.sizes[c] - block.counts[c, j].max()
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def exchange(block, a, b, x, y):
+    """Let record x go from class a to b and y from b to a; -1: none goes."""
+    if x >= 0:
+        remove_record(block, a, x)
+    if y >= 0:
+        remove_record(block, b, y)
+        add_record(block, a, y)
+    if x >= 0:
+        add_record(block, b, x)
+    update_class(block, a)
+    update_class(block, b)
+
+
+@njit(cache=True, nogil=True)
+def remove_record(block, c, x):
+    """Take record x out of class c, which has to be updated then."""
+    for a in range(block.members.shape[0]):
+        for m in range(block.ranks[a, x], block.sizes[c] - 1):
+            moved = block.members[a, c, m + 1]
+            block.members[a, c, m] = moved
+            block.ranks[a, moved] = m
+    block.sizes[c] -= 1
+    for j in range(block.values.shape[1]):
+        block.totals[c, j] -= block.values[x, j]
+    for j in range(block.levels.shape[1]):
+        level = block.levels[x, j]
+        block.squares[c, j] += 1 - 2 * block.counts[c, j, level]
+        block.counts[c, j, level] -= 1
+
+
+@njit(cache=True, nogil=True)
+def add_record(block, c, x):
+    """Put record x into class c, which has to be updated then."""
+    for a in range(block.members.shape[0]):
+        m = block.sizes[c]
+        while m > 0 and (block.places[a, block.members[a, c, m - 1], 0] > block.places[a, x, 0]):
+            moved = block.members[a, c, m - 1]
+            block.members[a, c, m] = moved
+            block.ranks[a, moved] = m
+            m -= 1
+        block.members[a, c, m] = x
+        block.ranks[a, x] = m
+    block.sizes[c] += 1
+    for j in range(block.values.shape[1]):
+        block.totals[c, j] += block.values[x, j]
+    for j in range(block.levels.shape[1]):
+        level = block.levels[x, j]
+        block.squares[c, j] += 1 + 2 * block.counts[c, j, level]
+        block.counts[c, j, level] += 1
+
+
+@njit(cache=True, nogil=True)
+def update_class(block, c):
+    """Bring a class's ladders and excess up to date."""
+    fill_ladders(block, c)
+    block.excess[c] = 0.0
+    for a in range(block.limits.size):
+        distance = block.ladders[a, c, SAME, block.sizes[c]]
+        block.excess[c] += max(0.0, distance - block.limits[a])

@@ -1,0 +1,123 @@
+"""Which classes are near each other: by a point that stands for each."""
+
+import numpy as np
+from numba import njit
+
+# What represents a class, when classes are grouped and neighbours are sought.
+CENTRE, FARTHEST, DRAWN = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def represent_classes(values, levels, n_levels, order, starts, kind, draws):
+    """A point for each class: its centre, its record farthest from that, or one drawn.
+
+    Classes that hold a stray each are far apart by their centres, however near the strays are;
+    by the strays they meet.
+
+    Parameters
+    ----------
+    values, levels : float64 (n, d), int32 (n, q)
+    order, starts : records class by class
+    draws : float64 (c,) in [0, 1): which record, if one is drawn
+
+    Returns
+    -------
+    centres float64 (c, d), modes int32 (c, q)
+    """
+    n_classes = starts.size - 1
+    centres = np.zeros((n_classes, values.shape[1]))
+    modes = np.zeros((n_classes, levels.shape[1]), dtype=np.int32)
+    counts = np.zeros(n_levels, dtype=np.int64)
+    for c in range(n_classes):
+        members = order[starts[c] : starts[c + 1]]
+        if kind == DRAWN:
+            record = members[int(draws[c] * members.size)]
+            centres[c], modes[c] = values[record], levels[record]
+            continue
+        for i in members:
+            for j in range(values.shape[1]):
+                centres[c, j] += values[i, j] / members.size
+        for j in range(levels.shape[1]):
+            modes[c, j] = _commonest(levels[:, j], members, counts)
+        if kind == FARTHEST:
+            record = _find_farthest(values, levels, members, centres[c], modes[c])
+            centres[c], modes[c] = values[record], levels[record]
+    return centres, modes
+
+
+@njit(cache=True, nogil=True)
+def _commonest(codes, members, counts):
+    """The commonest level, of equals the one that is met first; ``counts`` is zero again after."""
+    best = codes[members[0]]
+    for i in members:
+        counts[codes[i]] += 1
+    for i in members:
+        if counts[codes[i]] > counts[best]:
+            best = codes[i]
+    for i in members:
+        counts[codes[i]] = 0
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _distance(values, levels, i, centre, mode):
+    distance = 0.0
+    for j in range(values.shape[1]):
+        distance += (values[i, j] - centre[j]) ** 2
+    for j in range(levels.shape[1]):
+        distance += 1.0 if levels[i, j] != mode[j] else 0.0
+    return distance
+
+
+@njit(cache=True, nogil=True)
+def _find_farthest(values, levels, members, centre, mode):
+    farthest, most = members[0], -1.0
+    for i in members:
+        distance = _distance(values, levels, i, centre, mode)
+        if distance > most:
+            farthest, most = i, distance
+    return farthest
+
+
+@njit(cache=True, nogil=True)
+def turn_points(centres, modes, level_values, directions):
+    """Coordinates of points along other directions: float64 (f, c), f = d + q.
+
+    Parameters
+    ----------
+    level_values : float64 (q, L): a number for each level
+    directions : float64 (f, f), one a row
+    """
+    n_classes, n_numeric = centres.shape
+    turned = np.zeros((directions.shape[0], n_classes))
+    for i in range(directions.shape[0]):
+        for c in range(n_classes):
+            for j in range(n_numeric):
+                turned[i, c] += directions[i, j] * centres[c, j]
+            for j in range(modes.shape[1]):
+                turned[i, c] += directions[i, n_numeric + j] * level_values[j, modes[c, j]]
+    return turned
+
+
+@njit(cache=True, nogil=True)
+def find_neighbours(centres, modes, n_wanted):
+    """The nearest other points of each, nearest first: int32 (c, n_wanted at most)."""
+    n_classes = centres.shape[0]
+    n_wanted = min(n_wanted, n_classes - 1)
+    nearest = np.empty((n_classes, n_wanted), dtype=np.int32)
+    distances = np.empty(n_wanted)
+    for c in range(n_classes):
+        filled = 0
+        for other in range(n_classes):
+            if other == c:
+                continue
+            distance = _distance(centres, modes, other, centres[c], modes[c])
+            if filled == n_wanted and distance >= distances[filled - 1]:
+                continue
+            m = filled if filled < n_wanted else filled - 1
+            while m > 0 and distances[m - 1] > distance:
+                distances[m], nearest[c, m] = distances[m - 1], nearest[c, m - 1]
+                m -= 1
+            distances[m], nearest[c, m] = distance, other
+            filled = min(filled + 1, n_wanted)
+    return nearest

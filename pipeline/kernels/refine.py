@@ -1,0 +1,65 @@
+"""One round of refinement: blocks of whole classes, searched one after the other.
+
+A union of whole classes holds every part of the confidential distribution in the same share as
+they do, so blocks need not stay: each round groups the classes anew, by what represents them, and
+searches each group.
+"""
+
+import numpy as np
+from numba import njit
+
+from pipeline.kernels.assign import reassign
+from pipeline.kernels.block import gather_block, measure_block
+from pipeline.kernels.neighbours import find_neighbours
+from pipeline.kernels.search import search_block
+
+
+@njit(cache=True, nogil=True)
+def refine_blocks(records, labels, by_class, groups, points, how):
+    """Search each group of classes; what a search has made is kept if it lost less, or mended.
+
+    Parameters
+    ----------
+    records : as in `gather_block`
+    labels : int64 (n,): class of each record, written
+    by_class : the records by their labels, and where each class begins: int64 (n,), (c + 1,)
+    groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
+    points : of all classes, centres and modes from `represent_classes`
+    how : four integers: k; neighbours and sweeps as in `search_block`; how many classes are dealt
+        out anew together, as in `reassign`, 0 for none
+
+    Returns
+    -------
+    how many records changed class
+    """
+    classes, group_starts = groups
+    centres, modes = points
+    k, n_neighbours, n_sweeps, n_together = how
+    n_exchanges = 0
+    for g in range(group_starts.size - 1):
+        group = classes[group_starts[g] : group_starts[g + 1]]
+        block, rows = gather_block(records, by_class, group)
+        loss, excess = measure_block(block), block.excess.sum()
+        nearest = find_neighbours(centres[group], modes[group], n_neighbours)
+        n_done = search_block(block, nearest, k, n_sweeps)
+        if n_together:
+            n_done += _reassign_all(block, n_together)
+            n_done += search_block(block, nearest, k, n_sweeps)
+        if block.excess.sum() < excess or measure_block(block) < loss:
+            n_exchanges += n_done
+            for c in range(group.size):
+                for m in range(block.sizes[c]):
+                    labels[rows[block.members[0, c, m]]] = group[c]
+    return n_exchanges
+
+
+@njit(cache=True, nogil=True)
+def _reassign_all(block, n_together):
+    """Deal out anew, rank by rank, the records of so many classes at a time."""
+    n_changed = 0
+    n_ranks = int(block.sizes.mean())
+    for first in range(0, block.sizes.size - 1, n_together):
+        classes = np.arange(first, min(first + n_together, block.sizes.size))
+        for rank in range(n_ranks):
+            n_changed += reassign(block, classes, (rank + 0.5) / n_ranks)
+    return n_changed

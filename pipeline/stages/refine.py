@@ -1,0 +1,270 @@
+"""Refinement of a region's classes: rounds of exchanges, each among newly grouped classes.
+
+The loss is the objective, k and t are the constraints: a round keeps both, so it can stop anywhere.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.kernels.aggregate import group_by_label
+from pipeline.kernels.block import SPARE
+from pipeline.kernels.blocks import cut_blocks
+from pipeline.kernels.budget import place_records, table_sums
+from pipeline.kernels.emd import ERROR_PER_STEP, class_emds
+from pipeline.kernels.neighbours import (
+    CENTRE,
+    DRAWN,
+    FARTHEST,
+    represent_classes,
+    turn_points,
+)
+from pipeline.kernels.refine import refine_blocks
+from pipeline.model import Distribution, Float64, Int64
+
+# Round by round, by what classes are grouped.
+BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
+# Larger classes are left as they are: what an exchange costs grows with the square of the size.
+MAX_SEARCHED = 400
+# Rounds after which classes above t are merged, so that later rounds can mend what that cost.
+ROUNDS_BEFORE_MERGING = 2
+# How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
+# the logarithm. One round sees along some, the next along others.
+STRETCH = 2.0
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long and how widely is searched.
+
+    ``block_classes``: classes that are searched together; ``n_neighbours``, ``n_sweeps``: as in the
+    search; ``n_together``: classes whose records are dealt out anew at once, 0 for none;
+    ``least_gain``: share of the loss that a round has to save for another one to follow;
+    ``seconds``: computing time for the whole table, over all workers.
+    """
+
+    n_rounds: int
+    block_classes: int = 1024
+    n_neighbours: int = 16
+    n_sweeps: int = 4
+    n_together: int = 0
+    least_gain: float = 0.0
+    seconds: float | None = None
+
+
+OFF = Effort(0)
+FAST = Effort(12, block_classes=256, n_neighbours=6, n_sweeps=1, least_gain=0.04)
+FULL = Effort(40, block_classes=256, n_together=128, least_gain=0.001)
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def choose_effort(refine: str | int) -> Effort:
+    """The effort that a policy's ``method.refine`` asks for."""
+    if isinstance(refine, int):
+        return Effort(refine)
+    if refine in ("off", "fast", "full"):
+        return {"off": OFF, "fast": FAST, "full": FULL}[refine]
+    number = refine.rstrip("sminh ")
+    return Effort(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a region is like after a round: loss, sum over its records; largest distance."""
+
+    loss: float
+    largest_emd: float
+
+    def merge(self, other: "Round") -> "Round":
+        """Both regions together."""
+        return Round(self.loss + other.loss, max(self.largest_emd, other.largest_emd))
+
+
+def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
+    """Rounds of the whole table; a region that stopped early stays as it was."""
+    n_rounds = max((len(rounds) for rounds in of_regions), default=0)
+    merged = []
+    for r in range(n_rounds):
+        there = [rounds[min(r, len(rounds) - 1)] for rounds in of_regions if rounds]
+        total = there[0]
+        for other in there[1:]:
+            total = total.merge(other)
+        merged.append(total)
+    return tuple(merged)
+
+
+@dataclass(frozen=True, eq=False)
+class Refiner:
+    """The records of a region, as rounds need them.
+
+    ``values`` float64 (n, d), ``levels`` int32 (n, q): quasi-identifiers, a record's adjacent;
+    ``codes`` int64 (p, n); ``limits`` float64 (p,); ``key``: what the draws depend on.
+    """
+
+    values: Float64
+    levels: NDArray[np.int32]
+    n_levels: int
+    codes: Int64
+    distributions: tuple[Distribution, ...]
+    limits: Float64
+    places: Float64
+    k: int
+    key: tuple[int, ...]
+
+    def refine(
+        self, labels: Int64, effort: Effort, merge: Callable[[Int64], Int64], share: float
+    ) -> tuple[Int64, tuple[Round, ...]]:
+        """Run rounds until they are done, save little, or time is up.
+
+        Parameters
+        ----------
+        labels : int64 (n,): class of each record, without gaps
+        merge : gives labels in which classes above t are merged
+        share : the region's part of the effort's seconds
+
+        Returns
+        -------
+        labels, and how each round left the region, the start first
+        """
+        if effort.n_rounds == 0:
+            return labels, ()
+        started = time.monotonic()
+        rounds = [self.measure(labels)]
+        for r in count():
+            spent = time.monotonic() - started
+            late = effort.seconds is not None and spent >= effort.seconds * share
+            if r == effort.n_rounds or late:
+                break
+            labels = self._run_round(labels, effort, r)
+            if r + 1 == ROUNDS_BEFORE_MERGING:
+                labels = merge(labels)
+            rounds.append(self.measure(labels))
+            if r >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, effort):
+                break
+        return labels, tuple(rounds)
+
+    def _is_little(self, rounds: list[Round], effort: Effort) -> bool:
+        """Whether the last two rounds, which group by different things, saved little."""
+        before = rounds[-3].loss
+        return before - rounds[-1].loss <= 2 * effort.least_gain * before
+
+    def _run_round(self, labels: Int64, effort: Effort, r: int) -> Int64:
+        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
+        draws = rng.random(starts.size - 1)
+        kind = BY_TURNS[r % len(BY_TURNS)]
+        points = represent_classes(
+            self.values, self.levels, self.n_levels, order, starts, kind, draws
+        )
+        searched = np.flatnonzero(np.diff(starts) <= MAX_SEARCHED)
+        if searched.size < 2:
+            return labels
+        groups = self._group_classes(points, searched, effort.block_classes, rng)
+        largest = int(np.diff(starts)[searched].max()) + SPARE + 1
+        sums = np.array([table_sums(d.cumulative, d.prefix, largest) for d in self.distributions])
+        if not sums.size:
+            sums = np.zeros((1, (largest + 1) * (largest + 2) // 2))
+        records = self.values, self.levels, self.places, sums, self.limits
+        labels = labels.copy()
+        how = (self.k, effort.n_neighbours, effort.n_sweeps, effort.n_together)
+        refine_blocks(records, labels, (order, starts), groups, points, how)
+        return labels
+
+    def _group_classes(
+        self,
+        points: tuple[Float64, NDArray[np.int32]],
+        searched: Int64,
+        block_classes: int,
+        rng: np.random.Generator,
+    ) -> tuple[Int64, Int64]:
+        """Cut the points along axes that are stretched and turned at random."""
+        centres, modes = points[0][searched], points[1][searched]
+        n_axes = centres.shape[1] + modes.shape[1]
+        stretch = np.exp(STRETCH * rng.standard_normal(n_axes))
+        directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * stretch
+        level_values = rng.random((modes.shape[1], self.n_levels))
+        turned = turn_points(centres, modes, level_values, directions)
+        none = np.empty((0, searched.size), dtype=np.int32)
+        ends = np.array([0, searched.size])
+        order, starts, _ = cut_blocks(
+            turned, none, 1, ends, np.ones(1, np.int64), searched.size, block_classes
+        )
+        return searched[order], np.append(starts[:, 0], searched.size)
+
+    def measure(self, labels: Int64) -> Round:
+        """Loss of the classes and their largest distance."""
+        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        sizes = np.diff(starts)
+        loss = 0.0
+        for column in self.values.T:
+            means = np.add.reduceat(column[order], starts[:-1]) / sizes
+            loss += float(np.sum((column[order] - np.repeat(means, sizes)) ** 2))
+        for column in self.levels.T:
+            loss += off_mode(column[order], starts, self.n_levels)
+        largest = 0.0
+        for codes, distribution in zip(self.codes, self.distributions, strict=True):
+            emds = class_emds(codes[order], starts, distribution.cumulative, distribution.prefix)
+            largest = max(largest, float(emds.max()))
+        return Round(loss, largest)
+
+
+def off_mode(levels: NDArray[np.int32], starts: Int64, n_levels: int) -> float:
+    """Records whose level is not the commonest of their class."""
+    label = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    pairs, counts = np.unique(label * n_levels + levels, return_counts=True)
+    commonest = np.zeros(starts.size - 1, dtype=np.int64)
+    np.maximum.at(commonest, pairs // n_levels, counts)
+    return float(levels.size - commonest.sum())
+
+
+def orthonormal(rows: Float64) -> Float64:
+    """Rows made orthonormal one after the other; by plain sums, which are the same everywhere."""
+    made: list[Float64] = []
+    for row in rows:
+        made.append(_normalise(_without(_without(row, made), made)))  # twice is exact enough
+    return np.array(made).reshape(rows.shape)
+
+
+def make_refiner(
+    scaled: tuple[Float64, NDArray[np.int32], int],
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    limits: tuple[float, ...],
+    k: int,
+    key: tuple[int, ...],
+) -> Refiner:
+    """A region's refiner; without confidential attributes the distance is nowhere above its limit.
+
+    The limits are lowered by what the distance's running sums can err.
+    """
+    margin = ERROR_PER_STEP * (2 * MAX_SEARCHED)
+    places = [
+        place_records(c, d.cumulative, d.prefix) for c, d in zip(codes, distributions, strict=True)
+    ]
+    numeric, nominal, n_levels = scaled
+    n_records = codes.shape[1]
+    return Refiner(
+        values=np.ascontiguousarray(numeric.T),
+        levels=np.ascontiguousarray(nominal.T),
+        n_levels=n_levels,
+        codes=codes,
+        distributions=distributions,
+        limits=np.array([limit - margin for limit in limits]) if limits else np.ones(1),
+        places=np.array(places) if places else np.zeros((1, n_records, 3)),
+        k=k,
+        key=key,
+    )
+
+
+def _without(row: Float64, made: list[Float64]) -> Float64:
+    for earlier in made:
+        row = row - float(np.sum(row * earlier)) * earlier
+    return row
+
+
+def _normalise(row: Float64) -> Float64:
+    return row / float(np.sqrt(np.sum(row * row)))
