@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pipeline
 from pipeline.errors import TcloseError
 from pipeline.execution.progress import Progress, default_style
+from pipeline.frontier_command import add_frontier_options, show_frontier
 
 if TYPE_CHECKING:
     from pipeline.execution.run import Outcome
@@ -87,6 +88,15 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--out", type=Path, required=True,
                           help="a .parquet or .csv file, or a folder of Parquet files")  # fmt: skip
     generate.add_argument("--quiet", action="store_true", help="no progress")
+    add_frontier_options(
+        _add(
+            commands,
+            "frontier",
+            "show what other k and t would cost and give",
+            "tclose frontier config/demo.yaml --out frontier.svg\n"
+            "  tclose frontier config/demo.yaml --t .02,.05,.1 --k 2,5,10",
+        )
+    )
     _add(commands, "schema", "print the JSON Schema of a policy, for editors",
          "tclose schema > policy.schema.json")  # fmt: skip
     return parser
@@ -110,6 +120,11 @@ def _add_release_commands(commands: "argparse._SubParsersAction[argparse.Argumen
                              'attributes."a.b".t')  # fmt: skip
         command.add_argument("--quiet", action="store_true", help="no progress")
         command.add_argument("--json", action="store_true", help="print the result as JSON")
+        if name == "run":
+            command.add_argument("--profile", nargs="?", type=Path, const=Path("profile"),
+                                 metavar="FOLDER", help="write where the time went to a folder "
+                                 "(default profile/): a table, JSON and, of a run on a cluster, "
+                                 "a report of its tasks; after POLICY")  # fmt: skip
 
 
 def _add(
@@ -128,11 +143,14 @@ def _add(
 
 
 def _run(given: argparse.Namespace) -> int:
+    from pipeline.execution.profile import profiling
     from pipeline.execution.release import run_release
     from pipeline.settings import load_policy
 
     policy = load_policy(given.policy, given.overrides)
-    outcome = run_release(policy, Progress(default_style(given.quiet)))
+    progress = Progress(default_style(given.quiet), profiled=given.profile is not None)
+    with profiling(given.profile, policy, progress):
+        outcome = run_release(policy, progress)
     _print_release(given, outcome)
     return 0
 
@@ -240,6 +258,11 @@ def _say_now_and_then(progress: Progress, n_rows: int) -> Callable[[int], None]:
     return say
 
 
+def _frontier(given: argparse.Namespace) -> int:
+    print(show_frontier(given, Progress(default_style(given.quiet))))
+    return 0
+
+
 def _schema(_: argparse.Namespace) -> int:
     from pipeline.settings import policy_schema
 
@@ -253,6 +276,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "plan": _plan,
     "audit": _audit,
     "generate": _generate,
+    "frontier": _frontier,
     "schema": _schema,
 }
 

@@ -7,12 +7,14 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from pipeline.errors import DataError, TcloseError, UnitError
+from pipeline.execution.tracing import Trace, task_prefix, trace_here, trace_tasks
 from pipeline.settings import EngineSettings
 from pipeline.storage.provenance import code_version
 
@@ -28,9 +30,13 @@ class Engine(Protocol):
     """Runs a function on many items and hands back each result with its item's position."""
 
     def run(
-        self, function: Callable[[Any], Any], items: Sequence[Any]
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
     ) -> Iterator[tuple[int, Any]]:
-        """Results as they come, in any order."""
+        """Results as they come, in any order; ``name`` is what the work is known by."""
+        ...
+
+    def tracing(self, name: str) -> AbstractContextManager[Trace]:
+        """What is known of the work of that name that runs in the block, when it has ended."""
         ...
 
     def sees(self, folder: Path) -> bool:
@@ -43,11 +49,16 @@ class InProcess:
     """One item after the other, in the calling process."""
 
     def run(
-        self, function: Callable[[Any], Any], items: Sequence[Any]
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
     ) -> Iterator[tuple[int, Any]]:
         """Results in the order of the items."""
+        del name
         for position, item in enumerate(items):
             yield position, function(item)
+
+    def tracing(self, name: str) -> AbstractContextManager[Trace]:
+        """What this process held."""
+        return trace_here(name)
 
     def sees(self, folder: Path) -> bool:
         """Whether the folder is there."""
@@ -61,12 +72,13 @@ class OnCluster:
     client: Any
 
     def run(
-        self, function: Callable[[Any], Any], items: Sequence[Any]
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
     ) -> Iterator[tuple[int, Any]]:
         """Results as they come; raises a unit's own error, or says that workers kept dying."""
         from distributed import KilledWorker, as_completed
 
-        futures = self.client.map(function, items, pure=False)
+        key = task_prefix(self.client, name)
+        futures = self.client.map(function, items, key=key, pure=False)
         positions = {future.key: position for position, future in enumerate(futures)}
         try:
             for future, result in as_completed(futures, with_results=True, loop=self.client.loop):
@@ -77,6 +89,10 @@ class OnCluster:
             ) from None
         finally:
             self.client.cancel(futures, force=True)
+
+    def tracing(self, name: str) -> AbstractContextManager[Trace]:
+        """When and where tasks ran, in what code, and what workers held."""
+        return trace_tasks(self.client, name)
 
     def sees(self, folder: Path) -> bool:
         """Whether every worker sees the folder."""

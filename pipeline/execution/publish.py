@@ -38,7 +38,8 @@ def publish(run: Run, progress: Progress) -> None:
             raise VerificationError("no verdict, no release: the run was not verified")
         made: Plan = workspace.load("plan")
         items = _cut_files(made, workspace.load("stretches"))
-        files = run_pass(engine, workspace, "publish", write_unit, items, progress)
+        sizes = [sum(stop - start for _, start, stop in item.pieces) for item in items]
+        files = run_pass(engine, workspace, "publish", write_unit, items, progress, sizes=sizes)
         if sum(file.rows for file in files) != verdict.n_records:
             raise VerificationError("the files hold another number of rows; nothing was published")
     account = _give_account(run, made, verdict, files)

@@ -15,7 +15,7 @@ from pipeline.errors import DataError, InfeasibleError, OutputError, Verificatio
 from pipeline.execution import planning
 from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
 from pipeline.execution.engine import Engine, check_scheduler, connect, local_address
-from pipeline.execution.passes import run_pass
+from pipeline.execution.passes import run_pass, share_evenly
 from pipeline.execution.progress import Progress
 from pipeline.execution.publish import publish
 from pipeline.execution.run import (
@@ -99,7 +99,10 @@ def summarise(run: Run, progress: Progress) -> None:
         columns = tuple(resolve_column(a, types[a.name]) for a in attributes)
         source = make_source(policy, schema, columns, partitions)
         items = [(partition, source) for partition in partitions]
-        pieces = run_pass(engine, workspace, "summarise", summarise_unit, items, progress)
+        sizes = [partition.n_records for partition in partitions]
+        pieces = run_pass(
+            engine, workspace, "summarise", summarise_unit, items, progress, sizes=sizes
+        )
         findings = planning.merge_summaries(source, pieces)
         _check_findings(findings, partitions, policy.missing)
         workspace.save("partitions", partitions)
@@ -125,7 +128,8 @@ def plan(run: Run, progress: Progress) -> None:
         workspace = run.workspace
         made = decide_plan(run, engine, progress)
         items = [EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
-        counts = run_pass(engine, workspace, "encode", encode_unit, items, progress)
+        sizes = [item.partition.n_records for item in items]
+        counts = run_pass(engine, workspace, "encode", encode_unit, items, progress, sizes=sizes)
         histogram = np.array(counts, dtype=np.int64)
         if int(histogram.sum()) != made.n_records:
             raise VerificationError("records were lost between two passes; run again")
@@ -164,6 +168,7 @@ def microaggregate(run: Run, progress: Progress) -> None:
                 items,
                 progress,
                 names=[region_name(region) for region in regions],
+                sizes=[int((item.stops - item.starts).sum()) for item in items],
             )
             joined = _join_failing(regions, [r.n_above for r in results])
             if joined == regions:
@@ -231,7 +236,8 @@ def verify(run: Run, progress: Progress) -> Verdict:
         regions: list[Region] = workspace.load("regions")
         results: list[RegionResult] = workspace.load("made")
         items = _cut_stretches(regions, results)
-        stretches = run_pass(engine, workspace, "verify", verify_unit, items, progress)
+        sizes = share_evenly(made.n_records, len(items))  # stretches are cut to be about equal
+        stretches = run_pass(engine, workspace, "verify", verify_unit, items, progress, sizes=sizes)
         _check_stretch_order(stretches)
         checks = [s.checks for s in stretches if s.checks is not None]
         merged = checks[0]

@@ -87,7 +87,9 @@ def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
         scratch = shelf.scratch
         shelf.open_work()
         try:
-            with local_address(policy.engine, n_bytes, scratch) as address:
+            with contextlib.ExitStack() as cluster:
+                with progress.timing("start"):
+                    address = cluster.enter_context(local_address(policy.engine, n_bytes, scratch))
                 with progress.timing("inspect"):
                     contents = inspect_input(policy, paths, address, progress)
                 run = _begin(policy, shelf, contents, address)
@@ -110,8 +112,12 @@ def inspect_input(
     """Digest and columns of every file. Nothing is kept: the run is not named yet."""
     found: dict[int, FileContent] = {}
     items = [(path, policy.input) for path in paths]
-    with connect(address) as engine, progress.following("inspect", len(items)) as step:
-        for position, content in engine.run(_inspect_item, items):
+    with (
+        connect(address) as engine,
+        progress.tracing(engine, "inspect"),
+        progress.following("inspect", len(items)) as step,
+    ):
+        for position, content in engine.run(_inspect_item, items, name="inspect"):
             found[position] = content
             step()
     contents = [found[position] for position in range(len(items))]

@@ -58,32 +58,40 @@ def solve_assignment(costs):
 
 
 @njit(cache=True, nogil=True)
-def _taking_cost(block, c, leaves, joins):
-    """Loss of class c once a record is replaced, but for what all permutations have in common."""
-    cost = 0.0
-    for j in range(block.values.shape[1]):
-        total = block.totals[c, j] - block.values[leaves, j] + block.values[joins, j]
-        cost -= total * total / block.sizes[c]
-    for j in range(block.levels.shape[1]):
-        left, joined = block.levels[leaves, j], block.levels[joins, j]
-        squares = block.squares[c, j]
-        if left != joined:
-            squares += 2 * (1 + block.counts[c, j, joined] - block.counts[c, j, left])
-        cost -= 0.5 * squares / block.sizes[c]
-    return cost
+def _fill_costs(block, classes, given, costs):
+    """Loss of each class (row) if it takes each record (column) for the one it gave.
 
-
-@njit(cache=True, nogil=True)
-def _may_take(block, c, leaves, joins):
-    for a in range(block.limits.size):
-        z = block.places[a, joins, 0]
-        at = 0
-        while at < block.sizes[c] and block.places[a, block.members[a, c, at], 0] <= z:
-            at += 1
-        distance = distance_after_swap(block, a, c, block.ranks[a, leaves], joins, at)
-        if not distance <= block.limits[a]:
-            return False
-    return True
+    But for what all permutations have in common; infinite where the class would be above a limit.
+    """
+    values, levels, counts = block.values, block.levels, block.counts
+    members, places, ranks = block.members, block.places, block.ranks
+    ladders, sums, limits, totals = block.ladders, block.sums, block.limits, block.totals
+    for i in range(classes.size):
+        c, x = classes[i], given[i]
+        size = block.sizes[c]
+        for m in range(classes.size):
+            y = given[m]
+            may_take = i == m or block.excess[c] == 0.0
+            for a in range(limits.size):
+                if i == m or not may_take:
+                    break
+                at = 0
+                while at < size and places[a, members[a, c, at], 0] <= places[a, y, 0]:
+                    at += 1
+                distance = distance_after_swap(
+                    ladders, places, sums, a, c, size, ranks[a, x], y, at
+                )
+                may_take = distance <= limits[a]
+            if not may_take:
+                costs[i, m] = np.inf
+                continue
+            cost = 0.0
+            for j in range(values.shape[1]):
+                cost -= (totals[c, j] - values[x, j] + values[y, j]) ** 2
+            for j in range(levels.shape[1]):
+                if levels[x, j] != levels[y, j]:
+                    cost -= 1.0 + counts[c, j, levels[y, j]] - counts[c, j, levels[x, j]]
+            costs[i, m] = cost / size
 
 
 @njit(cache=True, nogil=True)
@@ -96,12 +104,8 @@ def reassign(block, classes, share):
     given = np.empty(n, dtype=np.int64)
     for i in range(n):
         given[i] = block.members[0, classes[i], int(share * block.sizes[classes[i]])]
-    costs = np.full((n, n), np.inf)
-    for i in range(n):
-        c = classes[i]
-        for m in range(n):
-            if i == m or (block.excess[c] == 0.0 and _may_take(block, c, given[i], given[m])):
-                costs[i, m] = _taking_cost(block, c, given[i], given[m])
+    costs = np.empty((n, n))
+    _fill_costs(block, classes, given, costs)
     taken = solve_assignment(costs)
     before, after = 0.0, 0.0
     for i in range(n):

@@ -132,46 +132,51 @@ def exchange(block, a, b, x, y):
 @njit(cache=True, nogil=True)
 def remove_record(block, c, x):
     """Take record x out of class c, which has to be updated then."""
-    for a in range(block.members.shape[0]):
-        for m in range(block.ranks[a, x], block.sizes[c] - 1):
-            moved = block.members[a, c, m + 1]
-            block.members[a, c, m] = moved
-            block.ranks[a, moved] = m
+    members, ranks = block.members, block.ranks
+    for a in range(members.shape[0]):
+        for m in range(ranks[a, x], block.sizes[c] - 1):
+            moved = members[a, c, m + 1]
+            members[a, c, m] = moved
+            ranks[a, moved] = m
     block.sizes[c] -= 1
-    for j in range(block.values.shape[1]):
-        block.totals[c, j] -= block.values[x, j]
-    for j in range(block.levels.shape[1]):
-        level = block.levels[x, j]
-        block.squares[c, j] += 1 - 2 * block.counts[c, j, level]
-        block.counts[c, j, level] -= 1
+    _count_record(block, c, x, -1)
 
 
 @njit(cache=True, nogil=True)
 def add_record(block, c, x):
     """Put record x into class c, which has to be updated then."""
-    for a in range(block.members.shape[0]):
+    members, ranks, places = block.members, block.ranks, block.places
+    for a in range(members.shape[0]):
         m = block.sizes[c]
-        while m > 0 and (block.places[a, block.members[a, c, m - 1], 0] > block.places[a, x, 0]):
-            moved = block.members[a, c, m - 1]
-            block.members[a, c, m] = moved
-            block.ranks[a, moved] = m
+        while m > 0 and places[a, members[a, c, m - 1], 0] > places[a, x, 0]:
+            moved = members[a, c, m - 1]
+            members[a, c, m] = moved
+            ranks[a, moved] = m
             m -= 1
-        block.members[a, c, m] = x
-        block.ranks[a, x] = m
+        members[a, c, m] = x
+        ranks[a, x] = m
     block.sizes[c] += 1
-    for j in range(block.values.shape[1]):
-        block.totals[c, j] += block.values[x, j]
-    for j in range(block.levels.shape[1]):
-        level = block.levels[x, j]
-        block.squares[c, j] += 1 + 2 * block.counts[c, j, level]
-        block.counts[c, j, level] += 1
+    _count_record(block, c, x, 1)
+
+
+@njit(cache=True, nogil=True)
+def _count_record(block, c, x, sign):
+    values, totals = block.values, block.totals
+    for j in range(values.shape[1]):
+        totals[c, j] += sign * values[x, j]
+    levels, counts, squares = block.levels, block.counts, block.squares
+    for j in range(levels.shape[1]):
+        level = levels[x, j]
+        squares[c, j] += 1 + 2 * sign * counts[c, j, level]
+        counts[c, j, level] += sign
 
 
 @njit(cache=True, nogil=True)
 def update_class(block, c):
     """Bring a class's ladders and excess up to date."""
     fill_ladders(block, c)
-    block.excess[c] = 0.0
-    for a in range(block.limits.size):
-        distance = block.ladders[a, c, SAME, block.sizes[c]]
-        block.excess[c] += max(0.0, distance - block.limits[a])
+    ladders, limits = block.ladders, block.limits
+    excess = 0.0
+    for a in range(limits.size):
+        excess += max(0.0, ladders[a, c, SAME, block.sizes[c]] - limits[a])
+    block.excess[c] = excess

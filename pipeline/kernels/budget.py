@@ -110,38 +110,39 @@ def fill_ladders(block, c):
             of_class[MORE_UP, j + 1] = of_class[MORE_UP, j] + more_up
 
 
+# What follows takes arrays one by one: an array that is taken out of a block within a loop is
+# counted as a reference each time, which costs more than the distance does.
+
+
 @njit(cache=True, nogil=True, inline="always")
-def distance_after_swap(block, a, c, rank, i, at):
-    """Distance once the record of ``rank`` is replaced by record i.
+def distance_after_swap(ladders, places, sums, a, c, size, rank, i, at):  # noqa: PLR0913
+    """Distance of class c once its record of ``rank`` is replaced by record i.
 
     ``at``: how many of the class's records come before the new one.
     """
-    ladders, size = block.ladders, block.sizes[c]
     row = size * (size + 1) // 2
     if at <= rank:
         moved = ladders[a, c, UP, rank] - ladders[a, c, UP, at]
         kept = ladders[a, c, SAME, at] - ladders[a, c, SAME, rank + 1]
-        new = rank_work(block.places, a, i, block.sums, row, at, size)
+        new = rank_work(places, a, i, sums, row, at, size)
     else:
         moved = ladders[a, c, DOWN, at] - ladders[a, c, DOWN, rank + 1]
         kept = ladders[a, c, SAME, rank] - ladders[a, c, SAME, at]
-        new = rank_work(block.places, a, i, block.sums, row, at - 1, size)
+        new = rank_work(places, a, i, sums, row, at - 1, size)
     return kept + moved + new + ladders[a, c, SAME, size]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def distance_after_leaving(block, a, c, rank):
-    """Distance once the record of ``rank`` has left."""
-    ladders, size = block.ladders, block.sizes[c]
+def distance_after_leaving(ladders, a, c, size, rank):
+    """Distance of class c once its record of ``rank`` has left."""
     moved = ladders[a, c, LESS_DOWN, size] - ladders[a, c, LESS_DOWN, rank + 1]
     return ladders[a, c, LESS, rank] + moved
 
 
 @njit(cache=True, nogil=True, inline="always")
-def distance_after_joining(block, a, c, i, at):
-    """Distance once record i has joined after ``at`` of the class's."""
-    ladders, size = block.ladders, block.sizes[c]
+def distance_after_joining(ladders, places, sums, a, c, size, i, at):  # noqa: PLR0913
+    """Distance of class c once record i has joined after ``at`` of its records."""
     row = (size + 1) * (size + 2) // 2
-    new = rank_work(block.places, a, i, block.sums, row, at, size + 1)
+    new = rank_work(places, a, i, sums, row, at, size + 1)
     moved = ladders[a, c, MORE_UP, size] - ladders[a, c, MORE_UP, at]
     return ladders[a, c, MORE, at] + new + moved

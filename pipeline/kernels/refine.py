@@ -15,7 +15,7 @@ from pipeline.kernels.search import search_block
 
 
 @njit(cache=True, nogil=True)
-def refine_blocks(records, labels, by_class, groups, points, how):
+def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
     """Search each group of classes; what a search has made is kept if it lost less, or mended.
 
     Parameters
@@ -27,6 +27,7 @@ def refine_blocks(records, labels, by_class, groups, points, how):
     points : of all classes, centres and modes from `represent_classes`
     how : four integers: k; neighbours and sweeps as in `search_block`; how many classes are dealt
         out anew together, as in `reassign`, 0 for none
+    least_gain : as in `search_block`
 
     Returns
     -------
@@ -41,10 +42,10 @@ def refine_blocks(records, labels, by_class, groups, points, how):
         block, rows = gather_block(records, by_class, group)
         loss, excess = measure_block(block), block.excess.sum()
         nearest = find_neighbours(centres[group], modes[group], n_neighbours)
-        n_done = search_block(block, nearest, k, n_sweeps)
+        n_done = search_block(block, nearest, k, n_sweeps, least_gain)
         if n_together:
             n_done += _reassign_all(block, n_together)
-            n_done += search_block(block, nearest, k, n_sweeps)
+            n_done += search_block(block, nearest, k, n_sweeps, least_gain)
         if block.excess.sum() < excess or measure_block(block) < loss:
             n_exchanges += n_done
             for c in range(group.size):
@@ -63,3 +64,35 @@ def _reassign_all(block, n_together):
         for rank in range(n_ranks):
             n_changed += reassign(block, classes, (rank + 0.5) / n_ranks)
     return n_changed
+
+
+@njit(cache=True, nogil=True)
+def measure_classes(values, levels, n_levels, order, starts):
+    """Loss of classes as a release has it: squared differences to means, records off the mode.
+
+    Parameters
+    ----------
+    values, levels : float64 (n, d), int32 (n, q); ``n_levels``: more than any level
+    order, starts : the records class by class, and where each class begins
+    """
+    loss = 0.0
+    means = np.empty(values.shape[1])
+    counts = np.zeros(n_levels, dtype=np.int64)
+    for c in range(starts.size - 1):
+        members = order[starts[c] : starts[c + 1]]
+        means[:] = 0.0
+        for i in members:
+            for j in range(means.size):
+                means[j] += values[i, j] / members.size
+        for i in members:
+            for j in range(means.size):
+                loss += (values[i, j] - means[j]) ** 2
+        for j in range(levels.shape[1]):
+            most = 0
+            for i in members:
+                counts[levels[i, j]] += 1
+                most = max(most, counts[levels[i, j]])
+            for i in members:
+                counts[levels[i, j]] = 0
+            loss += members.size - most
+    return loss

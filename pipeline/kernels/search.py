@@ -10,6 +10,8 @@ squared error of its 0/1 indicators. (Records that differ from the mode, which a
 loses, do not tell whether the second of two strays has found the first.)
 """
 
+from collections import namedtuple
+
 import numpy as np
 from numba import njit
 
@@ -26,165 +28,199 @@ LEAST_GAIN = 1e-13
 EXCESS_PRICE = 100.0
 
 
+# What is known of two classes while they are searched: see `_lay_out`, `_find_joining_ranks`.
+Scratch = namedtuple(
+    "Scratch", "gains own values levels shares means_a means_b joining_a joining_b"
+)
+
+
+@njit(cache=True, nogil=True)
+def make_scratch(block):
+    """Room for any two classes of a block."""
+    cap = block.members.shape[2]
+    n_nominal, n_attributes = block.levels.shape[1], block.limits.size
+    return Scratch(
+        np.empty(cap),
+        np.empty(cap),
+        np.empty((block.values.shape[1], cap)),
+        np.empty((n_nominal, cap), np.int32),
+        np.empty((n_nominal, cap)),
+        np.empty(block.values.shape[1]),
+        np.empty(block.values.shape[1]),
+        np.empty((cap, n_attributes), np.int32),
+        np.empty((cap, n_attributes), np.int32),
+    )
+
+
 @njit(cache=True, nogil=True)
 def _find_joining_ranks(block, c, other, joining):
     """Of each record of another class, how many of the class's come before it: (>= size, p)."""
-    for a in range(block.limits.size):
+    members, places, ranks = block.members, block.places, block.ranks
+    size, n_joining = block.sizes[c], block.sizes[other]
+    for a in range(members.shape[0]):
         before = 0
-        for n in range(block.sizes[other]):
-            record = block.members[a, other, n]
-            z = block.places[a, record, 0]
-            while before < block.sizes[c] and (
-                block.places[a, block.members[a, c, before], 0] <= z
-            ):
+        for n in range(n_joining):
+            record = members[a, other, n]
+            z = places[a, record, 0]
+            while before < size and places[a, members[a, c, before], 0] <= z:
                 before += 1
-            joining[block.ranks[0, record], a] = before
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _excess_after_swap(block, c, leaves, joins, joining, n, most):
-    """By how much a class would be above its limits; infinite as soon as it is beyond ``most``."""
-    excess = 0.0
-    for a in range(block.limits.size):
-        distance = distance_after_swap(block, a, c, block.ranks[a, leaves], joins, joining[n, a])
-        excess += max(0.0, distance - block.limits[a])
-        if not excess <= most:
-            return np.inf
-    return excess
+            joining[ranks[0, record], a] = before
 
 
 @njit(cache=True, nogil=True)
-def _excess_after_move(block, a, b, x, joining, n, most):
-    """The same for both classes if record x goes from a to b."""
-    excess = 0.0
-    for i in range(block.limits.size):
-        left = distance_after_leaving(block, i, a, block.ranks[i, x])
-        joined = distance_after_joining(block, i, b, x, joining[n, i])
-        excess += max(0.0, left - block.limits[i]) + max(0.0, joined - block.limits[i])
-        if not excess <= most:
-            return np.inf
-    return excess
+def _lay_out(block, a, b, scratch):
+    """Class b as `find_swap` scans it: rows of attributes, so that a scan is contiguous.
 
-
-@njit(cache=True, nogil=True, inline="always")
-def _nominal_gain(block, a, b, x, y):
-    """Loss saved in the nominal quasi-identifiers if x goes from a to b and y from b to a."""
-    gain = 0.0
-    for j in range(block.levels.shape[1]):
-        of_x, of_y = block.levels[x, j], block.levels[y, j]
-        if of_x != of_y:
-            more_a = 1 + block.counts[a, j, of_y] - block.counts[a, j, of_x]
-            more_b = 1 + block.counts[b, j, of_x] - block.counts[b, j, of_y]
-            gain += more_a / block.sizes[a] + more_b / block.sizes[b]
-    return gain
-
-
-@njit(cache=True, nogil=True)
-def _moving_gain(block, x, a, b):
-    """Loss saved if x goes from a to b; sizes are as before."""
-    gain_a, gain_b = 0.0, 0.0
+    ``own``: what the loss saved by taking y out of b for x has of y alone; ``shares``: for each
+    nominal attribute, how much commoner y's level is in a than in b.
+    """
+    own, values, levels, shares = scratch.own, scratch.values, scratch.levels, scratch.shares
+    block_values, block_levels = block.values, block.levels
+    members, totals, counts = block.members, block.totals, block.counts
+    means_a, means_b = scratch.means_a, scratch.means_b
     size_a, size_b = block.sizes[a], block.sizes[b]
-    for j in range(block.values.shape[1]):
-        gain_a += (block.values[x, j] - block.totals[a, j] / size_a) ** 2
-        gain_b += (block.values[x, j] - block.totals[b, j] / size_b) ** 2
-    gain = gain_a * size_a / (size_a - 1) - gain_b * size_b / (size_b + 1)
-    for j in range(block.levels.shape[1]):
-        level = block.levels[x, j]
-        squares_a, squares_b = block.squares[a, j], block.squares[b, j]
-        after_a = (squares_a + 1 - 2 * block.counts[a, j, level]) / (size_a - 1)
-        after_b = (squares_b + 1 + 2 * block.counts[b, j, level]) / (size_b + 1)
-        gain += 0.5 * (after_a + after_b - squares_a / size_a - squares_b / size_b)
-    return gain
+    weight = 1.0 / size_a + 1.0 / size_b
+    for n in range(size_b):
+        own[n] = 0.0
+    for j in range(block_values.shape[1]):
+        means_a[j], means_b[j] = totals[a, j] / size_a, totals[b, j] / size_b
+        step = 2.0 * (means_a[j] - means_b[j])
+        for n in range(size_b):
+            value = block_values[members[0, b, n], j]
+            values[j, n] = value
+            own[n] += value * (weight * value + step)
+    for j in range(block_levels.shape[1]):
+        for n in range(size_b):
+            level = block_levels[members[0, b, n], j]
+            levels[j, n] = level
+            shares[j, n] = counts[a, j, level] / size_a - counts[b, j, level] / size_b
 
 
 @njit(cache=True, nogil=True)
-def _project(block, c, other, ahead):
-    """Twice the place of each member of c along the way from the other's mean to its own."""
-    for m in range(block.sizes[c]):
-        ahead[m] = 0.0
-    for j in range(block.values.shape[1]):
-        own, others = block.totals[c, j] / block.sizes[c], block.totals[other, j]
-        step = 2.0 * (own - others / block.sizes[other])
-        for m in range(block.sizes[c]):
-            ahead[m] += step * block.values[block.members[0, c, m], j]
-
-
-@njit(cache=True, nogil=True)
-def find_swap(block, a, b, scratch):
+def find_swap(block, a, b, scratch, least_gain):
     """The best exchange of one record of class a for one of class b.
 
     With D the way from b's mean to a's, exchanging x for y saves
-    2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of squares.
+    2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of squares; here the square is multiplied out, so
+    that what is left to do per pair is a product.
 
     Returns
     -------
-    score, x, y : loss saved and excess worked off, 0 if there is nothing to gain; the records
+    score, x, y : loss saved and excess worked off, if more than ``least_gain``; the records, or -1
     """
-    ahead_a, ahead_b, joining_a, joining_b = scratch
-    values, members = block.values, block.members
-    n_numeric, has_nominal = values.shape[1], block.levels.shape[1] > 0
-    weight = 1.0 / block.sizes[a] + 1.0 / block.sizes[b]
+    _lay_out(block, a, b, scratch)
+    gains, own, laid, shares = scratch.gains, scratch.own, scratch.values, scratch.shares
+    laid_levels, means_a, means_b = scratch.levels, scratch.means_a, scratch.means_b
+    joining_a, joining_b = scratch.joining_a, scratch.joining_b
+    values, levels, members, counts = block.values, block.levels, block.members, block.counts
+    ladders, places, sums = block.ladders, block.places, block.sums
+    limits, ranks = block.limits, block.ranks
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    weight = 1.0 / size_a + 1.0 / size_b
     before = block.excess[a] + block.excess[b]
-    _project(block, a, b, ahead_a)
-    _project(block, b, a, ahead_b)
-    best, best_x, best_y = LEAST_GAIN, -1, -1
-    for m in range(block.sizes[a]):
+    best, best_x, best_y = least_gain, -1, -1
+    for m in range(size_a):
         x = members[0, a, m]
-        for n in range(block.sizes[b]):
-            y = members[0, b, n]
-            apart = 0.0
-            for j in range(n_numeric):
-                apart += (values[x, j] - values[y, j]) ** 2
-            gain = weight * apart - ahead_b[n] - ahead_a[m]
-            if has_nominal:
-                gain += _nominal_gain(block, a, b, x, y)
-            if gain <= best and before == 0.0:
+        of_x = 0.0
+        for j in range(values.shape[1]):
+            of_x += values[x, j] * (weight * values[x, j] - 2.0 * (means_a[j] - means_b[j]))
+        for n in range(size_b):
+            gains[n] = of_x + own[n]
+        for j in range(values.shape[1]):
+            factor = -2.0 * weight * values[x, j]
+            for n in range(size_b):
+                gains[n] += factor * laid[j, n]
+        for j in range(levels.shape[1]):
+            level = levels[x, j]
+            of_x = (1 - counts[a, j, level]) / size_a + (1 + counts[b, j, level]) / size_b
+            for n in range(size_b):
+                if laid_levels[j, n] != level:
+                    gains[n] += of_x + shares[j, n]
+        for n in range(size_b):
+            if gains[n] <= best and before == 0.0:
                 continue
-            after = _excess_after_swap(block, a, x, y, joining_a, n, before)
+            y = members[0, b, n]
+            after = 0.0
+            for i in range(limits.size):
+                of_a = distance_after_swap(
+                    ladders, places, sums, i, a, size_a, ranks[i, x], y, joining_a[n, i]
+                )
+                after += max(0.0, of_a - limits[i])
+                if not after <= before:
+                    break
+                of_b = distance_after_swap(
+                    ladders, places, sums, i, b, size_b, ranks[i, y], x, joining_b[m, i]
+                )
+                after += max(0.0, of_b - limits[i])
             if after <= before:
-                after += _excess_after_swap(block, b, y, x, joining_b, m, before - after)
-            if after <= before:
-                score = gain + EXCESS_PRICE * (before - after)
+                score = gains[n] + EXCESS_PRICE * (before - after)
                 if score > best:
                     best, best_x, best_y = score, x, y
-    return (best if best_x >= 0 else 0.0), best_x, best_y
+    return best, best_x, best_y
 
 
 @njit(cache=True, nogil=True)
-def find_move(block, a, b, joining, best):
+def find_move(block, a, b, means, joining, best):
     """The best record to go from class a to class b, if one is worth more than ``best``.
+
+    ``means``: of both, float64 (d,) each; ``joining``: where a's records would stand in b.
 
     Returns
     -------
     score, x : as from `find_swap`; -1 if there is none
     """
+    mean_a, mean_b = means
+    values, levels, members = block.values, block.levels, block.members
+    counts, squares = block.counts, block.squares
+    ladders, places, sums = block.ladders, block.places, block.sums
+    limits, ranks = block.limits, block.ranks
+    size_a, size_b = block.sizes[a], block.sizes[b]
     before = block.excess[a] + block.excess[b]
     best_x = -1
-    for m in range(block.sizes[a]):
-        x = block.members[0, a, m]
-        gain = _moving_gain(block, x, a, b)
+    for m in range(size_a):
+        x = members[0, a, m]
+        of_a, of_b = 0.0, 0.0
+        for j in range(values.shape[1]):
+            of_a += (values[x, j] - mean_a[j]) ** 2
+            of_b += (values[x, j] - mean_b[j]) ** 2
+        gain = of_a * size_a / (size_a - 1) - of_b * size_b / (size_b + 1)
+        for j in range(levels.shape[1]):
+            level = levels[x, j]
+            left = squares[a, j] + 1 - 2 * counts[a, j, level]
+            joined = squares[b, j] + 1 + 2 * counts[b, j, level]
+            gain += 0.5 * (left / (size_a - 1) - squares[a, j] / size_a)
+            gain += 0.5 * (joined / (size_b + 1) - squares[b, j] / size_b)
         if gain <= best and before == 0.0:
             continue
-        after = _excess_after_move(block, a, b, x, joining, m, before)
+        after = 0.0
+        for i in range(limits.size):
+            left = distance_after_leaving(ladders, i, a, size_a, ranks[i, x])
+            joined = distance_after_joining(ladders, places, sums, i, b, size_b, x, joining[m, i])
+            after += max(0.0, left - limits[i]) + max(0.0, joined - limits[i])
+            if not after <= before:
+                break
         if after <= before and gain + EXCESS_PRICE * (before - after) > best:
             best, best_x = gain + EXCESS_PRICE * (before - after), x
     return best, best_x
 
 
 @njit(cache=True, nogil=True)
-def improve_pair(block, a, b, k, scratch):
+def improve_pair(block, a, b, k, scratch, least_gain):
     """Carry out the best exchange between two classes; returns whether there was one."""
-    _find_joining_ranks(block, a, b, scratch[2])
-    _find_joining_ranks(block, b, a, scratch[3])
+    _find_joining_ranks(block, a, b, scratch.joining_a)
+    _find_joining_ranks(block, b, a, scratch.joining_b)
     cap = block.members.shape[2]
-    best, x, y = find_swap(block, a, b, scratch)
-    least = max(best, LEAST_GAIN)
+    best, x, y = find_swap(block, a, b, scratch, least_gain)
     if block.sizes[a] > k and block.sizes[b] < cap:
-        score, mover = find_move(block, a, b, scratch[3], least)
+        best, mover = find_move(
+            block, a, b, (scratch.means_a, scratch.means_b), scratch.joining_b, best
+        )
         if mover >= 0:
-            least, x, y = score, mover, -1
+            x, y = mover, -1
     if block.sizes[b] > k and block.sizes[a] < cap:
-        score, mover = find_move(block, b, a, scratch[2], least)
+        best, mover = find_move(
+            block, b, a, (scratch.means_b, scratch.means_a), scratch.joining_a, best
+        )
         if mover >= 0:
             x, y = -1, mover
     if x < 0 and y < 0:
@@ -194,7 +230,7 @@ def improve_pair(block, a, b, k, scratch):
 
 
 @njit(cache=True, nogil=True)
-def search_block(block, nearest, k, n_sweeps):
+def search_block(block, nearest, k, n_sweeps, least_gain):
     """Exchange records between neighbours until nothing is gained, or the sweeps are done.
 
     A pair is looked at again only if one of its classes has changed since.
@@ -203,17 +239,14 @@ def search_block(block, nearest, k, n_sweeps):
     ----------
     nearest : int32 (c, w): neighbours of each class
     k : classes are never made smaller than this
+    least_gain : exchanges that gain no more are not worth their time; at least `LEAST_GAIN`
 
     Returns
     -------
     how many exchanges there were
     """
-    n_classes, cap = block.sizes.size, block.members.shape[2]
-    n_attributes = block.limits.size
-    scratch = (
-        np.empty(cap), np.empty(cap),
-        np.empty((cap, n_attributes), np.int32), np.empty((cap, n_attributes), np.int32),
-    )  # fmt: skip
+    n_classes = block.sizes.size
+    scratch = make_scratch(block)
     changed = np.ones(n_classes, dtype=np.int64)
     seen = np.zeros(nearest.shape, dtype=np.int64)
     clock = 1
@@ -227,11 +260,11 @@ def search_block(block, nearest, k, n_sweeps):
                 if b < a and _is_among(nearest, b, a):
                     continue  # the pair was b's to look at
                 for _ in range(4):
-                    if not improve_pair(block, a, b, k, scratch):
+                    if not improve_pair(block, a, b, k, scratch, least_gain):
+                        seen[a, slot] = clock
                         break
                     clock += 1
                     changed[a], changed[b] = clock, clock
-                seen[a, slot] = clock
         if clock == clock_before:
             break
     return clock - 1

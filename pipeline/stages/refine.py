@@ -23,7 +23,8 @@ from pipeline.kernels.neighbours import (
     represent_classes,
     turn_points,
 )
-from pipeline.kernels.refine import refine_blocks
+from pipeline.kernels.refine import measure_classes, refine_blocks
+from pipeline.kernels.search import LEAST_GAIN
 from pipeline.model import Distribution, Float64, Int64
 
 # Round by round, by what classes are grouped.
@@ -43,6 +44,7 @@ class Effort:
 
     ``block_classes``: classes that are searched together; ``n_neighbours``, ``n_sweeps``: as in the
     search; ``n_together``: classes whose records are dealt out anew at once, 0 for none;
+    ``least_exchange``: share of a class's mean loss that an exchange has to save;
     ``least_gain``: share of the loss that a round has to save for another one to follow;
     ``seconds``: computing time for the whole table, over all workers.
     """
@@ -52,12 +54,15 @@ class Effort:
     n_neighbours: int = 16
     n_sweeps: int = 4
     n_together: int = 0
+    least_exchange: float = 0.0
     least_gain: float = 0.0
     seconds: float | None = None
 
 
 OFF = Effort(0)
-FAST = Effort(12, block_classes=256, n_neighbours=6, n_sweeps=1, least_gain=0.04)
+FAST = Effort(
+    12, block_classes=256, n_neighbours=6, n_sweeps=1, least_exchange=0.01, least_gain=0.04
+)
 FULL = Effort(40, block_classes=256, n_together=128, least_gain=0.001)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -139,7 +144,7 @@ class Refiner:
             late = effort.seconds is not None and spent >= effort.seconds * share
             if r == effort.n_rounds or late:
                 break
-            labels = self._run_round(labels, effort, r)
+            labels = self._run_round(labels, effort, r, rounds[-1].loss)
             if r + 1 == ROUNDS_BEFORE_MERGING:
                 labels = merge(labels)
             rounds.append(self.measure(labels))
@@ -152,7 +157,7 @@ class Refiner:
         before = rounds[-3].loss
         return before - rounds[-1].loss <= 2 * effort.least_gain * before
 
-    def _run_round(self, labels: Int64, effort: Effort, r: int) -> Int64:
+    def _run_round(self, labels: Int64, effort: Effort, r: int, loss: float) -> Int64:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
         draws = rng.random(starts.size - 1)
@@ -171,7 +176,8 @@ class Refiner:
         records = self.values, self.levels, self.places, sums, self.limits
         labels = labels.copy()
         how = (self.k, effort.n_neighbours, effort.n_sweeps, effort.n_together)
-        refine_blocks(records, labels, (order, starts), groups, points, how)
+        least_gain = max(LEAST_GAIN, effort.least_exchange * loss / (starts.size - 1))
+        refine_blocks(records, labels, (order, starts), groups, points, how, least_gain)
         return labels
 
     def _group_classes(
@@ -198,27 +204,12 @@ class Refiner:
     def measure(self, labels: Int64) -> Round:
         """Loss of the classes and their largest distance."""
         order, starts = group_by_label(labels, int(labels.max()) + 1)
-        sizes = np.diff(starts)
-        loss = 0.0
-        for column in self.values.T:
-            means = np.add.reduceat(column[order], starts[:-1]) / sizes
-            loss += float(np.sum((column[order] - np.repeat(means, sizes)) ** 2))
-        for column in self.levels.T:
-            loss += off_mode(column[order], starts, self.n_levels)
+        loss = measure_classes(self.values, self.levels, self.n_levels, order, starts)
         largest = 0.0
         for codes, distribution in zip(self.codes, self.distributions, strict=True):
             emds = class_emds(codes[order], starts, distribution.cumulative, distribution.prefix)
             largest = max(largest, float(emds.max()))
         return Round(loss, largest)
-
-
-def off_mode(levels: NDArray[np.int32], starts: Int64, n_levels: int) -> float:
-    """Records whose level is not the commonest of their class."""
-    label = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    pairs, counts = np.unique(label * n_levels + levels, return_counts=True)
-    commonest = np.zeros(starts.size - 1, dtype=np.int64)
-    np.maximum.at(commonest, pairs // n_levels, counts)
-    return float(levels.size - commonest.sum())
 
 
 def orthonormal(rows: Float64) -> Float64:

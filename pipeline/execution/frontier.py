@@ -1,0 +1,178 @@
+"""The frontier of a policy: what k and t cost and what they give, before anything is published.
+
+Every point of a grid is made by the stages of a run, verification among them, in a private scratch
+folder that is gone afterwards, whatever happens. Nothing is published.
+"""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.errors import DataError, InfeasibleError
+from pipeline.execution.engine import local_address, runs_in_process
+from pipeline.execution.grid import Grid
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import (
+    kernels_are_compiled,
+    microaggregate,
+    plan,
+    summarise,
+    verify,
+)
+from pipeline.execution.run import Run, inspect_input
+from pipeline.execution.sample import Sample, take_sample
+from pipeline.execution.units.regions import RegionResult
+from pipeline.model import AttributeResult, ClassSizes
+from pipeline.settings import EngineSettings, Policy, PrivacySettings
+from pipeline.stages.linkage import measure_linkage
+from pipeline.storage import inputs
+from pipeline.storage.inputs import FileContent
+from pipeline.storage.tables import column_array, read_table
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a release would have: classes, loss, distances, and record-linkage risk.
+
+    ``loss``: papers/003, eq. (5), over records and quasi-identifiers; ``risk``: the share of
+    records that an adversary links to their own. Both to three digits, as manifests have them.
+    """
+
+    classes: ClassSizes
+    loss: float
+    attributes: tuple[AttributeResult, ...]
+    risk: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """One k and t: its figures, or why it cannot be."""
+
+    k: int
+    t: float | None
+    is_policy: bool
+    figures: Figures | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """All points of a grid, and on what they were computed.
+
+    ``n_table``: complete records of the input; ``n_records``: those computed on, drawn by ``seed``
+    where they are fewer; ``n_attackers``: those whose own released record was looked for.
+    """
+
+    name: str
+    n_table: int
+    n_records: int
+    n_attackers: int
+    seed: int
+    points: tuple[Point, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was computed on the whole table."""
+        return self.n_records == self.n_table
+
+
+def compute_frontier(
+    policy: Policy, grid: Grid, size: int, seed: int, progress: Progress
+) -> Frontier:
+    """Compute every point of a grid on ``size`` records at random, or on all if there are fewer.
+
+    Runs on this machine, whatever scheduler the policy names: others do not see the scratch folder.
+    """
+    local = policy.engine.scheduler == "local"
+    policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
+    n_bytes = inputs.total_bytes(inputs.find_files(policy.input))
+    with tempfile.TemporaryDirectory(prefix="tclose-frontier-") as folder:
+        scratch = Path(folder)
+        with local_address(policy.engine, n_bytes, scratch / "dask") as address:
+            sample = take_sample(policy, scratch, address, size, seed, progress)
+            small = runs_in_process(policy.engine, sample.path.stat().st_size)
+            points = _compute_points(policy, sample, grid, "" if small else address, progress)
+    return Frontier(
+        policy.name, sample.n_table, sample.n_records, sample.attackers.size, seed, points
+    )
+
+
+def _compute_points(
+    policy: Policy, sample: Sample, grid: Grid, address: str, progress: Progress
+) -> tuple[Point, ...]:
+    if not kernels_are_compiled():
+        progress.say("compiling the kernels, once on this machine: half a minute or so")
+    quiet, pairs = Progress("none"), list(grid.points())
+    points: list[Point] = []
+    paths = inputs.find_files(sample.policy.input)
+    contents = inspect_input(sample.policy, paths, address, quiet)
+    with progress.following("computing the frontier", len(pairs)) as step:
+        for k, t in pairs:
+            start = time.perf_counter()
+            privacy = PrivacySettings(k=k, t=policy.privacy.t if t is None else t)
+            asked = sample.policy.model_copy(update={"privacy": privacy})
+            run = Run(asked, "frontier", sample.path.parent / f"{len(points)}", address)
+            figures, reason = _try_point(run, sample, contents, policy.input.path)
+            points.append(Point(k, t, (k, t) == (grid.k, grid.t), figures, reason))
+            if progress.style == "lines":
+                name = f"k = {k}" if t is None else f"k = {k}, t = {t:g}"
+                progress.say(f"{name}: {time.perf_counter() - start:.1f} s")
+            step()
+    return tuple(points)
+
+
+def _try_point(
+    run: Run, sample: Sample, contents: list[FileContent], input_path: str
+) -> tuple[Figures | None, str]:
+    """The figures of a point, or the proof that it cannot be met."""
+    k = run.policy.privacy.k
+    if k > sample.n_records:
+        return None, f"k is more than the {sample.n_records:,} records there are"
+    try:
+        return _measure(run, sample, contents), ""
+    except InfeasibleError as error:
+        return None, str(error)
+    except DataError as error:  # of a column; the scratch file is none of the user's business
+        raise DataError(str(error).replace(str(sample.path), input_path)) from None
+    finally:
+        run.workspace.remove()
+
+
+def _measure(run: Run, sample: Sample, contents: list[FileContent]) -> Figures:
+    quiet = Progress("none")
+    workspace = run.workspace
+    workspace.create()
+    workspace.save("inspection", contents)
+    for stage in (summarise, plan, microaggregate):
+        stage(run, quiet)
+    verdict = verify(run, quiet)
+    results: list[RegionResult] = workspace.load("made")
+    losses = np.sum([result.losses for result in results], axis=0) / verdict.n_records
+    risk = _measure_risk(run, sample)
+    return Figures(
+        verdict.sizes, _three_digits(float(losses.mean())), verdict.attributes, _three_digits(risk)
+    )
+
+
+def _three_digits(value: float) -> float:
+    """All of them would tell what the rounding of a mean hides."""
+    return float(f"{value:.3g}")
+
+
+def _measure_risk(run: Run, sample: Sample) -> float:
+    """Linkage of the attackers to the rows that verification made, found by their numbers."""
+    workspace = run.workspace
+    encodings = workspace.load("plan").encodings
+    names = [encoding.column.name for encoding in encodings]
+    units = range(len(workspace.load("stretches")))
+    paths = [workspace.unit("verify", index).path("released") for index in units]
+    pieces = [read_table(path).select([*names, sample.number]) for path in paths if path.exists()]
+    released = pa.concat_tables(pieces).combine_chunks()
+    numbers = column_array(released, sample.number)
+    by_number = np.argsort(numbers)
+    own = by_number[np.searchsorted(numbers, sample.attackers, sorter=by_number)]
+    return measure_linkage(sample.originals, own, released, encodings)
