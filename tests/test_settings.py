@@ -11,6 +11,7 @@ import yaml
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import Kind, Role
 from pipeline.settings import Policy, load_policy, parse_policy, policy_schema
+from pipeline.stages.refine import choose_effort
 
 CONFIG = Path(__file__).parents[1] / "config"
 
@@ -29,6 +30,7 @@ class TestReading:
         policy = parse_policy(document())
         assert (policy.unlisted, policy.missing, policy.seed) == ("error", "error", 1)
         assert policy.method.scope == "blocks"
+        assert (policy.method.class_size, policy.method.refine) == ("auto", "fast")
         assert policy.engine.scheduler == "local"
         assert policy.output.path == "releases"
 
@@ -69,6 +71,50 @@ class TestReading:
     )
     def test_schedulers(self, address):
         assert parse_policy(document(engine={"scheduler": address})).engine.scheduler == address
+
+    @pytest.mark.parametrize("size", ["auto", "paper", 2, 17])
+    def test_class_sizes(self, size):
+        assert parse_policy(document(method={"class_size": size})).method.class_size == size
+
+    @pytest.mark.parametrize("size", [1, 0, -3, 2.5, True, False, None, "", "k", "auto ", [3]])
+    def test_no_class_sizes(self, size):
+        wanted = r"method\.class_size: has to be auto, paper, or a whole number from 2"
+        with pytest.raises(PolicyError, match=wanted) as error:
+            parse_policy(document(method={"class_size": size}))
+        assert str(error.value).count("method.class_size") == 1
+
+    @pytest.mark.parametrize(
+        "refine",
+        ["off", "fast", "full", 0, 1, 40, "10min", "10 min", "30s", "1.5h", "0.5 h", "0s"],
+    )
+    def test_efforts(self, refine):
+        policy = parse_policy(document(method={"refine": refine}))
+        assert policy.method.refine == refine
+        assert isinstance(policy.method.refine, type(refine))
+        choose_effort(policy.method.refine)
+
+    @pytest.mark.parametrize(
+        "refine",
+        [True, -1, 1.5, None, "on", "", "10m", "10 minutes", "-1s", "1e3s", "10min ", "s",
+         "10  s", "1.s", ".5s", "Fast", "1h 30min", [1]],
+    )  # fmt: skip
+    def test_no_efforts(self, refine):
+        wanted = r"method\.refine: has to be off, fast, full, a number of rounds, or a time as in"
+        with pytest.raises(PolicyError, match=wanted) as error:
+            parse_policy(document(method={"refine": refine}))
+        assert str(error.value).count("method.refine") == 1
+
+    @pytest.mark.parametrize(
+        ("text", "refine"),
+        [("off", "off"), ("no", "off"), ("false", "off"), ("'off'", "off"), ("fast", "fast"),
+         ("12", 12), ("'12'", 12), ("10min", "10min"), ("'10 min'", "10 min")],
+    )  # fmt: skip
+    def test_efforts_as_yaml_has_them(self, text, refine, tmp_path):
+        path = tmp_path / "policy.yaml"
+        path.write_text(yaml.safe_dump(document()) + f"method: {{refine: {text}}}\n")
+        assert load_policy(path).method.refine == refine
+        path.write_text(yaml.safe_dump(document()))
+        assert load_policy(path, [f"method.refine={text}"]).method.refine == refine
 
     def test_file(self, tmp_path):
         path = tmp_path / "policy.yaml"

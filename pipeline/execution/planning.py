@@ -33,9 +33,11 @@ from pipeline.stages.plan import (
 )
 from pipeline.stages.refine import choose_effort
 from pipeline.stages.subsets import (
+    Cells,
     ClassSize,
     Subsets,
     choose_class_size,
+    cut_cells,
     cut_subsets,
     fit_class_size,
     take_class_size,
@@ -46,7 +48,7 @@ from pipeline.stages.summarise import (
     make_encoding,
     scale_columns,
 )
-from pipeline.stages.tree import count_regions, sample_leaves
+from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
 from pipeline.storage.tables import make_distribution, read_array, read_table
 from pipeline.storage.workspace import Workspace
 
@@ -258,10 +260,11 @@ class _Planner:
                 subsets, tie_seen=self._count_ties(key, primary, subsets.tie_codes, distributions)
             )
             n_regions = 1 if self.one_region else count_regions(counts[key])
-            tree = self._grow(key, samples, subsets, primary, distributions, n_regions)
+            cells = self._cut_cells(key, primary, distributions)
+            tree = self._grow(key, samples, (subsets, cells), primary, distributions, n_regions)
             domain = Domain(
                 key, self._hard_codes(key), counts[key], class_size, n_clusters,
-                n_regions, emds, subsets, tree, first_bin,
+                n_regions, emds, subsets, tree, first_bin, cells,
             )  # fmt: skip
             domains.append(domain)
             first_bin += domain.n_bins
@@ -372,25 +375,40 @@ class _Planner:
         self,
         key: tuple[Any, ...],
         sample: pa.Table | None,
-        subsets: Subsets,
+        strata: tuple[Subsets, Cells],
         primary: int,
         distributions: tuple[Distribution, ...],
         n_regions: int,
-    ) -> Any:
+    ) -> CoarseTree:
+        subsets, cells = strata
         none = np.empty(0, dtype=np.int64)
         empty = np.empty((0, 0)), np.empty((0, 0), dtype=np.int32), 1
         if sample is None or n_regions == 1:
-            return sample_leaves(subsets, none, *empty, n_regions=1)
+            return sample_leaves(subsets, none, *empty, n_regions=1, cells=(none, cells.n_cells))
         rows = split_domains(sample, self.findings.source.hard).get(key, none)
         of_domain = sample.take(pa.array(rows))
         keys = [e.encode(of_domain[e.column.name].combine_chunks()) for e in self.plan.encodings]
-        codes = np.zeros(rows.size, dtype=np.int64)
-        if distributions:
-            column = self.plan.confidential[primary].column
-            values = distributions[primary].values
-            codes = np.searchsorted(values, confidential_keys(of_domain, column)).astype(np.int64)
         numeric, nominal, n_levels = scale_columns(list(self.plan.encodings), keys)
-        return sample_leaves(subsets, codes, numeric, nominal, n_levels, n_regions)
+        codes = np.array(
+            [
+                np.searchsorted(d.values, confidential_keys(of_domain, e.column))
+                for e, d in zip(self.plan.confidential, distributions, strict=True)
+            ],
+            dtype=np.int64,
+        ).reshape(len(distributions), rows.size)
+        of_primary = codes[primary] if len(distributions) else np.zeros(rows.size, np.int64)
+        of_cell = cells.find(codes, primary), cells.n_cells
+        return sample_leaves(subsets, of_primary, numeric, nominal, n_levels, n_regions, of_cell)
+
+    def _cut_cells(
+        self, key: tuple[Any, ...], primary: int, distributions: tuple[Distribution, ...]
+    ) -> Cells:
+        further = []
+        for a in range(len(distributions)):
+            of_domain = self._distribution(key, a, distributions)
+            if a != primary and of_domain is not None:
+                further.append(of_domain)
+        return cut_cells(further)
 
 
 def _choose_primary(

@@ -132,13 +132,17 @@ def axis_keys(numeric, nominal, axis, rows):
 
 
 @njit(cache=True, nogil=True)
-def cut_blocks(numeric, nominal, n_levels, subset_starts, take, n_clusters, block_clusters):
+def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
+    numeric, nominal, n_levels, cells, subset_starts, take, n_clusters, block_clusters
+):
     """Cut a region into blocks of at most ``block_clusters`` clusters, balanced in every subset.
 
     Parameters
     ----------
     numeric, nominal : as in the module's text; records of a subset adjacent
     n_levels : the largest number of categories of a nominal quasi-identifier
+    cells : int64 (n,): records of a subset that are alike in further confidential attributes; each
+        half takes the same share of every cell, but for what is less than a record
     subset_starts : int64 (S + 1,): where each subset begins
     take : int64 (S,): records of each subset in every cluster; what a subset has beyond
         ``n_clusters * take`` are its extras
@@ -182,14 +186,44 @@ def cut_blocks(numeric, nominal, n_levels, subset_starts, take, n_clusters, bloc
         left = split_extras(spare, g, g_left)
         for s in range(n_subsets):
             segment = perm[begin[s] : begin[s] + g * take[s] + spare[s]]
-            keys = axis_keys(numeric, nominal, axis, segment)
-            select_smallest(keys, segment, g_left * take[s] + left[s])
+            split_segment(numeric, nominal, axis, cells, segment, g_left * take[s] + left[s])
         # The right half waits on the stack below the left one: blocks leave in axis order.
         first[depth], extra[depth] = begin + g_left * take + left, spare - left
         clusters[depth] = g - g_left
         first[depth + 1], extra[depth + 1], clusters[depth + 1] = begin, left, g_left
         depth += 2
     return order, starts[:n_blocks], sizes[:n_blocks]
+
+
+@njit(cache=True, nogil=True)
+def split_segment(numeric, nominal, axis, cells, segment, n_left):
+    """Reorder the rows of a subset so that the first ``n_left`` are lowest along an axis.
+
+    Of each cell the first part takes its share, to the nearest record: the shares of the cells up
+    to each are rounded down, so that they add up.
+    """
+    of_rows = cells[segment]
+    if of_rows.size == 0 or of_rows.min() == of_rows.max():
+        keys = axis_keys(numeric, nominal, axis, segment)
+        select_smallest(keys, segment, n_left)
+        return
+    by_cell = segment[np.argsort(of_rows, kind="mergesort")]
+    n_rows = segment.size
+    start, filled_left, filled_right = 0, 0, n_left
+    while start < n_rows:
+        stop = start
+        while stop < n_rows and cells[by_cell[stop]] == cells[by_cell[start]]:
+            stop += 1
+        # Half a record off, so that the first cell does not always get less than its share.
+        share = (2 * stop * n_left + n_rows) // (2 * n_rows) - filled_left
+        share = min(max(share, 0), stop - start)
+        rows = by_cell[start:stop]
+        select_smallest(axis_keys(numeric, nominal, axis, rows), rows, share)
+        segment[filled_left : filled_left + share] = rows[:share]
+        segment[filled_right : filled_right + rows.size - share] = rows[share:]
+        filled_left += share
+        filled_right += rows.size - share
+        start = stop
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from numba import njit
 from pipeline.kernels.assign import reassign
 from pipeline.kernels.block import gather_block, measure_block
 from pipeline.kernels.neighbours import find_neighbours
-from pipeline.kernels.search import search_block
+from pipeline.kernels.search import mend_block, search_block
 
 
 @njit(cache=True, nogil=True)
@@ -52,6 +52,24 @@ def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
                 for m in range(block.sizes[c]):
                     labels[rows[block.members[0, c, m]]] = group[c]
     return n_exchanges
+
+
+@njit(cache=True, nogil=True)
+def mend_blocks(records, labels, by_class, groups, k, n_sweeps):
+    """Bring the classes of each group within the limits, as far as exchanges can.
+
+    Parameters are those of `refine_blocks`; groups without a class above a limit cost little.
+    """
+    classes, group_starts = groups
+    for g in range(group_starts.size - 1):
+        group = classes[group_starts[g] : group_starts[g + 1]]
+        block, rows = gather_block(records, by_class, group)
+        if block.excess.max() == 0.0:
+            continue
+        mend_block(block, k, n_sweeps)
+        for c in range(group.size):
+            for m in range(block.sizes[c]):
+                labels[rows[block.members[0, c, m]]] = group[c]
 
 
 @njit(cache=True, nogil=True)

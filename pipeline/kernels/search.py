@@ -271,6 +271,40 @@ def search_block(block, nearest, k, n_sweeps, least_gain):
 
 
 @njit(cache=True, nogil=True)
+def mend_block(block, k, n_sweeps):
+    """Bring classes that are above a limit within it by exchanges with any other, nearest first.
+
+    Returns
+    -------
+    how many exchanges there were
+    """
+    n_classes = block.sizes.size
+    scratch = make_scratch(block)
+    totals, sizes = block.totals, block.sizes
+    distances = np.empty(n_classes)
+    n_done = 0
+    for _ in range(n_sweeps):
+        n_before = n_done
+        for a in range(n_classes):
+            if block.excess[a] == 0.0:
+                continue
+            for b in range(n_classes):
+                distances[b] = 0.0
+                for j in range(totals.shape[1]):
+                    distances[b] += (totals[a, j] / sizes[a] - totals[b, j] / sizes[b]) ** 2
+            for b in np.argsort(distances, kind="mergesort"):
+                if b == a:
+                    continue
+                while block.excess[a] > 0.0 and improve_pair(block, a, b, k, scratch, LEAST_GAIN):
+                    n_done += 1
+                if block.excess[a] == 0.0:
+                    break
+        if n_done == n_before:
+            break
+    return n_done
+
+
+@njit(cache=True, nogil=True)
 def _is_among(nearest, c, other):
     for neighbour in nearest[c]:  # noqa: SIM110 (the compiler has no any)
         if neighbour == other:

@@ -25,7 +25,8 @@ class RegionRecords:
     """The records of a region, subset by subset, within a subset by position.
 
     ``keys``: of each quasi-identifier (n,); ``codes`` int64 (p, n): confidential values as
-    positions in their distribution; ``subset_starts`` int64 (S + 1,). ``name``: the region's place
+    positions in their distribution; ``subset_starts`` int64 (S + 1,); ``cells`` int64 (n,) of the
+    further confidential attributes, in which blocks are balanced too. ``name``: the region's place
     in the plan, which draws depend on; ``share``: its part of all records.
     """
 
@@ -34,6 +35,7 @@ class RegionRecords:
     subset_starts: Int64
     take: Int64
     n_clusters: int
+    cells: Int64 | None = None
     name: tuple[int, int] = (0, 0)
     share: float = 1.0
 
@@ -77,8 +79,8 @@ def microaggregate_region(
         plan.k,
         (plan.seed, *records.name),
     )
-    labels = _make_clusters(records, plan, *scaled)
-    labels, rounds = refiner.refine(labels, plan.effort, merger.merge, records.share)
+    labels, block_starts = _make_clusters(records, plan, *scaled)
+    labels, rounds = refiner.refine(labels, plan.effort, merger.merge, records.share, block_starts)
     labels, n_repaired, n_above = merger.merge_above(labels)
     released, order, starts = _release_classes(labels, records.keys, plan)
     losses = measure_losses(plan.encodings, records.keys, released, order, starts)
@@ -135,17 +137,23 @@ class _Merger:
 
 def _make_clusters(
     records: RegionRecords, plan: Plan, numeric: Float64, nominal: NDArray[np.int32], n_levels: int
-) -> Int64:
+) -> tuple[Int64, Int64]:
+    """Cluster of each record, and where each block's clusters begin."""
+    cells = (
+        np.zeros(records.keys[0].size, dtype=np.int64) if records.cells is None else records.cells
+    )
     order, starts, sizes = cut_blocks(
         numeric,
         nominal,
         n_levels,
+        cells,
         records.subset_starts,
         records.take,
         records.n_clusters,
         plan.block_clusters,
     )
-    return cluster_blocks(numeric, nominal, order, starts, sizes, records.take)
+    labels = cluster_blocks(numeric, nominal, order, starts, sizes, records.take)
+    return labels, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
 def _labels_of(order: Int64, starts: Int64) -> Int64:

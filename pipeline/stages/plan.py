@@ -19,7 +19,7 @@ from pipeline.errors import InfeasibleError, PolicyError
 from pipeline.model import Column, Int64
 from pipeline.stages.keys import Encoding
 from pipeline.stages.refine import OFF, Effort
-from pipeline.stages.subsets import ClassSize, Subsets
+from pipeline.stages.subsets import NO_CELLS, Cells, ClassSize, Subsets
 from pipeline.stages.tree import CoarseTree
 
 
@@ -37,11 +37,12 @@ class Domain:
     subsets: Subsets
     tree: CoarseTree
     first_bin: int
+    cells: Cells = NO_CELLS
 
     @property
     def n_bins(self) -> int:
-        """Cells of (subset, leaf) that its records are counted in."""
-        return self.subsets.sizes.size * self.tree.n_leaves
+        """Bins of (subset, cell, leaf) that its records are counted in."""
+        return self.subsets.sizes.size * self.cells.n_cells * self.tree.n_leaves
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from pipeline.kernels.neighbours import (
     represent_classes,
     turn_points,
 )
-from pipeline.kernels.refine import measure_classes, refine_blocks
+from pipeline.kernels.refine import measure_classes, mend_blocks, refine_blocks
 from pipeline.kernels.search import LEAST_GAIN
 from pipeline.model import Distribution, Float64, Int64
 
@@ -33,6 +34,7 @@ BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 MAX_SEARCHED = 400
 # Rounds after which classes above t are merged, so that later rounds can mend what that cost.
 ROUNDS_BEFORE_MERGING = 2
+SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
 STRETCH = 2.0
@@ -121,7 +123,12 @@ class Refiner:
     key: tuple[int, ...]
 
     def refine(
-        self, labels: Int64, effort: Effort, merge: Callable[[Int64], Int64], share: float
+        self,
+        labels: Int64,
+        effort: Effort,
+        merge: Callable[[Int64], Int64],
+        share: float = 1.0,
+        block_starts: Int64 | None = None,
     ) -> tuple[Int64, tuple[Round, ...]]:
         """Run rounds until they are done, save little, or time is up.
 
@@ -130,6 +137,7 @@ class Refiner:
         labels : int64 (n,): class of each record, without gaps
         merge : gives labels in which classes above t are merged
         share : the region's part of the effort's seconds
+        block_starts : int64 (b + 1,): the first class of each of the blocks that they were made in
 
         Returns
         -------
@@ -139,6 +147,9 @@ class Refiner:
             return labels, ()
         started = time.monotonic()
         rounds = [self.measure(labels)]
+        if block_starts is not None:
+            labels = self.mend(labels, block_starts)
+            rounds.append(self.measure(labels))
         for r in count():
             spent = time.monotonic() - started
             late = effort.seconds is not None and spent >= effort.seconds * share
@@ -157,6 +168,23 @@ class Refiner:
         before = rounds[-3].loss
         return before - rounds[-1].loss <= 2 * effort.least_gain * before
 
+    def mend(self, labels: Int64, block_starts: Int64) -> Int64:
+        """Work off what is above t within the blocks, which are balanced, at any loss."""
+        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        groups = np.arange(starts.size - 1), block_starts
+        labels = labels.copy()
+        records = self._records(int(np.diff(starts).max()))
+        mend_blocks(records, labels, (order, starts), groups, self.k, SWEEPS_OF_MENDING)
+        return labels
+
+    def _records(self, largest: int) -> tuple[Any, ...]:
+        """The records as kernels take them, for classes of up to ``largest``."""
+        most = largest + SPARE + 1
+        sums = np.array([table_sums(d.cumulative, d.prefix, most) for d in self.distributions])
+        if not sums.size:
+            sums = np.zeros((1, (most + 1) * (most + 2) // 2))
+        return self.values, self.levels, self.places, sums, self.limits
+
     def _run_round(self, labels: Int64, effort: Effort, r: int, loss: float) -> Int64:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
@@ -169,11 +197,7 @@ class Refiner:
         if searched.size < 2:
             return labels
         groups = self._group_classes(points, searched, effort.block_classes, rng)
-        largest = int(np.diff(starts)[searched].max()) + SPARE + 1
-        sums = np.array([table_sums(d.cumulative, d.prefix, largest) for d in self.distributions])
-        if not sums.size:
-            sums = np.zeros((1, (largest + 1) * (largest + 2) // 2))
-        records = self.values, self.levels, self.places, sums, self.limits
+        records = self._records(int(np.diff(starts)[searched].max()))
         labels = labels.copy()
         how = (self.k, effort.n_neighbours, effort.n_sweeps, effort.n_together)
         least_gain = max(LEAST_GAIN, effort.least_exchange * loss / (starts.size - 1))
@@ -197,7 +221,14 @@ class Refiner:
         none = np.empty((0, searched.size), dtype=np.int32)
         ends = np.array([0, searched.size])
         order, starts, _ = cut_blocks(
-            turned, none, 1, ends, np.ones(1, np.int64), searched.size, block_classes
+            turned,
+            none,
+            1,
+            np.zeros(searched.size, np.int64),
+            ends,
+            np.ones(1, np.int64),
+            searched.size,
+            block_classes,
         )
         return searched[order], np.append(starts[:, 0], searched.size)
 

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 
 import numpy as np
 
@@ -157,6 +157,49 @@ class Subsets:
             before[central[0]] += extras_up_to(total, first, n_clusters, cluster)
             before[central[-1]] += both - extras_up_to(total, first, n_clusters, cluster)
         return before
+
+
+# Into how many quantile cells each further confidential attribute is cut, by how many there are.
+CELLS_EACH = {0: 1, 1: 8, 2: 4, 3: 2, 4: 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Quantile cells of the confidential attributes that the subsets do not follow.
+
+    Blocks take the same share of every cell of every subset, so that they are balanced in all
+    confidential attributes; ``cut_codes``: for each further attribute the codes at which cells
+    begin but the first, int64. Equal values stay together, so cells may differ in size.
+    """
+
+    cut_codes: tuple[Int64, ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all attributes together."""
+        return prod(cuts.size + 1 for cuts in self.cut_codes)
+
+    def find(self, codes: Int64, primary: int) -> Int64:
+        """Cell of each record, int64 (n,), by its codes (p, n)."""
+        cells = np.zeros(codes.shape[1], dtype=np.int64)
+        further = np.delete(np.arange(codes.shape[0]), primary) if codes.shape[0] else ()
+        for a, cuts in zip(further, self.cut_codes, strict=True):
+            cells = cells * (cuts.size + 1) + np.searchsorted(cuts, codes[a], side="right")
+        return cells
+
+
+NO_CELLS = Cells()
+
+
+def cut_cells(distributions: list[Distribution]) -> Cells:
+    """Cells of the further attributes; ``distributions``: a domain's."""
+    n_each = CELLS_EACH.get(len(distributions), 1)
+    cuts = []
+    for distribution in distributions:
+        ranks = distribution.n_records * np.arange(1, n_each) // n_each
+        found = np.searchsorted(distribution.cumulative, ranks, side="right")
+        cuts.append(np.unique(found[found > 0]).astype(np.int64))
+    return Cells(tuple(cuts))
 
 
 def cut_subsets(

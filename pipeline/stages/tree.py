@@ -96,13 +96,17 @@ def _lower_median(keys: Float64) -> float:
 
 def sample_leaves(
     plan_subsets: Subsets, codes: Int64, numeric: Float64, nominal: NDArray[np.int32],
-    n_levels: int, n_regions: int,
+    n_levels: int, n_regions: int, cells: tuple[Int64 | int, int] = (0, 1),
 ) -> CoarseTree:  # fmt: skip
-    """Grow the coarse tree of a domain from its sample; one leaf where it has one region."""
-    n_subsets = plan_subsets.sizes.size
+    """Grow the coarse tree of a domain from its sample; one leaf where it has one region.
+
+    ``codes``, ``cells``: of the sample's records int64 (n,), and how many cells there are.
+    """
+    of_cell, n_cells = cells
+    n_strata = plan_subsets.sizes.size * n_cells
     if n_regions == 1:
-        return CoarseTree(np.empty(0, dtype=np.int32), np.empty((n_subsets, 0)))
-    wanted = max(1, codes.size // (n_subsets * SAMPLE_PER_LEAF))
+        return CoarseTree(np.empty(0, dtype=np.int32), np.empty((n_strata, 0)))
+    wanted = max(1, codes.size // (n_strata * SAMPLE_PER_LEAF))
     finest = 1 << (wanted.bit_length() - 1)
     n_leaves = max(n_regions, min(finest, n_regions * LEAVES_PER_REGION))
     unseen = np.zeros(plan_subsets.tie_codes.size, dtype=np.int64)
@@ -110,4 +114,5 @@ def sample_leaves(
         codes, plan_subsets.cut_codes, plan_subsets.cut_ranks, plan_subsets.tie_codes,
         plan_subsets.tie_rule, unseen,
     )  # fmt: skip
-    return grow_tree(numeric, nominal, n_levels, subsets, n_subsets, n_leaves)
+    strata = (subsets * n_cells + of_cell).astype(np.int32)
+    return grow_tree(numeric, nominal, n_levels, strata, n_strata, n_leaves)

@@ -33,6 +33,7 @@ def cut(region: RegionTable, block_clusters: int) -> tuple[np.ndarray, np.ndarra
         weigh(region.numeric),
         region.nominal,
         region.n_levels,
+        np.zeros(region.subset_starts[-1], dtype=np.int64),
         region.subset_starts,
         region.take,
         region.n_clusters,
@@ -87,6 +88,7 @@ class TestCuts:
             numeric,
             np.empty((0, 8), np.int32),
             1,
+            np.zeros(8, np.int64),
             np.array([0, 4, 8]),
             np.ones(2, np.int64),
             4,
@@ -99,6 +101,7 @@ class TestCuts:
             np.zeros((1, 6)),
             np.empty((0, 6), np.int32),
             1,
+            np.zeros(6, np.int64),
             np.array([0, 3, 6]),
             np.ones(2, np.int64),
             3,
@@ -221,3 +224,29 @@ class TestLeaves:
             np.array([[0.5, 0.25, 0.75]]),
         )
         assert leaves.tolist() == [leaf]
+
+
+class TestCells:
+    @repeatable
+    @given(regions(max_clusters=30), st.integers(1, 8), st.integers(1, 4), st.data())
+    def test_blocks_hold_each_cell_in_proportion(
+        self, region: RegionTable, block_clusters: int, n_cells: int, data: st.DataObject
+    ) -> None:
+        """Subsets stay exact; a cell is off its share by less than a record per cut."""
+        n_records = int(region.subset_starts[-1])
+        rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+        cells = rng.integers(0, n_cells, n_records)
+        order, starts, sizes = cut_blocks(
+            weigh(region.numeric), region.nominal, region.n_levels, cells,
+            region.subset_starts, region.take, region.n_clusters, block_clusters,
+        )  # fmt: skip
+        assert sorted(order.tolist()) == list(range(n_records))
+        plain = cut(region, block_clusters)
+        assert np.array_equal(np.diff(starts, axis=1), np.diff(plain[1], axis=1))
+        n_cuts = int(np.ceil(np.log2(max(1, region.n_clusters)))) + 1
+        for ends in starts:
+            for s, (a, b) in enumerate(pairwise(ends)):
+                whole = cells[region.subset_starts[s] : region.subset_starts[s + 1]]
+                for cell in range(n_cells):
+                    share = np.count_nonzero(whole == cell) * (b - a) / max(1, whole.size)
+                    assert abs(np.count_nonzero(cells[order[a:b]] == cell) - share) <= n_cuts

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.places import bin_records, locate_region
+from pipeline.stages.places import bin_records, locate_region, share_out
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.tree import CoarseTree
@@ -129,3 +129,14 @@ class TestLocation:
                 for start, stop in zip(starts[p], stops[p], strict=True):
                     counts[start:stop] += 1
         assert all((counts == 1).all() for counts in taken)
+
+
+class TestSharingOut:
+    @given(st.lists(st.integers(0, 40), min_size=1, max_size=6))
+    def test_deals_by_turns(self, sizes: list[int]) -> None:
+        """Every beginning is that of one order: record r of the n of a cell at (r + 1/2) / n."""
+        turns = sorted(((r + 0.5) / n, c) for c, n in enumerate(sizes) for r in range(n))
+        for total in range(len(turns) + 1):
+            first = [c for _, c in turns[:total]]
+            shared = share_out(np.array(sizes, dtype=np.int64), total)
+            assert shared.tolist() == [first.count(c) for c in range(len(sizes))]

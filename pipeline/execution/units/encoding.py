@@ -89,6 +89,8 @@ def _find_bins(
                 subsets.tie_rule,
                 subsets.tie_seen[index],
             )
+            cells = domain.cells.find(np.array([c[rows] for c in codes]), plan.primary)
+            of_record = (of_record * domain.cells.n_cells + cells).astype(np.int32)
         else:
             of_record = np.zeros(rows.size, dtype=np.int32)
         bins[rows] = bin_records(domain, of_record, numeric[:, rows], nominal[:, rows])

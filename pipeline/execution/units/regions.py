@@ -26,7 +26,7 @@ SPLITTERS_PER_REGION = 64
 
 @dataclass(frozen=True, eq=False)
 class RegionItem:
-    """A region and where its records stand: ``starts``, ``stops`` int64 (partitions, S)."""
+    """A region and where its records stand: ``starts``, ``stops`` int64 (partitions, S * cells)."""
 
     region: Region
     starts: Int64
@@ -51,12 +51,15 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     """Make the classes of a region; they leave in the order of their keys."""
     plan: Plan = load_shared(workspace, "plan")
     domain = plan.domains[item.region.domain]
-    table = _gather_region(workspace, item)
-    sizes = (item.stops - item.starts).sum(axis=0)
+    table = _gather_region(workspace, item, domain.cells.n_cells)
+    n_cells = domain.cells.n_cells
+    sizes = (item.stops - item.starts).sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    codes = stack_codes(table, plan)
     records = RegionRecords(
         keys=[column_array(table, f"q{j}") for j in range(len(plan.encodings))],
-        codes=stack_codes(table, plan),
+        codes=codes,
+        cells=domain.cells.find(codes, plan.primary),
         subset_starts=subset_starts,
         take=domain.subsets.take,
         n_clusters=item.region.n_clusters,
@@ -84,7 +87,7 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     )
 
 
-def _gather_region(workspace: Workspace, item: RegionItem) -> pa.Table:
+def _gather_region(workspace: Workspace, item: RegionItem, n_cells: int) -> pa.Table:
     """The region's records, subset by subset, within a subset by position."""
     pieces, subset_of = [], []
     for index in range(item.starts.shape[0]):
@@ -94,7 +97,7 @@ def _gather_region(workspace: Workspace, item: RegionItem) -> pa.Table:
         for s, (start, stop) in enumerate(zip(item.starts[index], item.stops[index], strict=True)):
             if start < stop:
                 pieces.append(table.slice(start, stop - start))
-                subset_of.append(np.full(stop - start, s, dtype=np.int32))
+                subset_of.append(np.full(stop - start, s // n_cells, dtype=np.int32))
     table = pa.concat_tables(pieces).combine_chunks()
     order = np.lexsort((column_array(table, POSITION), np.concatenate(subset_of)))
     return table.take(pa.array(order)).combine_chunks()

@@ -1,0 +1,186 @@
+"""Slow, obvious twins of refinement: distances as integrals, exchanges by trying them all.
+
+Records are a `support.classed.ClassedRecords`; a class is a list of its rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+
+from support import naive
+from support.classed import ClassedRecords
+
+Classes = list[list[int]]
+# Rows that go from the first class to the second, and from the second to the first.
+Exchange = tuple[list[int], list[int]]
+
+
+def quantile_sum(codes: Sequence[int], n_values: int, share: Fraction) -> Fraction:
+    """Integral up to ``share`` of the table's quantiles, record by record: design note, budget."""
+    total, width = Fraction(0), Fraction(1, len(codes))
+    for i, code in enumerate(sorted(codes)):
+        covered = min(max(share - i * width, Fraction(0)), width)
+        total += covered * Fraction(code, max(n_values - 1, 1))
+    return total
+
+
+def rank_work(code: int, rank: int, size: int, codes: Sequence[int], n_values: int) -> Fraction:
+    """Integral of |z - Q(u)| from rank/size to (rank + 1)/size, record by record of the table."""
+    low, high = Fraction(rank, size), Fraction(rank + 1, size)
+    total, width = Fraction(0), Fraction(1, len(codes))
+    for i, other in enumerate(sorted(codes)):
+        covered = min(high, (i + 1) * width) - max(low, i * width)
+        if covered > 0:
+            total += covered * Fraction(abs(code - other), max(n_values - 1, 1))
+    return total
+
+
+def class_emds(records: ClassedRecords, rows: Sequence[int]) -> list[Fraction]:
+    """Ordered distance of a class to the table, of each confidential attribute."""
+    return [
+        naive.ordered_emd([int(codes[i]) for i in rows], dict(enumerate(table.counts.tolist())))
+        for codes, table in zip(records.codes, records.tables, strict=True)
+    ]
+
+
+def excess(records: ClassedRecords, classes: Classes) -> Fraction:
+    """Distance above the limits, of all classes and attributes."""
+    return sum(
+        (
+            max(Fraction(0), emd - Fraction(limit))
+            for rows in classes
+            for emd, limit in zip(class_emds(records, rows), records.limits, strict=True)
+        ),
+        Fraction(0),
+    )
+
+
+def searched_loss(records: ClassedRecords, classes: Classes) -> Fraction:
+    """Squared differences to the mean; of nominal ones half the mean 0/1 distance of two records.
+
+    For each class its records times what `naive.spread` has of one.
+    """
+    loss = Fraction(0)
+    for rows in classes:
+        for column in records.numeric:
+            loss += len(rows) * naive.spread(column, rows, is_nominal=False)
+        for column in records.nominal:
+            loss += len(rows) * naive.spread(column, rows, is_nominal=True)
+    return loss
+
+
+def released_loss(records: ClassedRecords, classes: Classes) -> Fraction:
+    """Squared differences to the mean, and records that are not of the commonest category."""
+    loss = Fraction(0)
+    for rows in classes:
+        for column in records.numeric:
+            loss += len(rows) * naive.spread(column, rows, is_nominal=False)
+        for column in records.nominal:
+            codes = [int(column[i]) for i in rows]
+            loss += len(rows) - max(codes.count(code) for code in codes)
+    return loss
+
+
+def exchanged(a: list[int], b: list[int], exchange: Exchange) -> Classes:
+    """Both classes after an exchange."""
+    leave_a, leave_b = exchange
+    return [
+        sorted([*(i for i in a if i not in leave_a), *leave_b]),
+        sorted([*(i for i in b if i not in leave_b), *leave_a]),
+    ]
+
+
+def exchanges(a: list[int], b: list[int], k: int, cap: int) -> Iterator[Exchange]:
+    """All swaps of one for one, and all moves that leave k records and find room."""
+    yield from (([x], [y]) for x in a for y in b)
+    if len(a) > k and len(b) < cap:
+        yield from (([x], []) for x in a)
+    if len(b) > k and len(a) < cap:
+        yield from (([], [y]) for y in b)
+
+
+def worth(
+    records: ClassedRecords, a: list[int], b: list[int], exchange: Exchange, price: float
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Loss saved plus the price of the excess that is worked off; excess before and after."""
+    after = exchanged(a, b, exchange)
+    gain = searched_loss(records, [a, b]) - searched_loss(records, after)
+    excess_before, excess_after = excess(records, [a, b]), excess(records, after)
+    return gain + Fraction(price) * (excess_before - excess_after), excess_before, excess_after
+
+
+def best_worth(
+    records: ClassedRecords, a: list[int], b: list[int], tried: Iterator[Exchange], price: float
+) -> tuple[Fraction, Exchange | None]:
+    """The exchange worth most among those after which the two are no farther above; (0, None).
+
+    No farther by more than floats can err: excess that stays may be taken to have grown.
+    """
+    least = Fraction(1, 10**12)
+    best, found = Fraction(0), None
+    for exchange in tried:
+        value, before, after = worth(records, a, b, exchange, price)
+        if value > best and (after == 0 or after <= before - least):
+            best, found = value, exchange
+    return best, found
+
+
+def cheapest_deal(records: ClassedRecords, classes: Classes, given: list[int]) -> Fraction:
+    """Least loss over all ways to deal out one record of each class: all permutations.
+
+    A class that is above a limit keeps its own; no other takes one that brings it above.
+    """
+    is_above = [excess(records, [rows]) > 0 for rows in classes]
+    best = searched_loss(records, classes)
+    for order in permutations(range(len(classes))):
+        dealt = [
+            [*(i for i in rows if i != given[c]), given[order[c]]] for c, rows in enumerate(classes)
+        ]
+        changed = [c for c, other in enumerate(order) if c != other]
+        if any(is_above[c] or excess(records, [dealt[c]]) > 0 for c in changed):
+            continue
+        best = min(best, searched_loss(records, dealt))
+    return best
+
+
+def represent_class(
+    values: np.ndarray, levels: np.ndarray, rows: list[int], kind: str, draw: float
+) -> tuple[list[float], list[int]]:
+    """Mean and commonest levels (of equals the one met first), or the record farthest, or drawn."""
+    if kind == "drawn":
+        row = rows[int(draw * len(rows))]
+        return values[row].tolist(), levels[row].tolist()
+    centre = [sum(float(values[i, j]) / len(rows) for i in rows) for j in range(values.shape[1])]
+    mode = []
+    for j in range(levels.shape[1]):
+        codes = [int(levels[i, j]) for i in rows]
+        mode.append(max(codes, key=codes.count))
+    if kind == "centre":
+        return centre, mode
+    row = max(rows, key=lambda i: naive.distance(values[i], levels[i], centre, mode))
+    return values[row].tolist(), levels[row].tolist()
+
+
+def find_neighbours(centres: np.ndarray, modes: np.ndarray, n_wanted: int) -> list[list[int]]:
+    """The others by distance, of equals the first: sorted, and cut."""
+    n = centres.shape[0]
+    return [
+        sorted(
+            (o for o in range(n) if o != c),
+            key=lambda o: (naive.distance(centres[o], modes[o], centres[c], modes[c]), o),
+        )[:n_wanted]
+        for c in range(n)
+    ]
+
+
+def mean_cluster_emd(values: Sequence, n_subsets: int) -> Fraction:
+    """Mean distance over all clusters of one record of each subset: every one of them."""
+    ranked = sorted(values)
+    size = len(ranked) // n_subsets
+    subsets = [ranked[s * size : (s + 1) * size] for s in range(n_subsets)]
+    clusters: list[list] = [[]]
+    for subset in subsets:
+        clusters = [[*cluster, value] for cluster in clusters for value in subset]
+    return sum(naive.ordered_emd(cluster, values) for cluster in clusters) / len(clusters)
