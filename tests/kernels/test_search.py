@@ -154,8 +154,10 @@ class TestPairs:
         assert measure_block(block) > 1
         assert not improve_pair(block, 0, 1, 3, make_scratch(block), LEAST_GAIN)
 
-    def test_limits_keep_records_where_they_are(self) -> None:
-        records = line_of([0, 0, 64, 0, 64, 64], [3, 3], values=[1, 1, 2, 1, 2, 2], limit=0.2)
+    @pytest.mark.parametrize("limit", [0.2, 0.499])
+    def test_limits_keep_records_where_they_are(self, limit: float) -> None:
+        """However much there were to gain, and however little both came above."""
+        records = line_of([0, 0, 64, 0, 64, 64], [3, 3], values=[1, 1, 2, 1, 2, 2], limit=limit)
         block, _ = records.gather()
         assert not improve_pair(block, 0, 1, 3, make_scratch(block), LEAST_GAIN)
         free, _ = records.with_limits(0.6).gather()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline.kernels.aggregate import group_by_label
 from pipeline.kernels.block import SPARE, Block, gather_block
 from pipeline.kernels.budget import place_records, table_sums
-from pipeline.kernels.emd import ERROR_PER_STEP
+from pipeline.kernels.emd import ERROR_PER_STEP, class_emds
 from pipeline.model import Distribution, Float64, Int64
 from pipeline.stages.refine import MAX_SEARCHED
 from support import naive
@@ -91,6 +91,17 @@ def draw_values(rng: np.random.Generator, style: str, size: int) -> np.ndarray:
     return rng.integers(-(10**6), 10**6, size)
 
 
+def draw_percent(
+    rng: np.random.Generator, tight: int, labels: Int64, codes: Int64, table: Distribution
+) -> int:
+    """A limit in hundredths: anywhere, or where all classes, or half, are just within it."""
+    order, starts = group_by_label(labels, int(labels.max()) + 1)
+    emds = np.sort(class_emds(codes[order], starts, table.cumulative, table.prefix))
+    if tight == 0:
+        return int(rng.integers(0, 41))
+    return min(100, int(np.ceil(100 * emds[emds.size // 2 if tight == 1 else -1])))
+
+
 styles = st.sampled_from(["few", "few", "one", "rules", "rules", "distinct", "distinct"])
 
 
@@ -111,11 +122,16 @@ def classed_records(
     sizes = draw(st.lists(st.integers(k, max_size), min_size=n_drawn, max_size=n_drawn))
     numeric, nominal, n_levels = draw(quasi_identifiers(sum(sizes)))
     drawn = draw(st.lists(styles, max_size=max_attributes))
-    percents = draw(st.lists(st.integers(0, 40), min_size=len(drawn), max_size=len(drawn)))
+    tightness = draw(st.lists(st.integers(0, 3), min_size=len(drawn), max_size=len(drawn)))
     n_besides = draw(st.integers(0, 12))
     rng = np.random.default_rng(draw(seeds))
     n_records = sum(sizes)
+    labels = rng.permutation(np.repeat(np.arange(n_drawn), sizes))
     pairs = [distribution_of(draw_values(rng, s, n_records + n_besides)) for s in drawn]
+    percents = [
+        draw_percent(rng, tight, labels, codes[:n_records], table)
+        for tight, (table, codes) in zip(tightness, pairs, strict=True)
+    ]
     return ClassedRecords(
         numeric,
         nominal,
@@ -123,7 +139,7 @@ def classed_records(
         np.array([codes[:n_records] for _, codes in pairs], np.int64).reshape(-1, n_records),
         tuple(table for table, _ in pairs),
         tuple(percent / 100 - MARGIN for percent in percents),
-        rng.permutation(np.repeat(np.arange(n_drawn), sizes)),
+        labels,
         k,
     )
 
