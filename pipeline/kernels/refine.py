@@ -13,6 +13,9 @@ from pipeline.kernels.block import gather_block, measure_block
 from pipeline.kernels.neighbours import find_neighbours
 from pipeline.kernels.search import mend_block, search_block
 
+# Less excess than this is none: limits are lowered by what running sums can err.
+ROUNDING = 1e-9
+
 
 @njit(cache=True, nogil=True)
 def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
@@ -31,7 +34,7 @@ def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
 
     Returns
     -------
-    how many records changed class
+    how many exchanges there were
     """
     classes, group_starts = groups
     centres, modes = points
@@ -46,7 +49,7 @@ def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
         if n_together:
             n_done += _reassign_all(block, n_together)
             n_done += search_block(block, nearest, k, n_sweeps, least_gain)
-        if block.excess.sum() < excess or measure_block(block) < loss:
+        if block.excess.sum() < excess - ROUNDING or measure_block(block) < loss:
             n_exchanges += n_done
             for c in range(group.size):
                 for m in range(block.sizes[c]):

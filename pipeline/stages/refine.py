@@ -28,7 +28,8 @@ from pipeline.kernels.refine import measure_classes, mend_blocks, refine_blocks
 from pipeline.kernels.search import LEAST_GAIN
 from pipeline.model import Distribution, Float64, Int64
 
-# Round by round, by what classes are grouped.
+# Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
+# what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 # Larger classes are left as they are: what an exchange costs grows with the square of the size.
 MAX_SEARCHED = 400
@@ -65,7 +66,7 @@ OFF = Effort(0)
 FAST = Effort(
     12, block_classes=256, n_neighbours=6, n_sweeps=1, least_exchange=0.01, least_gain=0.04
 )
-FULL = Effort(40, block_classes=256, n_together=128, least_gain=0.001)
+FULL = Effort(40, block_classes=256, n_together=256, least_gain=0.0005)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -171,6 +172,8 @@ class Refiner:
     def mend(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss."""
         order, starts = group_by_label(labels, int(labels.max()) + 1)
+        if int(np.diff(starts).max()) > MAX_SEARCHED:
+            return labels
         groups = np.arange(starts.size - 1), block_starts
         labels = labels.copy()
         records = self._records(int(np.diff(starts).max()))
@@ -189,7 +192,7 @@ class Refiner:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
         draws = rng.random(starts.size - 1)
-        kind = BY_TURNS[r % len(BY_TURNS)]
+        kind = BY_TURNS[r % len(BY_TURNS)] if self.levels.shape[1] else CENTRE
         points = represent_classes(
             self.values, self.levels, self.n_levels, order, starts, kind, draws
         )
