@@ -124,7 +124,7 @@ class TestPolicyFile:
             (("input",), "delimiter, format, missing_values, path"),
             (("privacy",), "k, t"),
             (("attributes", "pay"), "aggregate, order, role, round, t, type"),
-            (("method",), "block_clusters, name, scope"),
+            (("method",), "block_clusters, class_size, name, refine, scope"),
             (("output",), "partition_by, path, rows_per_file"),
             (("engine",), "memory_per_worker, scheduler, workers"),
         ],

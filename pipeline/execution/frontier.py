@@ -29,6 +29,7 @@ from pipeline.execution.units.regions import RegionResult
 from pipeline.model import AttributeResult, ClassSizes
 from pipeline.settings import EngineSettings, Policy, PrivacySettings
 from pipeline.stages.linkage import measure_linkage
+from pipeline.stages.refine import choose_effort
 from pipeline.storage import inputs
 from pipeline.storage.inputs import FileContent
 from pipeline.storage.tables import column_array, read_table
@@ -104,8 +105,8 @@ def compute_frontier(
 def _compute_points(
     policy: Policy, sample: Sample, grid: Grid, address: str, progress: Progress
 ) -> tuple[Point, ...]:
-    if not kernels_are_compiled():
-        progress.say("compiling the kernels, once on this machine: half a minute or so")
+    if not kernels_are_compiled(choose_effort(policy.method.refine)):
+        progress.say("compiling the kernels, once on this machine: a minute or so")
     quiet, pairs = Progress("none"), list(grid.points())
     points: list[Point] = []
     paths = inputs.find_files(sample.policy.input)

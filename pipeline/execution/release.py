@@ -33,11 +33,12 @@ from pipeline.execution.units.regions import RegionItem, RegionResult, microaggr
 from pipeline.execution.units.shared import load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
 from pipeline.kernels.clusters import cluster_blocks
+from pipeline.kernels.refine import refine_blocks
 from pipeline.model import Partition, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.places import locate_region
 from pipeline.stages.plan import Plan, Region
-from pipeline.stages.refine import merge_rounds
+from pipeline.stages.refine import Effort, merge_rounds
 from pipeline.stages.summarise import (
     TableSummary,
     check_summary,
@@ -154,8 +155,8 @@ def microaggregate(run: Run, progress: Progress) -> None:
         made: Plan = workspace.load("plan")
         histogram = workspace.load("histogram")
         regions = list(made.regions())
-        if not kernels_are_compiled():
-            progress.say("compiling the kernels, once on this machine: half a minute or so")
+        if not kernels_are_compiled(made.effort):
+            progress.say("compiling the kernels, once on this machine: a minute or so")
         while True:
             items = [
                 RegionItem(region, *locate_region(made, region, histogram)) for region in regions
@@ -189,10 +190,11 @@ def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) ->
         )
 
 
-def kernels_are_compiled() -> bool:
-    """Whether the compiler's cache has the kernel that takes longest."""
-    cache = Path(cluster_blocks.stats.cache_path or "")
-    return any(cache.glob("clusters.cluster_blocks-*.nbi"))
+def kernels_are_compiled(effort: Effort) -> bool:
+    """Whether the compiler's cache has the kernel that takes longest of those that are needed."""
+    longest = refine_blocks if effort.n_rounds else cluster_blocks
+    cache = Path(longest.stats.cache_path or "")
+    return any(cache.glob(f"*.{longest.py_func.__name__}-*.nbi"))
 
 
 def region_name(region: Region) -> str:

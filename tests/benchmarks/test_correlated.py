@@ -43,6 +43,21 @@ class TestCorrelated:
         assert len(np.unique(column(table, "q1"))) < 60
         assert len(np.unique(column(table, "confidential"))) > 490
 
+    def test_further_confidential_attributes(self) -> None:
+        table = generate_correlated(2_000, 7, 0.13, SEED, n_confidential=3)
+        alone = generate_correlated(2_000, 7, 0.13, SEED)
+        assert table.column_names[-3:] == ["confidential", "confidential2", "confidential3"]
+        assert table.select(alone.column_names).equals(alone)
+        for name in ("confidential2", "confidential3"):
+            of_name = table.select([*alone.column_names[:-1], name])
+            assert multiple_correlation(of_name) == pytest.approx(0.5, abs=1e-3)
+        noise = np.corrcoef([column(table, name) for name in table.column_names[-3:]])
+        assert np.abs(noise[np.triu_indices(3, 1)]).max() < 0.35
+
+    def test_refuses_no_confidential_attribute(self) -> None:
+        with pytest.raises(UsageError, match="0 confidential attributes"):
+            generate_correlated(100, 2, 0.5, SEED, n_confidential=0)
+
     def test_seed_decides(self) -> None:
         table = generate_correlated(500, 3, 0.5, SEED)
         assert table.equals(generate_correlated(500, 3, 0.5, SEED))

@@ -14,6 +14,7 @@ from pipeline.stages.subsets import (
     SHARE_OF_T,
     ClassSize,
     choose_class_size,
+    cut_cells,
     cut_subsets,
     fit_class_size,
     mean_cluster_emd,
@@ -309,3 +310,28 @@ class TestSubsets:
         for a, b in pairwise(before):
             assert ((b - a) >= subsets.take).all()
             assert (b - a).sum() - subsets.take.sum() in (0, 1)
+
+
+class TestCells:
+    def test_quantiles_of_each_further_attribute(self) -> None:
+        tables = [distribution_of(range(80))[0], distribution_of([0] * 79 + [1])[0]]
+        cells = cut_cells(tables)
+        assert [cuts.tolist() for cuts in cells.cut_codes] == [[20, 40, 60], []]
+        assert cells.n_cells == 4
+        codes = np.array([[0, 0, 0, 0, 0], [0, 19, 20, 59, 60], [0, 1, 0, 1, 0]])
+        assert cells.find(codes, primary=0).tolist() == [0, 0, 1, 2, 3]
+
+    @given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(0, 2))
+    def test_equal_values_share_a_cell(self, values: list[int], primary: int) -> None:
+        table, codes = distribution_of(values)
+        cells = cut_cells([table, table])
+        found = cells.find(np.array([codes] * 3), primary)
+        assert found.min() >= 0
+        assert found.max() < cells.n_cells
+        assert len(set(zip(codes.tolist(), found.tolist(), strict=True))) == len(set(values))
+
+    def test_one_attribute_needs_none(self) -> None:
+        cells = cut_cells([])
+        assert cells.n_cells == 1
+        assert cells.find(np.zeros((1, 3), np.int64), 0).tolist() == [0, 0, 0]
+        assert cells.find(np.zeros((0, 3), np.int64), 0).tolist() == [0, 0, 0]

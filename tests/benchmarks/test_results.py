@@ -1,0 +1,89 @@
+"""The page of results: what is measured is rewritten, the rest stays."""
+
+import pytest
+
+from benchmarks.results import (
+    BY_HAND,
+    PREAMBLE,
+    Target,
+    append_row,
+    describe_command,
+    read_page,
+    read_sections,
+    render_table,
+    render_targets,
+    replace_sections,
+    update_page,
+)
+
+PAGE = replace_sections("", {"Time": "first\n\n### inner", BY_HAND: "| a |\n| --- |", "Loss": "x"})
+
+
+class TestSections:
+    def test_page_begins_with_the_preamble_and_ends_with_runs_by_hand(self):
+        assert PAGE.startswith(f"{PREAMBLE}\n\n## Time\n\nfirst\n")
+        assert list(read_sections(PAGE)) == ["Time", "Loss", BY_HAND]
+        assert PAGE.endswith("| --- |\n")
+
+    def test_measured_ones_are_replaced_in_their_place(self):
+        page = replace_sections(PAGE, {"Time": "second"})
+        assert read_sections(page) == read_sections(PAGE) | {"Time": "second"}
+        assert list(read_sections(page)) == list(read_sections(PAGE))
+
+    def test_nothing_measured_changes_nothing(self):
+        assert replace_sections(PAGE, {}) == PAGE
+
+    def test_what_stands_before_the_first_section_is_not_kept(self):
+        assert replace_sections("old words\n", {}) == f"{PREAMBLE}\n"
+
+    def test_files(self, tmp_path):
+        path = tmp_path / "RESULTS.md"
+        assert read_page(path) == ""
+        update_page(path, {"Loss": "1"})
+        update_page(path, {"Time": "2"})
+        assert read_sections(path.read_text()) == {"Loss": "1", "Time": "2"}
+
+
+class TestAppendRow:
+    def test_table_is_made_once(self):
+        page = append_row("", "note", ["a", "b"], ["1", "2"])
+        page = append_row(page, "another", ["a", "b"], ["3", "4"])
+        assert read_sections(page) == {
+            BY_HAND: "note\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |"
+        }
+
+
+class TestTarget:
+    @pytest.mark.parametrize(
+        ("found", "at_least", "verdict"),
+        [
+            (0.5, False, "met"),
+            (0.51, False, "**not met**"),
+            (0.5, True, "met"),
+            (0.49, True, "**not met**"),
+            (None, False, "not measured"),
+            (None, True, "not measured"),
+        ],
+    )
+    def test_verdict(self, found, at_least, verdict):
+        target = Target("loss", 0.5, found, at_least)
+        assert target.is_met is (verdict == "met")
+        assert target.cells[-1] == verdict
+        assert target.cells[1] == ("at least 0.5" if at_least else "at most 0.5")
+
+    def test_table(self):
+        text = render_targets([Target("loss", 0.5, 0.123456)])
+        assert text.splitlines()[-1] == "| loss | at most 0.5 | 0.1235 | met |"
+        assert render_table(["a"], []) == "| a |\n| --- |"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        ([], "python -m benchmarks.run"),
+        (["--out", "a b", "--full"], "python -m benchmarks.run --full"),
+        (["--only", "a b", "--folder", "c"], "python -m benchmarks.run --only 'a b'"),
+    ],
+)
+def test_command(arguments, command):
+    assert describe_command("benchmarks.run", arguments) == command
