@@ -1,4 +1,4 @@
-"""Data of which the multiple correlation of the confidential attribute is chosen."""
+"""Data of which the multiple correlation of the confidential attributes is chosen."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,18 +9,42 @@ from pipeline.model import Float64
 
 Column = NDArray[np.int32] | Float64
 
+FURTHER_CORRELATION = 0.5  # of each confidential attribute after the first
+
 
 def generate_correlated(
-    n_rows: int, n_quasi_identifiers: int, correlation: float, seed: int
+    n_rows: int,
+    n_quasi_identifiers: int,
+    correlation: float,
+    seed: int,
+    *,
+    n_confidential: int = 1,
 ) -> pa.Table:
     """``q1`` ... numeric quasi-identifiers and ``confidential``, a skewed float64.
 
     The multiple correlation of ``confidential`` with the quasi-identifiers is ``correlation``, in
     [0, 1], in the sample itself. Quasi-identifiers are in turn skewed counts (int32), bell-shaped
-    and log-normal (float64), weakly correlated with one another.
+    and log-normal (float64), weakly correlated with one another. More confidential attributes,
+    ``confidential2`` ..., have noise of their own and a multiple correlation of 0.5; the columns
+    before them do not depend on how many there are.
 
     Raises UsageError for numbers out of range; n_rows must be at least n_quasi_identifiers + 2.
     """
+    _refuse_request(n_rows, n_quasi_identifiers, correlation, seed, n_confidential)
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
+    columns = _draw_quasi_identifiers(n_rows, n_quasi_identifiers, rng)
+    named = {f"q{position}": column for position, column in enumerate(columns, start=1)}
+    for position in range(n_confidential):
+        wanted = FURTHER_CORRELATION if position else correlation
+        values = _correlate(columns, wanted, rng.standard_exponential(n_rows))
+        name = f"confidential{position + 1}" if position else "confidential"
+        named[name] = np.round(30_000 + 8_000 * values, 2)
+    return pa.table(named)
+
+
+def _refuse_request(
+    n_rows: int, n_quasi_identifiers: int, correlation: float, seed: int, n_confidential: int
+) -> None:
     if n_quasi_identifiers < 1 or n_rows < n_quasi_identifiers + 2:
         raise UsageError(
             f"{n_quasi_identifiers} quasi-identifiers of {n_rows} rows; "
@@ -30,11 +54,8 @@ def generate_correlated(
         raise UsageError(f"the multiple correlation is {correlation}; it must lie within [0, 1]")
     if seed < 0:
         raise UsageError(f"the seed is {seed}; it must be 0 or more")
-    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed)))
-    columns = _draw_quasi_identifiers(n_rows, n_quasi_identifiers, rng)
-    confidential = _correlate(columns, correlation, rng.standard_exponential(n_rows))
-    named = {f"q{position}": column for position, column in enumerate(columns, start=1)}
-    return pa.table(named | {"confidential": np.round(30_000 + 8_000 * confidential, 2)})
+    if n_confidential < 1:
+        raise UsageError(f"{n_confidential} confidential attributes; at least 1 is needed")
 
 
 def _draw_quasi_identifiers(n_rows: int, n_columns: int, rng: np.random.Generator) -> list[Column]:

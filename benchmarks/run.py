@@ -1,26 +1,44 @@
 """The benchmark: ``tclose run``, end to end, as a multiple of reading, sorting and writing.
 
-``python -m benchmarks.run [--full] [--rows N] [--out RESULTS.md]``
+``python -m benchmarks.run [--full] [--rows N] [--folder DATA] [--out RESULTS.md]``
 
-Both commands run in turn on the same file, in processes of their own, after one run that is not
-counted (it compiles the kernels and warms the disk cache); medians are given.
+Both commands run in turn on the same file, in processes of their own, after runs that are not
+counted (they compile the kernels and warm the disk cache); medians are given.
+
+``python -m benchmarks.run --once --rows 100000000 --folder DATA --out RESULTS.md`` runs one case a
+single time and adds a row to the section of runs by hand; the data stay in the folder.
 """
 
 import argparse
+import contextlib
 import json
-import os
-import platform
 import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from benchmarks.measure import Measured, measure
+from benchmarks.results import (
+    append_row,
+    describe_command,
+    describe_machine,
+    read_page,
+    update_page,
+)
+from benchmarks.timings import (
+    HAND_COLUMNS,
+    HAND_NOTE,
+    Case,
+    Result,
+    find_targets,
+    hand_cells,
+    render_timings,
+)
 from pipeline.generator import write_microdata
 
 QUASI_IDENTIFIERS = (
@@ -32,158 +50,156 @@ QUASI_IDENTIFIERS = (
     "diagnosis_group",
     "insurance_type",
 )
-
-
-NOTES = (
-    "# Measured\n\n"
-    "`{command}` on {machine}: medians, wall time of whole processes, start-up included. Memory "
-    "is what all processes together, and the largest of them, hold of their own at the peak. The "
-    "reference reads the same Parquet file, sorts it by the confidential attribute and writes it "
-    "back (pyarrow, numpy). Data: generated discharges, 7 quasi-identifiers, `charge` "
-    "confidential, seed 1.\n"
-)
-COLUMNS = (
-    "| records | k | t | workers | reference s | tclose run s | multiple | peak MB "
-    "| largest process MB | reference MB | classes | largest EMD | loss |"
-)
-
-
-@dataclass(frozen=True)
-class Case:
-    """What is run: records, k, t, workers, and how often."""
-
-    n_rows: int
-    k: int
-    t: float
-    workers: int
-    repeats: int
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a case took, beside the reference."""
-
-    case: Case
-    reference: Measured
-    run: Measured
-    manifest: dict
-    seconds: dict[str, float]
-
-    @property
-    def multiple(self) -> float:
-        """Time of the run in times of the reference."""
-        return self.run.seconds / self.reference.seconds
+FULL_ROWS = 10_000_000
+WARMING_ROWS = 20_000
+REFINEMENTS = ("off", "fast")
+SMALL_MEMORY = "1.5GiB"
+RELEASES = "tclose-bench-releases"  # removed before each run
 
 
 def main() -> None:
-    """Run the cases and print a table."""
+    """Run what is asked, and print the tables."""
+    given = _parse()
+    command = describe_command("benchmarks.run", sys.argv[1:])
+    with _working_folder(given.folder) as folder:
+        if given.once:
+            _run_by_hand(given, folder, command)
+            return
+        how = f"`{command}` on {describe_machine()}"
+        for title, body in _measure_sections(given, folder, how):
+            print(f"## {title}\n\n{body}\n", flush=True)
+            if given.out:
+                update_page(given.out, {title: body})
+
+
+def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time tclose against a plain sort.")
     parser.add_argument("--full", action="store_true", help="ten million records, 1 and 2 workers")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path, help="write the table to this file, too")
-    given = parser.parse_args()
-    cases = [Case(given.rows, 5, 0.1, 2, 3)]
+    parser.add_argument("--folder", type=Path, help="keep the data here, and use what is there")
+    parser.add_argument("--out", type=Path, help="write the tables into this page, too")
+    once = parser.add_argument_group("one run by hand")
+    once.add_argument("--once", action="store_true", help="one case, one time")
+    once.add_argument("--k", type=int, default=5)
+    once.add_argument("--t", type=float, default=0.05)
+    once.add_argument("--workers", type=int, default=2)
+    once.add_argument("--refine", default="fast")
+    once.add_argument("--memory", default="auto", help="engine.memory_per_worker")
+    return parser.parse_args()
+
+
+@contextlib.contextmanager
+def _working_folder(kept: Path | None) -> Iterator[Path]:
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="tclose-bench-") as name:
+        yield Path(name)
+
+
+def _measure_sections(
+    given: argparse.Namespace, folder: Path, how: str
+) -> Iterator[tuple[str, str]]:
+    """Titles and bodies, as they are measured."""
+    warm_up(folder)
+    smaller = [Case(given.rows, 5, 0.05, 2, refine, repeats=3) for refine in REFINEMENTS]
+    results = [run_case(case, folder) for case in smaller]
+    yield f"Time: {given.rows:,} records", render_timings(results, (), how)
     if given.full:
-        cases += [Case(given.rows, 5, 0.1, 1, 3), Case(given.rows, 5, 0.05, 2, 3)]
-        cases += [Case(10_000_000, 5, 0.05, 2, 1), Case(10_000_000, 5, 0.05, 1, 1)]
-    with tempfile.TemporaryDirectory(prefix="tclose-bench-") as folder:
-        results = [run_case(case, Path(folder)) for case in cases]
-    text = render(results, "python -m benchmarks.run" + (" --full" if given.full else ""))
-    print(text)
+        larger = [Case(FULL_ROWS, 5, 0.05, w, refine) for w in (2, 1) for refine in REFINEMENTS]
+        larger.append(Case(FULL_ROWS, 5, 0.05, 2, "fast", SMALL_MEMORY))
+        results += [run_case(case, folder) for case in larger]
+        targets = find_targets(results, FULL_ROWS, given.rows)
+        yield f"Time: {FULL_ROWS:,} records", render_timings(results, targets, how)
+
+
+def _run_by_hand(given: argparse.Namespace, folder: Path, command: str) -> None:
+    case = Case(given.rows, given.k, given.t, given.workers, given.refine, given.memory)
+    source = folder / f"discharges-{case.n_rows}"
+    _generate(source, case.n_rows)
+    say(f"running: {case}")
+    measured = timed(_release_command(case, source, folder), folder)
+    result = Result(case, measured, _read_manifest(folder))
+    row = hand_cells(result, command, describe_machine())
+    for name, text in zip(HAND_COLUMNS, row, strict=True):
+        print(f"{name}: {text}")
     if given.out:
-        given.out.write_text(text, encoding="utf-8")
+        page = append_row(read_page(given.out), HAND_NOTE, HAND_COLUMNS, row)
+        given.out.write_text(page, encoding="utf-8")
+
+
+def warm_up(folder: Path) -> None:
+    """Compile the kernels of each kind of case."""
+    source = _generate(folder / f"{WARMING_ROWS}.parquet", WARMING_ROWS)
+    for refine in REFINEMENTS:
+        case = Case(WARMING_ROWS, 5, 0.05, 1, refine)
+        say(f"warming up: {case}")
+        timed(_release_command(case, source, folder), folder)
 
 
 def run_case(case: Case, folder: Path) -> Result:
     """Time both commands in turn."""
-    source = folder / f"{case.n_rows}.parquet"
-    if not source.exists():
-        say(f"generating {case.n_rows:,} records")
-        write_microdata(source, case.n_rows, 1)
-    policy = write_policy(case, source, folder)
+    source = _generate(folder / f"{case.n_rows}.parquet", case.n_rows)
     reference = [sys.executable, "-m", "benchmarks.reference"]
     reference += [str(source), "charge", str(folder / "sorted.parquet")]
-    release = [sys.executable, "-m", "pipeline.cli", "run", str(policy), "--quiet"]
-    say(f"warming up: {case}")
-    measure(reference)
-    timed(release, folder)
+    release = _release_command(case, source, folder)
     say(f"measuring: {case}")
+    measure(reference)
     pairs = [(measure(reference), timed(release, folder)) for _ in range(case.repeats)]
-    place = folder / "releases" / "bench"
-    current = place / (place / "CURRENT").read_text().strip()
-    internal = json.loads((current / "internal" / "manifest.json").read_text())
-    return Result(
-        case,
-        median([a for a, _ in pairs]),
-        median([b for _, b in pairs]),
-        internal,
-        internal["seconds"],
-    )
+    manifest = _read_manifest(folder)
+    return Result(case, median([b for _, b in pairs]), manifest, median([a for a, _ in pairs]))
 
 
-def timed(release: list[str], folder: Path) -> Measured:
+def _generate(source: Path, n_rows: int) -> Path:
+    if not source.exists():
+        say(f"generating {n_rows:,} records")
+        write_microdata(source, n_rows, 1)
+    return source
+
+
+def timed(release: Sequence[str], folder: Path) -> Measured:
     """One release from nothing: what was published before is removed first."""
-    shutil.rmtree(folder / "releases", ignore_errors=True)
+    shutil.rmtree(folder / RELEASES, ignore_errors=True)
     return measure(release)
 
 
-def median(values: list[Measured]) -> Measured:
+def median(values: Sequence[Measured]) -> Measured:
     """Median of each figure."""
-    of: Callable[[str], float] = lambda name: statistics.median(getattr(v, name) for v in values)  # noqa: E731
-    return Measured(of("seconds"), of("megabytes"), of("largest_megabytes"))
+    return Measured(
+        statistics.median(value.seconds for value in values),
+        statistics.median(value.megabytes for value in values),
+        statistics.median(value.largest_megabytes for value in values),
+    )
 
 
-def write_policy(case: Case, source: Path, folder: Path) -> Path:
-    """The policy of a case."""
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """The full manifest of the current release."""
+    place = folder / RELEASES / "bench"
+    current = place / (place / "CURRENT").read_text().strip()
+    found: dict[str, Any] = json.loads((current / "internal" / "manifest.json").read_text())
+    return found
+
+
+def _release_command(case: Case, source: Path, folder: Path) -> list[str]:
     path = folder / "policy.yaml"
+    path.write_text(yaml.safe_dump(make_document(case, source, folder)), encoding="utf-8")
+    return [sys.executable, "-m", "pipeline.cli", "run", str(path), "--quiet"]
+
+
+def make_document(case: Case, source: Path, folder: Path) -> dict[str, Any]:
+    """The policy of a case."""
     roles = dict.fromkeys(QUASI_IDENTIFIERS, "quasi-identifier")
-    document = {
+    return {
         "name": "bench",
         "input": {"path": str(source)},
         "unlisted": "drop",
         "attributes": {"patient_id": "identifier", **roles, "charge": "confidential"},
         "privacy": {"k": case.k, "t": case.t},
-        "output": {"path": str(folder / "releases")},
-        "engine": {"workers": case.workers},
+        "method": {"refine": int(case.refine) if case.refine.isdigit() else case.refine},
+        "output": {"path": str(folder / RELEASES)},
+        "engine": {"workers": case.workers, "memory_per_worker": case.memory},
     }
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    return path
-
-
-def render(results: list[Result], command: str) -> str:
-    """The results as Markdown."""
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
-    stages = [
-        f"| {r.case.n_rows:,} | {r.case.t:g} | {r.case.workers} | "
-        + ", ".join(f"{name} {value:.1f}" for name, value in r.seconds.items())
-        + " |"
-        for r in results
-    ]
-    columns = COLUMNS.count("|") - 1
-    table = [COLUMNS, "|" + "---|" * columns, *map(_row, results)]
-    times = ["| records | t | workers | seconds per stage |", "|---|---|---|---|", *stages]
-    text = NOTES.format(command=command, machine=machine)
-    return "\n".join([text, *table, "", *times]) + "\n"
-
-
-def _row(result: Result) -> str:
-    case, run, reference = result.case, result.run, result.reference
-    cells = [
-        f"{case.n_rows:,}",
-        str(case.k),
-        f"{case.t:g}",
-        str(case.workers),
-        f"{reference.seconds:.2f}",
-        f"{run.seconds:.2f}",
-        f"{result.multiple:.1f}x",
-        f"{run.megabytes:,.0f}",
-        f"{run.largest_megabytes:,.0f}",
-        f"{reference.megabytes:,.0f}",
-        f"{result.manifest['classes']['n_classes']:,}",
-        f"{result.manifest['privacy']['t']['charge']['largest_emd']:.6f}",
-        f"{result.manifest['information_loss']['total']:.6f}",
-    ]
-    return "| " + " | ".join(cells) + " |"
 
 
 def say(text: str) -> None:

@@ -73,7 +73,7 @@ class TestTarget:
 
     def test_table(self):
         text = render_targets([Target("loss", 0.5, 0.123456)])
-        assert text.splitlines()[-1] == "| loss | at most 0.5 | 0.1235 | met |"
+        assert text.splitlines()[-1] == "| loss | at most 0.5 | 0.12346 | met |"
         assert render_table(["a"], []) == "| a |\n| --- |"
 
 

@@ -236,7 +236,7 @@ class TestCells:
         n_records = int(region.subset_starts[-1])
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
         cells = rng.integers(0, n_cells, n_records)
-        order, starts, sizes = cut_blocks(
+        order, starts, _ = cut_blocks(
             weigh(region.numeric), region.nominal, region.n_levels, cells,
             region.subset_starts, region.take, region.n_clusters, block_clusters,
         )  # fmt: skip

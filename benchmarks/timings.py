@@ -1,0 +1,146 @@
+"""What runs took, beside the reference, and the figures that follow: tables, and nothing else."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.measure import SAMPLE_SECONDS, Measured
+from benchmarks.results import Target, render_table, render_targets
+
+NOTE = (
+    "{how}: medians over the runs, wall time of whole processes, start-up included; kernels are "
+    "compiled and the input is in the disk cache. Memory is what all processes together, and the "
+    f"largest of them, hold of their own at the peak, sampled every {SAMPLE_SECONDS * 1e3:.0f} ms. "
+    "The reference reads the same Parquet file, sorts it by the confidential attribute and writes "
+    "it back (pyarrow, numpy). Data: generated discharges, 7 quasi-identifiers, `charge` "
+    "confidential, seed 1."
+)
+HAND_NOTE = (
+    "One run each, without a warm-up, and without a reference: it would need the whole table in "
+    "memory. Memory is what all processes together, and the largest of them, hold of their own at "
+    f"the peak, sampled every {SAMPLE_SECONDS * 1e3:.0f} ms. Data: generated discharges in files "
+    "of a million records, 7 quasi-identifiers, `charge` confidential, seed 1."
+)
+CASE_COLUMNS = ("records", "k", "t", "refine", "workers", "memory per worker")
+RUN_COLUMNS = ("peak MB", "largest process MB", "classes", "largest EMD", "loss")
+COLUMNS = (*CASE_COLUMNS, "runs", "reference s", "run s", "multiple", "reference MB", *RUN_COLUMNS)
+STAGE_COLUMNS = (*CASE_COLUMNS, "seconds per stage")
+HAND_COLUMNS = ("command", *CASE_COLUMNS, "run s", *RUN_COLUMNS, "seconds per stage", "machine")
+
+MOST_MULTIPLES = {"off": 5.0, "fast": 10.0}
+MOST_GROWTH = 1.2
+LEAST_SPEEDUP = 1.7
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is run: records, k, t, workers, refinement, memory per worker, and how often."""
+
+    n_rows: int
+    k: int
+    t: float
+    workers: int
+    refine: str
+    memory: str = "auto"
+    repeats: int = 1
+
+    @property
+    def cells(self) -> list[str]:
+        """Its part of a row."""
+        given = (self.refine, str(self.workers), self.memory)
+        return [f"{self.n_rows:,}", str(self.k), f"{self.t:g}", *given]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a case took, beside the reference if that was run; the full manifest of its release."""
+
+    case: Case
+    run: Measured
+    manifest: dict[str, Any]
+    reference: Measured | None = None
+
+    @property
+    def multiple(self) -> float | None:
+        """Time of the run in times of the reference."""
+        return self.run.seconds / self.reference.seconds if self.reference else None
+
+    @property
+    def stages(self) -> str:
+        """Seconds of each stage."""
+        return ", ".join(f"{name} {took:.1f}" for name, took in self.manifest["seconds"].items())
+
+    @property
+    def run_cells(self) -> list[str]:
+        """Memory of the run, and what the release is."""
+        return [
+            f"{self.run.megabytes:,.0f}",
+            f"{self.run.largest_megabytes:,.0f}",
+            f"{self.manifest['classes']['n_classes']:,}",
+            f"{self.manifest['privacy']['t']['charge']['largest_emd']:.6f}",
+            f"{self.manifest['exact_information_loss']['total']:.6f}",
+        ]
+
+
+def render_timings(results: Sequence[Result], targets: Sequence[Target], how: str) -> str:
+    """A section of the page of results."""
+    note = NOTE.format(how=how)
+    stages = [[*result.case.cells, result.stages] for result in results]
+    parts = [note, render_table(COLUMNS, map(_cells, results)), render_table(STAGE_COLUMNS, stages)]
+    return "\n\n".join([*parts, render_targets(targets)] if targets else parts)
+
+
+def _cells(result: Result) -> list[str]:
+    times = ["-"] * 4
+    if result.reference is not None:
+        times = [
+            f"{result.reference.seconds:.2f}",
+            f"{result.run.seconds:.2f}",
+            f"{result.multiple:.1f}x",
+            f"{result.reference.megabytes:,.0f}",
+        ]
+    return [*result.case.cells, str(result.case.repeats), *times, *result.run_cells]
+
+
+def hand_cells(result: Result, command: str, machine: str) -> list[str]:
+    """A row of `HAND_COLUMNS`."""
+    seconds = f"{result.run.seconds:.1f}"
+    cells = [*result.case.cells, seconds, *result.run_cells]
+    return [f"`{command}`", *cells, result.stages, machine]
+
+
+def find_targets(results: Sequence[Result], n_rows: int, n_fewer: int) -> list[Target]:
+    """What is wanted at ``n_rows`` records, beside ``n_fewer`` and beside one worker."""
+    targets = []
+    for refine, most in MOST_MULTIPLES.items():
+        two = _find(results, n_rows, refine, 2)
+        one = _find(results, n_rows, refine, 1)
+        fewer = _find(results, n_fewer, refine, 2)
+        multiple = two.multiple if two else None
+        growth = _divide(two, fewer, lambda result: result.run.seconds / result.case.n_rows)
+        speedup = _divide(one, two, lambda result: result.run.seconds)
+        targets += [
+            Target(f"{refine}: time in times of the reference, 2 workers", most, multiple),
+            Target(f"{refine}: time per record beside {n_fewer:,} records", MOST_GROWTH, growth),
+            Target(f"{refine}: 2 workers as fast as 1, times", LEAST_SPEEDUP, speedup, True),
+        ]
+    return targets
+
+
+def _find(results: Sequence[Result], n_rows: int, refine: str, workers: int) -> Result | None:
+    for result in results:
+        case = result.case
+        if (case.n_rows, case.refine, case.workers, case.memory) == (
+            n_rows,
+            refine,
+            workers,
+            "auto",
+        ):
+            return result
+    return None
+
+
+def _divide(
+    upper: Result | None, lower: Result | None, figure: Callable[[Result], float]
+) -> float | None:
+    return figure(upper) / figure(lower) if upper and lower else None
