@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
-	--no-emit-index-url --no-annotate --no-header --quiet
+	--no-strip-extras --no-emit-index-url --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -91,9 +91,11 @@ $(VENV)/.dev: requirements-dev.lock | $(BIN)/python
 
 $(VENV)/.run $(VENV)/.dev: pyproject.toml
 
-# The project itself comes last and brings nothing along: no second, unhashed resolution.
+# The locks are whole, so pip resolves nothing (--no-deps): it would look at releases newer than
+# a lock, and refuse them. That nothing is missing is checked afterwards.
 define install
 echo "installing $$(grep -c '==' $(1)) packages of $(1), which takes a minute or two ..."; \
-$(PIP) install -qq --require-hashes --only-binary :all: -r $(1) && \
-$(PIP) install -qq --no-deps --no-build-isolation --editable .
+$(PIP) install -qq --require-hashes --no-deps --only-binary :all: -r $(1) && \
+$(PIP) install -qq --no-deps --no-build-isolation --editable . && \
+$(PIP) check > $(VENV)/.check || { cat $(VENV)/.check; exit 1; }
 endef
