@@ -91,7 +91,7 @@ class TestReading:
         policy = parse_policy(document(method={"refine": refine}))
         assert policy.method.refine == refine
         assert isinstance(policy.method.refine, type(refine))
-        choose_effort(policy.method.refine)
+        choose_effort(policy.method.refine, 1)
 
     @pytest.mark.parametrize(
         "refine",

@@ -105,7 +105,7 @@ def compute_frontier(
 def _compute_points(
     policy: Policy, sample: Sample, grid: Grid, address: str, progress: Progress
 ) -> tuple[Point, ...]:
-    if not kernels_are_compiled(choose_effort(policy.method.refine)):
+    if not kernels_are_compiled(choose_effort(policy.method.refine, sample.n_records)):
         progress.say("compiling the kernels, once on this machine: a minute or so")
     quiet, pairs = Progress("none"), list(grid.points())
     points: list[Point] = []

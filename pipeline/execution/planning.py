@@ -184,7 +184,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         domains=(),
         block_clusters=2**62 if table else policy.method.block_clusters,
         rows_per_file=policy.output.rows_per_file,
-        effort=choose_effort(policy.method.refine),
+        effort=choose_effort(policy.method.refine, findings.table.n_complete),
         seed=policy.seed,
     )
     return _Planner(plan, workspace, findings, policy).finish()

@@ -64,18 +64,31 @@ class Effort:
 
 OFF = Effort(0)
 FAST = Effort(
-    12, block_classes=256, n_neighbours=6, n_sweeps=1, least_exchange=0.01, least_gain=0.04
+    16,
+    block_classes=256,
+    n_neighbours=8,
+    n_sweeps=2,
+    n_together=32,
+    least_exchange=0.003,
+    least_gain=0.01,
+)
+# What fast is for larger tables, which would wait for minutes: a sixth of the time per record.
+FAST_RECORDS = 300_000
+LEAN = Effort(
+    12, block_classes=256, n_neighbours=6, n_sweeps=1, least_exchange=0.01, least_gain=0.05
 )
 FULL = Effort(40, block_classes=256, n_together=256, least_gain=0.0005)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def choose_effort(refine: str | int) -> Effort:
-    """The effort that a policy's ``method.refine`` asks for."""
+def choose_effort(refine: str | int, n_records: int) -> Effort:
+    """The effort that a policy's ``method.refine`` asks for, on a table of ``n_records``."""
     if isinstance(refine, int):
         return Effort(refine)
-    if refine in ("off", "fast", "full"):
-        return {"off": OFF, "fast": FAST, "full": FULL}[refine]
+    if refine == "fast":
+        return FAST if n_records <= FAST_RECORDS else LEAN
+    if refine in ("off", "full"):
+        return {"off": OFF, "full": FULL}[refine]
     number = refine.rstrip("sminh ")
     return Effort(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
 

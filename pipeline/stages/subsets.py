@@ -82,9 +82,10 @@ def fit_class_size(
 ) -> ClassSize:
     """Class size that leaves refinement room in t and in k.
 
-    The smallest at which clusters of one record per subset are, on average, at half of t; several
-    attributes share the records of a class, so from the third on it grows with their number. Larger
-    classes lose more, smaller ones cannot exchange: both ends were measured, see the benchmarks.
+    The smallest at which clusters of one record per subset are, on average, at half of t. Several
+    attributes share the records of a class, so from the third on it grows with their number; but
+    blocks are balanced in all of them, so that one record less does. Larger classes lose more,
+    smaller ones cannot exchange: both ends were measured, see the benchmarks.
 
     Parameters
     ----------
@@ -92,6 +93,8 @@ def fit_class_size(
     """
     sizes = [_smallest_size(d, SHARE_OF_T * float(t), n_records) for d, t in demands]
     by_distance = ceil(max(sizes, default=0) * max(1.0, len(demands) / 2))
+    if len(demands) > 1:
+        by_distance = max(1, by_distance - 1)
     wanted = max(k * ROOM_ABOVE_K, Fraction(by_distance))
     n_clusters = max(1, int(n_records / wanted))
     return ClassSize(k, by_distance, n_records // n_clusters, AUTO, n_clusters)

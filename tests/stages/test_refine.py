@@ -15,7 +15,9 @@ from pipeline.model import Int64
 from pipeline.stages import refine
 from pipeline.stages.refine import (
     FAST,
+    FAST_RECORDS,
     FULL,
+    LEAN,
     MAX_SEARCHED,
     OFF,
     ROUNDS_BEFORE_MERGING,
@@ -204,7 +206,7 @@ class TestBudget:
 
     @pytest.mark.parametrize("n_rounds", [1, 2, 5])
     def test_number_of_rounds(self, n_rounds: int) -> None:
-        _, rounds = self.refine(choose_effort(n_rounds))
+        _, rounds = self.refine(choose_effort(n_rounds, 1))
         assert len(rounds) == n_rounds + 1
         assert rounds[-1].loss < 0.7 * rounds[0].loss
 
@@ -223,7 +225,7 @@ class TestBudget:
         """Ten seconds; the clock says two more each time it is looked at."""
         ticks = iter(range(100, 1_000, 2))
         monkeypatch.setattr(refine, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-        labels, rounds = self.refine(choose_effort("10s"), share=share)
+        labels, rounds = self.refine(choose_effort("10s", 1), share=share)
         assert len(rounds) == n_rounds + 1
         monkeypatch.undo()
         expected, _ = self.refine(Effort(n_rounds))
@@ -231,7 +233,7 @@ class TestBudget:
 
     def test_real_time_ends_it(self) -> None:
         start = refine.time.monotonic()
-        _, rounds = self.refine(choose_effort("0.05s"))
+        _, rounds = self.refine(choose_effort("0.05s", 1))
         assert len(rounds) > 1
         assert refine.time.monotonic() - start < 20
 
@@ -342,7 +344,12 @@ class TestRounds:
 class TestEffort:
     @pytest.mark.parametrize(("said", "effort"), [("off", OFF), ("fast", FAST), ("full", FULL)])
     def test_named(self, said: str, effort: Effort) -> None:
-        assert choose_effort(said) is effort
+        assert choose_effort(said, 1) is effort
+
+    def test_fast_is_leaner_for_tables_that_would_take_long(self) -> None:
+        assert choose_effort("fast", FAST_RECORDS) is FAST
+        assert choose_effort("fast", FAST_RECORDS + 1) is LEAN
+        assert choose_effort("full", FAST_RECORDS + 1) is FULL
 
     def test_names_are_in_order(self) -> None:
         assert OFF.n_rounds == 0 < FAST.n_rounds <= FULL.n_rounds
@@ -350,7 +357,7 @@ class TestEffort:
 
     @pytest.mark.parametrize("n_rounds", [0, 1, 17])
     def test_rounds(self, n_rounds: int) -> None:
-        assert choose_effort(n_rounds) == Effort(n_rounds)
+        assert choose_effort(n_rounds, 1) == Effort(n_rounds)
 
     @pytest.mark.parametrize(
         ("said", "seconds"),
@@ -366,7 +373,7 @@ class TestEffort:
         ],
     )
     def test_times(self, said: str, seconds: float) -> None:
-        effort = choose_effort(said)
+        effort = choose_effort(said, 1)
         assert effort.seconds == seconds
         assert effort.n_rounds >= 1_000
         assert effort.least_gain == 0.0

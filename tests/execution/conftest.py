@@ -1,0 +1,15 @@
+"""What all tests of runs have in common."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from pipeline.stages import tree
+
+
+@pytest.fixture(scope="package", autouse=True)
+def small_regions() -> Iterator[None]:
+    """Regions of 12,000 records or more, so that small tables have several, as large ones do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree, "MIN_REGION_RECORDS", 12_000)
+        yield
