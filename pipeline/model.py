@@ -36,9 +36,21 @@ class Kind(StrEnum):
         return self in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
+class Distance(StrEnum):
+    """How far two confidential values are from each other (papers/004, section 5)."""
+
+    ORDERED = "ordered"
+    EQUAL = "equal"
+    HIERARCHICAL = "hierarchical"
+
+
 @dataclass(frozen=True)
 class Attribute:
-    """A column as the policy names it; ``kind`` and ``aggregate`` None: to be inferred."""
+    """A column as the policy names it; ``kind``, ``aggregate``, ``distance`` None: to be inferred.
+
+    ``taxonomy``: of nominal values, each with the names above it up to the root's;
+    ``by_frequency``: whether subsets follow the commonness of the values rather than the taxonomy.
+    """
 
     name: str
     role: Role
@@ -47,6 +59,9 @@ class Attribute:
     max_emd: Fraction | None = None
     aggregate: str | None = None
     rounded: bool = True
+    distance: Distance | None = None
+    taxonomy: tuple[tuple[str, ...], ...] = ()
+    by_frequency: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +115,15 @@ class Column:
         return self.attribute.role
 
     @property
+    def distance(self) -> Distance:
+        """The distance of a confidential attribute's values."""
+        if self.attribute.distance is not None:
+            return self.attribute.distance
+        if self.kind is not Kind.NOMINAL:
+            return Distance.ORDERED
+        return Distance.HIERARCHICAL if self.attribute.taxonomy else Distance.EQUAL
+
+    @property
     def aggregate(self) -> str:
         """How a cluster's values become one: mean, median or mode."""
         if self.attribute.aggregate is not None:
@@ -109,16 +133,38 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
+class TreeMetric:
+    """A tree over the values of an attribute, and how many records of the table are below a node.
+
+    ``paths`` int64 (m, depth): nodes from each value's leaf up to the root, then -1. ``numerators``
+    int64 (nodes,): weights of the edges above the nodes in parts of ``denominator``, the root's 0;
+    no two values are farther apart than 1. ``below`` int64 (nodes,), the root's the whole table.
+    """
+
+    paths: Int64
+    numerators: Int64
+    denominator: int
+    below: Int64
+
+    @property
+    def weights(self) -> Float64:
+        """The weights as floats: float64 (nodes,)."""
+        return self.numerators / self.denominator
+
+
+@dataclass(frozen=True, eq=False)
 class Distribution:
     """A confidential attribute in the whole table, over its distinct values in ascending order.
 
     ``cumulative`` (m,): records with a value up to each; ``prefix`` (m + 1,): sums of
-    ``cumulative``, so that the work over a span of values is a difference.
+    ``cumulative``, so that the work over a span of values is a difference. ``metric``: how far
+    values are from each other, where that is not by their order.
     """
 
     values: NDArray[np.int64] | Float64
     cumulative: Int64
     prefix: Int64
+    metric: TreeMetric | None = None
 
     @property
     def n_records(self) -> int:

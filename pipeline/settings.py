@@ -17,7 +17,8 @@ from pydantic import (
 )
 
 from pipeline.errors import PolicyError, UsageError
-from pipeline.model import Attribute, Kind, Role
+from pipeline.model import Attribute, Distance, Kind, Role
+from pipeline.taxonomy_files import read_rows
 
 Scalar = str | int | float | bool
 
@@ -28,7 +29,7 @@ def _refuse_truth(value: Any) -> Any:
 
 
 NO_NUL = r"^[^\x00]*$"
-Distance = Annotated[float, Field(gt=0, le=1), BeforeValidator(_refuse_truth)]
+Threshold = Annotated[float, Field(gt=0, le=1), BeforeValidator(_refuse_truth)]
 
 
 def _read_off(value: Any) -> Any:
@@ -39,6 +40,9 @@ def _read_off(value: Any) -> Any:
 
 
 TimeBudget = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?(s|min|h)$")]
+
+
+Taxonomy = tuple[tuple[str, ...], ...]
 
 
 class _Settings(BaseModel):
@@ -70,7 +74,21 @@ class AttributeSettings(_Settings):
     order: tuple[Scalar, ...] | None = Field(
         default=None, description="The values of an ordinal attribute, lowest first."
     )
-    t: Distance | None = Field(default=None, description="Overrides privacy.t.")
+    t: Threshold | None = Field(default=None, description="Overrides privacy.t.")
+    distance: Distance | None = Field(
+        default=None,
+        description="Of a confidential attribute's values: ordered (default), equal (default of "
+        "nominal ones), hierarchical (default with a taxonomy).",
+    )
+    taxonomy: Annotated[Taxonomy, BeforeValidator(read_rows)] | None = Field(
+        default=None,
+        description="Of nominal values: a file .yaml or .csv, or nested keys and lists as in "
+        "{any: {fruit: [apple, pear]}}.",
+    )
+    subsets_by: Literal["taxonomy", "frequency"] | None = Field(
+        default=None,
+        description="The order of nominal confidential values in which subsets are cut.",
+    )
     aggregate: Literal["mean", "median", "mode"] | None = Field(
         default=None, description="numeric and date: mean (default) or median."
     )
@@ -90,8 +108,23 @@ class AttributeSettings(_Settings):
         if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
             raise ValueError("aggregate and round belong to quasi-identifiers only")
         self._check_order()
+        self._check_distance()
         self._check_aggregate()
         return self
+
+    def _check_distance(self) -> None:
+        if self.role is not Role.CONFIDENTIAL and (self.distance or self.subsets_by):
+            raise ValueError("distance and subsets_by belong to confidential attributes only")
+        if self.taxonomy and self.type not in (None, Kind.NOMINAL):
+            raise ValueError("taxonomy goes with type: nominal")
+        if self.taxonomy and self.role not in (Role.CONFIDENTIAL, Role.QUASI_IDENTIFIER):
+            raise ValueError("taxonomy belongs to quasi-identifiers and confidential attributes")
+        if self.distance is Distance.HIERARCHICAL and not self.taxonomy:
+            raise ValueError("distance: hierarchical needs a taxonomy")
+        if self.subsets_by == "taxonomy" and not self.taxonomy:
+            raise ValueError("subsets_by: taxonomy needs a taxonomy")
+        if self.distance is Distance.ORDERED and self.type is Kind.NOMINAL:
+            raise ValueError("distance: ordered does not go with type: nominal")
 
     def _check_order(self) -> None:
         if self.type is Kind.ORDINAL and not self.order:
@@ -123,7 +156,7 @@ class PrivacySettings(_Settings):
     """What every equivalence class has to meet."""
 
     k: int = Field(ge=2, description="Records in a class, at least.")
-    t: Distance | None = Field(
+    t: Threshold | None = Field(
         default=None, description="Earth mover's distance of a class to the table, at most."
     )
 
@@ -232,6 +265,9 @@ class Policy(_Settings):
             max_emd=Fraction(str(asked)) if confidential else None,
             aggregate=given.aggregate,
             rounded=given.round,
+            distance=given.distance,
+            taxonomy=given.taxonomy or (),
+            by_frequency=given.subsets_by == "frequency",
         )
 
 
@@ -365,6 +401,7 @@ def _say(problem: Any, location: tuple[str, ...]) -> str:
 _WANTED: dict[tuple[str, ...], str] = {
     ("name",): "has to be letters, digits, '.', '_' and '-', beginning with one of the first two",
     ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
+    ("attributes", "taxonomy"): "has to be a file, or nested keys and lists of values",
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
     ("method", "class_size"): "has to be auto, paper, or a whole number from 2",
     ("method", "refine"): "has to be off, fast, full, a number of rounds, or a time as in 10min",

@@ -8,6 +8,7 @@ Rows in canonical order are checked file by file in bounded memory; a release in
 said to be so, and is checked all at once.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -20,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.errors import OutputError
-from pipeline.model import Distribution, Int64, Kind, Role
+from pipeline.errors import DataError, OutputError
+from pipeline.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Keys, folder_type, plain_type, to_keys
 from pipeline.stages.microaggregate import find_changes
 from pipeline.stages.summarise import ValueCounts, count_values, merge_counts
@@ -61,7 +63,7 @@ def audit_release(place: Path) -> dict[str, Any]:
                 f"manifest.json: {key!r} differs from the internal manifest"
                 for key in find_edits(release, manifest)
             ]
-    except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException):
+    except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException, DataError):
         audit["findings"].append(_DAMAGED)
     return audit
 
@@ -149,7 +151,9 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         n_changed={},
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    privacy = describe_privacy(verdict)
+    privacy = describe_privacy(
+        verdict, {column["name"]: Distance(column["distance"]) for column in layout.confidential}
+    )
     findings += _compare(manifest, privacy, asdict(verdict.sizes))
     return {
         "findings": findings,
@@ -209,23 +213,53 @@ def _survey(
     paths: list[Path], layout: _Layout
 ) -> tuple[dict[str, pa.Array], tuple[Distribution, ...]]:
     """Pass over all files: the values of listed columns, and the confidential distributions."""
-    seen: dict[str, set[Any]] = {c["name"]: set() for c in layout.columns if _is_listed(c)}
-    counts: list[list[ValueCounts]] = [[] for _ in layout.confidential]
+    seen: dict[str, Counter[Any]] = {c["name"]: Counter() for c in layout.columns if _is_listed(c)}
+    counts: dict[str, list[ValueCounts]] = {c["name"]: [] for c in layout.confidential}
     types: dict[str, pa.DataType] = {}
     for path in paths:
         table = _read_file(path, layout)
         for name, values in seen.items():
-            values.update(pc.unique(table[name]).to_pylist())
+            found = table[name].combine_chunks().value_counts()
+            pairs = zip(found.field("values").to_pylist(), found.field("counts"), strict=True)
+            values.update({value: count.as_py() for value, count in pairs})
             types[name] = plain_type(table[name].type)
-        for found, column in zip(counts, layout.confidential, strict=True):
-            found.append(count_values(_confidential_keys(table, column)))
+        for column in layout.confidential:
+            if column["kind"] != Kind.NOMINAL:
+                counts[column["name"]].append(count_values(_confidential_keys(table, column)))
     orders = {c["name"]: c.get("order") for c in layout.columns}
     categories = {
-        name: pa.array(_in_order(values, orders[name]), type=types[name])
+        name: pa.array(_in_order(set(values), orders[name]), type=types[name])
         for name, values in seen.items()
     }
-    merged = [merge_counts(found) for found in counts]
-    return categories, tuple(make_distribution(m.values, m.counts) for m in merged)
+    distributions = []
+    for column in layout.confidential:
+        name = column["name"]
+        if column["kind"] == Kind.NOMINAL:
+            distributions.append(_nominal_distribution(column, categories[name], seen[name]))
+        else:
+            merged = merge_counts(counts[name])
+            made = make_distribution(merged.values, merged.counts)
+            distributions.append(with_metric(made, _as_column(column, types.get(name)), ()))
+    return categories, tuple(distributions)
+
+
+def _nominal_distribution(
+    column: dict[str, Any], categories: pa.Array, counts: Counter[Any]
+) -> Distribution:
+    values = categories.to_pylist()
+    made = make_distribution(np.arange(len(values)), np.array([counts[v] for v in values]))
+    return with_metric(made, _as_column(column, categories.type), [str(v) for v in values])
+
+
+def _as_column(column: dict[str, Any], dtype: pa.DataType | None) -> Column:
+    """The column that the manifest describes, with its distance."""
+    attribute = Attribute(
+        column["name"],
+        Role.CONFIDENTIAL,
+        distance=Distance(column["distance"]),
+        taxonomy=tuple(tuple(row) for row in column.get("taxonomy", ())),
+    )
+    return Column(attribute, Kind(column["kind"]), dtype or pa.null())
 
 
 def _in_order(values: set[Any], order: list[str] | None) -> list[Any]:
@@ -264,7 +298,9 @@ def _encode_files(
         table = _read_file(path, layout)
         keys = [_class_keys(table, column, categories) for column in layout.class_columns]
         codes = [
-            np.searchsorted(distribution.values, _confidential_keys(table, column))
+            _class_keys(table, column, categories)
+            if column["kind"] == Kind.NOMINAL
+            else np.searchsorted(distribution.values, _confidential_keys(table, column))
             for column, distribution in zip(layout.confidential, distributions, strict=True)
         ]
         yield _Rows(keys, np.array(codes, dtype=np.int64).reshape(len(codes), len(table)))

@@ -19,16 +19,21 @@ from pipeline.execution.units.reading import (
     PartitionSummary,
     distribute_unit,
 )
-from pipeline.execution.units.shared import Source, load_distributions, split_domains
-from pipeline.model import Column, Distribution, Int64, Role
+from pipeline.execution.units.shared import (
+    Source,
+    confidential_codes,
+    load_distributions,
+    split_domains,
+)
+from pipeline.model import Column, Distribution, Int64, Kind, Role
 from pipeline.settings import Policy
+from pipeline.stages.distances import domain_distance, with_metric
 from pipeline.stages.keys import FOLDER_TYPES, Encoding, folder_name
 from pipeline.stages.plan import (
     Domain,
     Plan,
     check_feasible,
     check_k,
-    domain_emd,
     domain_name,
 )
 from pipeline.stages.refine import choose_effort
@@ -43,9 +48,10 @@ from pipeline.stages.subsets import (
     take_class_size,
 )
 from pipeline.stages.summarise import (
+    ColumnSummary,
     TableSummary,
-    confidential_keys,
     make_encoding,
+    own_values,
     scale_columns,
 )
 from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
@@ -77,15 +83,33 @@ def distribute(
     """Merge the counts of every confidential attribute, range by range, into distributions."""
     items = [
         item
-        for attribute in range(len(findings.source.confidential))
+        for attribute, column in enumerate(findings.source.confidential)
+        if column.kind is not Kind.NOMINAL
         for item in _range_items(workspace, findings, attribute)
     ]
+    for attribute, column in enumerate(findings.source.confidential):
+        if column.kind is Kind.NOMINAL:
+            _write_nominal(workspace, attribute, column, findings.table.columns[column.name])
     if not items:
         return
     sizes = run_pass(engine, workspace, "distribute", distribute_unit, items, progress)
     for attribute in range(len(findings.source.confidential)):
         parts = [i for i, item in enumerate(items) if item.attribute == attribute]
-        _join_ranges(workspace, attribute, parts, [sizes[i] for i in parts])
+        if parts:
+            _join_ranges(workspace, attribute, parts, [sizes[i] for i in parts])
+
+
+def _write_nominal(
+    workspace: Workspace, attribute: int, column: Column, summary: ColumnSummary
+) -> None:
+    """Write the distribution of nominal values, which pass 1 has counted, in their order."""
+    categories = make_encoding(column, summary).categories
+    assert categories is not None
+    counts = np.array([summary.categories[v] for v in categories.to_pylist()], dtype=np.int64)
+    made = make_distribution(np.arange(counts.size), counts)
+    folder = workspace.root / "values"
+    for part in ("values", "cumulative", "prefix"):
+        np.save(folder / f"distribution{attribute}.{part}.npy", getattr(made, part))
 
 
 def _range_items(workspace: Workspace, findings: Findings, attribute: int) -> list[DistributeItem]:
@@ -284,7 +308,7 @@ class _Planner:
         for a, table in enumerate(distributions):
             of_domain = self._distribution(key, a, distributions)
             assert of_domain is not None
-            emds.append(domain_emd(of_domain.cumulative, table.cumulative))
+            emds.append(domain_distance(of_domain, table))
         return tuple(emds)
 
     def _check_feasible(
@@ -336,14 +360,25 @@ class _Planner:
         for index, piece in enumerate(self.findings.pieces):
             rows = self._counts(index, piece, key, attribute)
             counts[np.searchsorted(table.values, rows["value"])] += rows["count"]
-        return make_distribution(np.array(table.values), counts)
+        encoding = self.plan.confidential[attribute]
+        made = make_distribution(np.array(table.values), counts)
+        return with_metric(made, encoding.column, encoding.texts)
 
     def _counts(
         self, index: int, piece: PartitionSummary, key: tuple[Any, ...], attribute: int
     ) -> np.ndarray:
+        """Distinct values of a domain in a partition, ascending, and their counts."""
         start, stop = piece.spans[attribute].get(key, (0, 0))
         path = self.workspace.unit("summarise", index).path(f"counts{attribute}")
-        return read_array(path)[start:stop]
+        rows = read_array(path)[start:stop]
+        encoding = self.plan.confidential[attribute]
+        if encoding.column.kind is not Kind.NOMINAL:
+            return rows
+        own = own_values(piece.table.columns[encoding.column.name].categories)
+        codes = encoding.encode(pa.array(own, type=encoding.type))
+        rows = rows.copy()
+        rows["value"] = codes[rows["value"]]
+        return np.sort(rows, order="value")
 
     def _count_ties(
         self,
@@ -391,7 +426,7 @@ class _Planner:
         numeric, nominal, n_levels = scale_columns(list(self.plan.encodings), keys)
         codes = np.array(
             [
-                np.searchsorted(d.values, confidential_keys(of_domain, e.column))
+                confidential_codes(of_domain, e, d)
                 for e, d in zip(self.plan.confidential, distributions, strict=True)
             ],
             dtype=np.int64,

@@ -36,6 +36,7 @@ from pipeline.kernels.clusters import cluster_blocks
 from pipeline.kernels.refine import refine_blocks
 from pipeline.model import Partition, Verdict
 from pipeline.settings import Policy
+from pipeline.stages.columns import resolve_column
 from pipeline.stages.places import locate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Effort, merge_rounds
@@ -43,7 +44,6 @@ from pipeline.stages.summarise import (
     TableSummary,
     check_summary,
     find_problems,
-    resolve_column,
 )
 from pipeline.stages.verify import ClassChecks, decide
 from pipeline.storage import inputs

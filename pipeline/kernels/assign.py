@@ -12,6 +12,7 @@ from numba import njit
 from pipeline.kernels.block import add_record, remove_record, update_class
 from pipeline.kernels.budget import distance_after_swap
 from pipeline.kernels.search import LEAST_GAIN
+from pipeline.kernels.tree_budget import tree_after_swap
 
 
 @njit(cache=True, nogil=True)
@@ -66,6 +67,7 @@ def _fill_costs(block, classes, given, costs):
     values, levels, counts = block.values, block.levels, block.counts
     members, places, ranks = block.members, block.places, block.ranks
     ladders, sums, limits, totals = block.ladders, block.sums, block.limits, block.totals
+    trees, below, tree_sums = block.trees, block.below, block.tree_sums
     for i in range(classes.size):
         c, x = classes[i], given[i]
         size = block.sizes[c]
@@ -82,6 +84,11 @@ def _fill_costs(block, classes, given, costs):
                     ladders, places, sums, a, c, size, ranks[a, x], y, at
                 )
                 may_take = distance <= limits[a]
+            for u in range(trees.limits.size):
+                if i == m or not may_take:
+                    break
+                distance = tree_after_swap(trees, below, tree_sums, u, c, size, x, y)
+                may_take = distance <= trees.limits[u]
             if not may_take:
                 costs[i, m] = np.inf
                 continue

@@ -7,6 +7,7 @@ from numba import njit
 
 from pipeline.kernels.budget import N_LADDERS, SAME, fill_ladders
 from pipeline.kernels.clusters import compact_codes
+from pipeline.kernels.tree_budget import sum_nodes, take_records
 
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
@@ -17,9 +18,12 @@ from pipeline.kernels.clusters import compact_codes
 #   sizes int64 (c,), totals float64 (c, d)   records of each class, sums of their values
 #   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
 #   excess float64 (c,)         distance above the limits, all attributes together
+#   trees   the attributes whose values are leaves of a tree, see `tree_budget`
+#   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node; sums over them
 Block = namedtuple(
     "Block",
-    "values levels places sums limits members ranks ladders sizes totals counts squares excess",
+    "values levels places sums limits members ranks ladders sizes totals counts squares excess "
+    "trees below tree_sums",
 )
 
 # Room in a class for records that join it.
@@ -33,7 +37,7 @@ def gather_block(records, by_class, classes):
     Parameters
     ----------
     records : values float64 (n, d), levels int32 (n, q), places float64 (p, n, 3), sums, limits: as
-        in `Block`, of all records
+        in `Block`, and trees, of all records
     by_class : all records class by class, and where each class begins
     classes : int64 (c,)
 
@@ -41,7 +45,7 @@ def gather_block(records, by_class, classes):
     -------
     block, and which records it has: int64 (n,)
     """
-    values, levels, places, sums, limits = records
+    values, levels, places, sums, limits, trees = records
     order, starts = by_class
     sizes = starts[classes + 1] - starts[classes]
     rows = np.empty(sizes.sum(), dtype=np.int64)
@@ -74,6 +78,9 @@ def gather_block(records, by_class, classes):
         np.zeros((sizes.size, levels.shape[1], n_levels), dtype=np.int32),
         np.zeros((sizes.size, levels.shape[1]), dtype=np.int64),
         np.zeros(sizes.size),
+        take_records(trees, rows),
+        np.zeros((sizes.size, trees.weights.size), dtype=np.int32),
+        np.zeros((sizes.size, trees.limits.size, 3)),
     )  # fmt: skip
     _fill_classes(block)
     return block, rows
@@ -94,6 +101,9 @@ def _fill_classes(block):
                 block.totals[c, j] += block.values[i, j]
             for j in range(block.levels.shape[1]):
                 block.counts[c, j, block.levels[i, j]] += 1
+            for node in block.trees.nodes[i]:
+                if node >= 0:
+                    block.below[c, node] += 1
         for j in range(block.levels.shape[1]):
             for count in block.counts[c, j]:
                 block.squares[c, j] += np.int64(count) * count
@@ -169,14 +179,21 @@ def _count_record(block, c, x, sign):
         level = levels[x, j]
         squares[c, j] += 1 + 2 * sign * counts[c, j, level]
         counts[c, j, level] += sign
+    nodes, below = block.trees.nodes, block.below
+    for column in range(nodes.shape[1]):
+        if nodes[x, column] >= 0:
+            below[c, nodes[x, column]] += sign
 
 
 @njit(cache=True, nogil=True)
 def update_class(block, c):
-    """Bring a class's ladders and excess up to date."""
+    """Bring a class's ladders, its trees' sums and its excess up to date."""
     fill_ladders(block, c)
     ladders, limits = block.ladders, block.limits
     excess = 0.0
     for a in range(limits.size):
         excess += max(0.0, ladders[a, c, SAME, block.sizes[c]] - limits[a])
+    sum_nodes(block.trees, block.below[c], block.sizes[c], block.tree_sums[c])
+    for u in range(block.trees.limits.size):
+        excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])
     block.excess[c] = excess

@@ -7,7 +7,8 @@ always ends, with one class of all records at the latest.
 import numpy as np
 from numba import njit
 
-from pipeline.kernels.emd import ERROR_PER_STEP, ordered_emd
+from pipeline.kernels.emd import ERROR_PER_STEP
+from pipeline.kernels.targets import distance_to
 
 # Partners that are tried, nearest first, before the nearest is taken on the way to a larger union.
 N_PARTNERS = 64
@@ -76,11 +77,11 @@ def _merging_costs(centres, levels, sizes, c, costs):
 def _is_close(chains, c, other, targets):
     """Whether the union of two classes is within every limit, for sure."""
     first, following, sizes = chains
-    codes, cumulatives, prefixes, limits = targets
+    codes, tables = targets
     size = sizes[c] + sizes[other]
     members = np.empty(size, dtype=np.int64)
-    margin = ERROR_PER_STEP * (size + 8)
-    for a in range(len(cumulatives)):
+    for a in range(len(tables)):
+        margin = ERROR_PER_STEP * (size * max(1, tables[a].paths.shape[1]) + 8)
         filled = 0
         for start in (c, other):
             i = first[start]
@@ -89,7 +90,7 @@ def _is_close(chains, c, other, targets):
                 filled += 1
                 i = following[i]
         members.sort()
-        if not ordered_emd(members, cumulatives[a], prefixes[a]) <= limits[a] - margin:
+        if not distance_to(members, tables[a]) <= tables[a].limit - margin:
             return False
     return True
 
@@ -137,9 +138,8 @@ def merge_classes(numeric, nominal, labels, sizes, above, targets):
     labels : int64 (n,): class of each record
     sizes : int64 (c,): records of each class
     above : int64 (u,): the classes to repair
-    targets : what classes are held to, of p confidential attributes: their values' codes int64
-        (p, n); two tuples of p int64 arrays, the table's ``cumulative`` and ``prefix``; and the
-        limits float64 (p,)
+    targets : what classes are held to: the codes int64 (p, n) of their values of p confidential
+        attributes, and p times a `Target`
 
     Returns
     -------

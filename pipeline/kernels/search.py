@@ -21,6 +21,7 @@ from pipeline.kernels.budget import (
     distance_after_leaving,
     distance_after_swap,
 )
+from pipeline.kernels.tree_budget import tree_after_move, tree_after_swap
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
@@ -115,6 +116,7 @@ def find_swap(block, a, b, scratch, least_gain):
     values, levels, members, counts = block.values, block.levels, block.members, block.counts
     ladders, places, sums = block.ladders, block.places, block.sums
     limits, ranks = block.limits, block.ranks
+    trees, below, tree_sums = block.trees, block.below, block.tree_sums
     size_a, size_b = block.sizes[a], block.sizes[b]
     weight = 1.0 / size_a + 1.0 / size_b
     before = block.excess[a] + block.excess[b]
@@ -151,6 +153,12 @@ def find_swap(block, a, b, scratch, least_gain):
                     ladders, places, sums, i, b, size_b, ranks[i, y], x, joining_b[m, i]
                 )
                 after += max(0.0, of_b - limits[i])
+            for u in range(trees.limits.size):
+                if not after <= before:
+                    break
+                of_a = tree_after_swap(trees, below, tree_sums, u, a, size_a, x, y)
+                of_b = tree_after_swap(trees, below, tree_sums, u, b, size_b, y, x)
+                after += max(0.0, of_a - trees.limits[u]) + max(0.0, of_b - trees.limits[u])
             if after <= before:
                 score = gains[n] + EXCESS_PRICE * (before - after)
                 if score > best:
@@ -173,6 +181,7 @@ def find_move(block, a, b, means, joining, best):
     counts, squares = block.counts, block.squares
     ladders, places, sums = block.ladders, block.places, block.sums
     limits, ranks = block.limits, block.ranks
+    trees, below, tree_sums = block.trees, block.below, block.tree_sums
     size_a, size_b = block.sizes[a], block.sizes[b]
     before = block.excess[a] + block.excess[b]
     best_x = -1
@@ -198,6 +207,12 @@ def find_move(block, a, b, means, joining, best):
             after += max(0.0, left - limits[i]) + max(0.0, joined - limits[i])
             if not after <= before:
                 break
+        for u in range(trees.limits.size):
+            if not after <= before:
+                break
+            left = tree_after_move(trees, below, tree_sums, u, a, size_a, x, -1)
+            joined = tree_after_move(trees, below, tree_sums, u, b, size_b, x, 1)
+            after += max(0.0, left - trees.limits[u]) + max(0.0, joined - trees.limits[u])
         if after <= before and gain + EXCESS_PRICE * (before - after) > best:
             best, best_x = gain + EXCESS_PRICE * (before - after), x
     return best, best_x

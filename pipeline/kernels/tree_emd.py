@@ -8,7 +8,6 @@ weight_e = (height of e's parent - height of e) / (2 H) sets two leaves height(l
 ancestor) / H apart. So is the equal distance: a star, every weight 1/2.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum
 
@@ -16,27 +15,7 @@ import numpy as np
 from numba import njit
 
 from pipeline.kernels.emd import ERROR_PER_STEP
-from pipeline.model import Float64, Int64
-
-
-@dataclass(frozen=True, eq=False)
-class TreeMetric:
-    """A tree over the values of an attribute, and how many records of the table are below a node.
-
-    ``paths`` int64 (m, depth): nodes from each value's leaf up to the root, then -1. ``numerators``
-    int64 (nodes,): weights of the edges above the nodes in parts of ``denominator``, the root's 0;
-    no two values are farther apart than 1. ``below`` int64 (nodes,), the root's the whole table.
-    """
-
-    paths: Int64
-    numerators: Int64
-    denominator: int
-    below: Int64
-
-    @property
-    def weights(self) -> Float64:
-        """The weights as floats: float64 (nodes,)."""
-        return self.numerators / self.denominator
+from pipeline.model import Float64, Int64, TreeMetric
 
 
 def star_metric(counts: Int64) -> TreeMetric:
@@ -72,12 +51,17 @@ def tree_emds(
     -------
     float64 (c,) in [0, 1]; NaN for an empty class, which is at no distance and must not pass.
     """
-    untouched = fsum((weights * table_counts).tolist()) / int(table_counts.max())
-    return _class_emds(codes, class_starts, paths, weights, table_counts, untouched)
+    untouched = untouched_work(weights, table_counts)
+    return class_tree_emds(codes, class_starts, paths, weights, table_counts, untouched)
+
+
+def untouched_work(weights: Float64, table_counts: Int64) -> float:
+    """The distance of a class that had nothing below any node."""
+    return fsum((weights * table_counts).tolist()) / int(table_counts.max())
 
 
 @njit(cache=True, nogil=True)
-def _class_emds(codes, class_starts, paths, weights, table_counts, untouched):
+def class_tree_emds(codes, class_starts, paths, weights, table_counts, untouched):
     """As `tree_emds`; ``untouched``: the distance of a class that had nothing below any node."""
     n_records = table_counts.max()
     n_classes = class_starts.size - 1

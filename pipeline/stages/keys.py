@@ -149,10 +149,11 @@ def _decimals(keys: Int64, dtype: pa.DataType) -> pa.Array:
 class Encoding:
     """How one column's values become keys and back.
 
-    ``categories``: of nominal and boolean columns the values present, ascending; of ordinal ones
-    those of the policy's order that are present, with ``ranks`` their places in that order.
-    ``priority`` (categories,): how common each is, the commonest 0. ``low``, ``high``: smallest and
-    largest key; for ordinal columns the first and the last rank.
+    ``categories``: of nominal and boolean columns the values present, ascending (of confidential
+    ones in the order of their subsets); of ordinal ones those of the policy's order that are
+    present, with ``ranks`` their places in that order. ``priority`` (categories,): how common each
+    is, the commonest 0. ``low``, ``high``: smallest and largest key; for ordinal columns the first
+    and the last rank.
     """
 
     column: Column
@@ -171,6 +172,11 @@ class Encoding:
     def is_nominal(self) -> bool:
         """Whether the distance of two values is 0 or 1."""
         return self.column.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+
+    @property
+    def texts(self) -> list[str]:
+        """The categories as texts, in their order; none where keys are numbers."""
+        return [] if self.categories is None else [str(v) for v in self.categories.to_pylist()]
 
     @property
     def release_type(self) -> pa.DataType:

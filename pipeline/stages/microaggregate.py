@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from pipeline.kernels import aggregate
 from pipeline.kernels.blocks import cut_blocks
 from pipeline.kernels.clusters import cluster_blocks
-from pipeline.kernels.emd import class_emds, exceeds
 from pipeline.kernels.repair import merge_classes
 from pipeline.model import Distribution, Float64, Int64, Kind
+from pipeline.stages.distances import class_distances, classes_above, make_target
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import Round, make_refiner
@@ -127,12 +127,9 @@ class _Merger:
 
     @property
     def _targets(self) -> tuple[Any, ...]:
-        return (
-            self.records.codes,
-            tuple(d.cumulative for d in self.distributions),
-            tuple(d.prefix for d in self.distributions),
-            np.array([float(t) for t in self.plan.max_emds]),
-        )
+        limits = self.plan.max_emds
+        tables = zip(self.distributions, limits, strict=True)
+        return self.records.codes, tuple(make_target(d, limit) for d, limit in tables)
 
 
 def _make_clusters(
@@ -238,8 +235,8 @@ def find_above(
     found = [np.empty(0, dtype=np.int64)]
     for of_attribute, distribution, limit in zip(codes, distributions, max_emds, strict=True):
         members = of_attribute[order]
-        emds = class_emds(members, starts, distribution.cumulative, distribution.prefix)
-        found.append(exceeds(emds, limit, members, starts, distribution.cumulative))
+        emds = class_distances(members, starts, distribution)
+        found.append(classes_above(emds, limit, members, starts, distribution))
     return np.unique(np.concatenate(found))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import InfeasibleError, PolicyError
-from pipeline.model import Column, Int64
+from pipeline.model import Column
 from pipeline.stages.keys import Encoding
 from pipeline.stages.refine import OFF, Effort
 from pipeline.stages.subsets import NO_CELLS, Cells, ClassSize, Subsets
@@ -166,19 +166,3 @@ def domain_name(hard: tuple[Encoding, ...], key: tuple[Any, ...]) -> str:
         return "the table"
     pairs = (f"{e.column.name}={value}" for e, value in zip(hard, key, strict=True))
     return "partition " + "/".join(pairs)
-
-
-def domain_emd(cumulative: Int64, table: Int64) -> Fraction:
-    """Exact ordered distance of a domain to the table, from their cumulative counts (m,)."""
-    n_values = table.size
-    if n_values == 1:
-        return Fraction(0)
-    n_domain, n_table = int(cumulative[-1]), int(table[-1])
-    if n_domain == n_table:
-        return Fraction(0)
-    work = 0
-    for start in range(0, n_values, 256):
-        part = slice(start, start + 256)
-        difference = cumulative[part] * n_table - table[part] * n_domain
-        work += sum(abs(d) for d in difference.tolist())
-    return Fraction(work, n_domain * n_table * (n_values - 1))

@@ -3,6 +3,7 @@
 The loss is the objective, k and t are the constraints: a round keeps both, so it can stop anywhere.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pipeline.kernels.aggregate import group_by_label
 from pipeline.kernels.block import SPARE
 from pipeline.kernels.blocks import cut_blocks
 from pipeline.kernels.budget import place_records, table_sums
-from pipeline.kernels.emd import ERROR_PER_STEP, class_emds
+from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.kernels.neighbours import (
     CENTRE,
     DRAWN,
@@ -26,7 +27,9 @@ from pipeline.kernels.neighbours import (
 )
 from pipeline.kernels.refine import measure_classes, mend_blocks, refine_blocks
 from pipeline.kernels.search import LEAST_GAIN
+from pipeline.kernels.tree_budget import Trees
 from pipeline.model import Distribution, Float64, Int64
+from pipeline.stages.distances import class_distances, stack_trees
 
 # Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
 # what is near a stray is near its class's centre, or nearly.
@@ -123,7 +126,8 @@ class Refiner:
     """The records of a region, as rounds need them.
 
     ``values`` float64 (n, d), ``levels`` int32 (n, q): quasi-identifiers, a record's adjacent;
-    ``codes`` int64 (p, n); ``limits`` float64 (p,); ``key``: what the draws depend on.
+    ``codes`` int64 (p, n); ``ordered``: the distributions of the ``places``, ``limits`` float64
+    (p,) theirs; ``trees``: the attributes of the others; ``key``: what the draws depend on.
     """
 
     values: Float64
@@ -131,8 +135,10 @@ class Refiner:
     n_levels: int
     codes: Int64
     distributions: tuple[Distribution, ...]
+    ordered: tuple[Distribution, ...]
     limits: Float64
     places: Float64
+    trees: Trees
     k: int
     key: tuple[int, ...]
 
@@ -196,10 +202,10 @@ class Refiner:
     def _records(self, largest: int) -> tuple[Any, ...]:
         """The records as kernels take them, for classes of up to ``largest``."""
         most = largest + SPARE + 1
-        sums = np.array([table_sums(d.cumulative, d.prefix, most) for d in self.distributions])
+        sums = np.array([table_sums(d.cumulative, d.prefix, most) for d in self.ordered])
         if not sums.size:
             sums = np.zeros((1, (most + 1) * (most + 2) // 2))
-        return self.values, self.levels, self.places, sums, self.limits
+        return self.values, self.levels, self.places, sums, self.limits, self.trees
 
     def _run_round(self, labels: Int64, effort: Effort, r: int, loss: float) -> Int64:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
@@ -254,7 +260,7 @@ class Refiner:
         loss = measure_classes(self.values, self.levels, self.n_levels, order, starts)
         largest = 0.0
         for codes, distribution in zip(self.codes, self.distributions, strict=True):
-            emds = class_emds(codes[order], starts, distribution.cumulative, distribution.prefix)
+            emds = class_distances(codes[order], starts, distribution)
             largest = max(largest, float(emds.max()))
         return Round(loss, largest)
 
@@ -275,24 +281,28 @@ def make_refiner(
     k: int,
     key: tuple[int, ...],
 ) -> Refiner:
-    """A region's refiner; without confidential attributes the distance is nowhere above its limit.
-
-    The limits are lowered by what the distance's running sums can err.
-    """
+    """A region's refiner; the limits are lowered by what the distance's running sums can err."""
     margin = ERROR_PER_STEP * (2 * MAX_SEARCHED)
-    places = [
-        place_records(c, d.cumulative, d.prefix) for c, d in zip(codes, distributions, strict=True)
+    held: list[tuple[Int64, Distribution, float]] = [
+        (c, d, t - margin) for c, d, t in zip(codes, distributions, limits, strict=True)
     ]
+    trees = stack_trees([one for one in held if one[1].metric is not None], codes.shape[1])
+    # Some order of the records is needed: without an ordered attribute that of the first one's
+    # codes, or of none, and a distance in it that is nowhere above its limit.
+    ordered = [one for one in held if one[1].metric is None]
+    ordered = ordered or [(c, d, math.inf) for c, d, _ in held[:1]]
+    places = [place_records(c, d.cumulative, d.prefix) for c, d, _ in ordered]
     numeric, nominal, n_levels = scaled
-    n_records = codes.shape[1]
     return Refiner(
         values=np.ascontiguousarray(numeric.T),
         levels=np.ascontiguousarray(nominal.T),
         n_levels=n_levels,
         codes=codes,
         distributions=distributions,
-        limits=np.array([limit - margin for limit in limits]) if limits else np.ones(1),
-        places=np.array(places) if places else np.zeros((1, n_records, 3)),
+        ordered=tuple(d for _, d, _ in ordered),
+        limits=np.array([limit for _, _, limit in ordered] or [1.0]),
+        places=np.array(places) if places else np.zeros((1, codes.shape[1], 3)),
+        trees=trees,
         k=k,
         key=key,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from pipeline.kernels.blocks import extras_up_to
 from pipeline.kernels.subsets import subset_sizes, tie_stride
 from pipeline.model import Distribution, Int64
+from pipeline.stages.distances import rounding_work
 
 AUTO, GIVEN = "half of t", "given"
 # Of t, what clusters may use up on average, so that refinement can spend the rest.
@@ -115,7 +116,7 @@ def _smallest_size(distribution: Distribution, mean_emd: float, n_records: int) 
 
 
 def mean_cluster_emd(distribution: Distribution, n_subsets: int) -> float:
-    """Mean ordered distance to the table of clusters of one record per subset.
+    """Mean distance to the table of clusters of one record per subset.
 
     Each subset's record serves its own subset, at its mean absolute difference, 2 sum F (1 - F)
     over the values, F cumulative within the subset. An upper bound where other transports are
@@ -123,6 +124,8 @@ def mean_cluster_emd(distribution: Distribution, n_subsets: int) -> float:
     """
     if distribution.values.size == 1:
         return 0.0
+    if distribution.metric is not None:
+        return rounding_work(distribution.metric, n_subsets)
     step = -(-distribution.values.size // MAX_TRIED_VALUES)
     cumulative = np.asarray(distribution.cumulative[step - 1 :: step], dtype=np.float64)
     rank = cumulative / distribution.n_records * n_subsets

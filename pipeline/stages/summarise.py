@@ -4,7 +4,7 @@ A partition's summary counts; merging adds, so the result does not depend on how
 """
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,86 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import DataError
-from pipeline.model import Attribute, Column, Float64, Int64, Kind, Role
+from pipeline.model import Column, Float64, Int64, Kind, Role
+from pipeline.stages.columns import CHECKED_ROLES
+from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import (
-    MAX_DECIMAL_DIGITS,
     Encoding,
     Keys,
     check_span,
     has_float_keys,
-    is_number,
-    is_temporal,
-    is_text,
-    natural_kind,
     one_zero,
     plain_type,
     to_keys,
 )
-
-CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
-_AVERAGED = (Kind.NUMERIC, Kind.DATE)
-
-
-def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
-    """Settle the kind of a column from the policy and its type.
-
-    Raises
-    ------
-    DataError
-        The type cannot be what the policy says, or is of no use in its role.
-    """
-    plain, where = plain_type(dtype), f"column {attribute.name!r}"
-    natural = natural_kind(dtype)
-    if natural is None:
-        raise DataError(
-            f"{where}: type {dtype} is not supported; convert it, make it an identifier, or leave "
-            "it out with unlisted: drop"
-        )
-    column = Column(attribute, attribute.kind or natural, dtype)
-    fits = {Kind.NUMERIC: is_number, Kind.DATE: is_temporal, Kind.BOOLEAN: pa.types.is_boolean}
-    if column.kind in fits and not fits[column.kind](plain):
-        raise DataError(
-            f"{where}: the policy says {column.kind}, the data hold {_describe(plain)}; convert "
-            "it, or declare another type"
-        )
-    if column.role is Role.CONFIDENTIAL and column.kind is Kind.NOMINAL:
-        raise DataError(
-            f"{where}: a confidential attribute has to be numeric, date, boolean or ordinal, "
-            f"the data hold {_describe(plain)}; give it type: ordinal and an order"
-        )
-    _check_digits(column)
-    _check_aggregate(column)
-    return column
-
-
-def _describe(dtype: pa.DataType) -> str:
-    return "text" if is_text(dtype) else f"type {dtype}"
-
-
-def _check_digits(column: Column) -> None:
-    plain = plain_type(column.type)
-    is_key = column.role in CHECKED_ROLES and column.kind is Kind.NUMERIC
-    if is_key and pa.types.is_decimal(plain) and plain.precision > MAX_DECIMAL_DIGITS:
-        raise DataError(
-            f"column {column.name!r}: {plain} has more than {MAX_DECIMAL_DIGITS} digits; store it "
-            f"as a decimal of at most {MAX_DECIMAL_DIGITS} digits or as a float"
-        )
-
-
-def _check_aggregate(column: Column) -> None:
-    """Refuse an aggregate, or its rounding, that the kind does not have."""
-    asked = column.attribute.aggregate
-    usual = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
-    allowed = ("mean", "median") if column.kind in _AVERAGED else (usual,)
-    if asked is not None and asked not in allowed:
-        raise DataError(
-            f"column {column.name!r}: is {column.kind}, its aggregate can be "
-            f"{' or '.join(allowed)}, not {asked}"
-        )
-    if column.kind is not Kind.NUMERIC and not column.attribute.rounded:
-        raise DataError(
-            f"column {column.name!r}: is {column.kind}; round: false goes with numbers, take it out"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +202,8 @@ def _count_outside(found: ColumnSummary, column: Column) -> int:
 
 def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
     """How a column's values become keys, from its summary over the whole table."""
-    if column.role is Role.CONFIDENTIAL and column.kind is not Kind.ORDINAL:
+    listed = column.kind in (Kind.ORDINAL, Kind.NOMINAL)
+    if column.role is Role.CONFIDENTIAL and not listed:
         return Encoding(column)
     if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL:
         return _categorical_encoding(column, summary.categories)
@@ -285,8 +218,11 @@ def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
 def _categorical_encoding(column: Column, counts: Counter[Any]) -> Encoding:
     rank_of = {text: rank for rank, text in enumerate(column.attribute.order)}
     ordinal = column.kind is Kind.ORDINAL
-    present = [value for value in counts if value is not None]
-    values = sorted(present, key=(lambda value: rank_of[str(value)]) if ordinal else None)
+    values = sorted(value for value in counts if value is not None)
+    if ordinal:
+        values.sort(key=lambda value: rank_of[str(value)])
+    elif column.role is Role.CONFIDENTIAL:
+        values = _order_nominal(values, counts, column)
     by_frequency = sorted(range(len(values)), key=lambda i: (-counts[values[i]], i))
     priority = np.empty(len(values), dtype=np.int64)
     priority[by_frequency] = np.arange(len(values))
@@ -294,6 +230,15 @@ def _categorical_encoding(column: Column, counts: Counter[Any]) -> Encoding:
     high = len(rank_of) - 1 if ordinal else max(len(values) - 1, 0)
     categories = pa.array(values, type=plain_type(column.type))
     return Encoding(column, 0, high, categories, ranks, priority)
+
+
+def _order_nominal(values: list[Any], counts: Counter[Any], column: Column) -> list[Any]:
+    """Confidential values as subsets take them: by the taxonomy, or the commonest first."""
+    attribute = column.attribute
+    if not attribute.taxonomy or attribute.by_frequency:
+        return sorted(values, key=lambda value: -counts[value])
+    leaves = taxonomy_of(attribute.taxonomy).encode([str(v) for v in values], column.name)
+    return [values[i] for i in np.argsort(leaves, kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,8 +267,16 @@ def merge_counts(pieces: list[ValueCounts]) -> ValueCounts:
 
 
 def confidential_keys(table: pa.Table, column: Column) -> Keys:
-    """Keys that order a confidential attribute's values: for ordinal ones the ranks."""
+    """Keys that order a confidential attribute's values: for ordinal ones the ranks.
+
+    Of nominal values nobody knows the order before all are known: their keys are places among the
+    table's own, as `own_values` lists them.
+    """
     values = table[column.name].combine_chunks()
+    if column.kind is Kind.NOMINAL:
+        own = pa.array(own_values(_count_categories(values, column.name)), plain_type(values.type))
+        places = pc.index_in(one_zero(values), value_set=own)
+        return places.to_numpy(zero_copy_only=False).astype(np.int64)
     if column.kind is not Kind.ORDINAL:
         return to_keys(values, column.name)
     texts = np.array(column.attribute.order)
@@ -332,6 +285,11 @@ def confidential_keys(table: pa.Table, column: Column) -> Keys:
     present = dictionary.dictionary.to_pylist()
     ranks = np.array([order.get(str(v), -1) for v in present], np.int64)  # -1: refused later
     return ranks[dictionary.indices.to_numpy(zero_copy_only=False)] if len(values) else ranks
+
+
+def own_values(categories: Counter[Any]) -> list[Any]:
+    """The values of a nominal confidential attribute in a piece of the table, ascending."""
+    return sorted(value for value in categories if value is not None)
 
 
 def sampled_rows(positions: Int64, seed: int, share: float) -> Int64:

@@ -11,8 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from pipeline.errors import DataError, PolicyError
-from pipeline.kernels.tree_emd import TreeMetric, count_below
-from pipeline.model import Float64, Int64
+from pipeline.kernels.tree_emd import count_below
+from pipeline.model import Float64, Int64, TreeMetric
 
 Chain = tuple[str, ...]  # a value's name, then those of the nodes above it, the root's last
 
@@ -51,6 +51,13 @@ class Taxonomy:
     def name(self, node: int) -> str:
         """The name of a node."""
         return self.names[node]
+
+    @property
+    def rows(self) -> tuple[Chain, ...]:
+        """Each leaf's name and those of the nodes above it: what `build_from_rows` takes."""
+        return tuple(
+            tuple(self.names[node] for node in path if node >= 0) for path in self.paths.tolist()
+        )
 
     def restrict(self, values: Sequence[str]) -> Int64:
         """Positions of the values that are not leaves."""

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from pipeline.kernels.emd import class_emds, exceeds
 from pipeline.model import (
     AttributeResult,
     ClassSizes,
@@ -17,6 +16,7 @@ from pipeline.model import (
     Int64,
     Verdict,
 )
+from pipeline.stages.distances import class_distances, classes_above
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ def check_classes(
     sizes, counts = np.unique(np.diff(starts), return_counts=True)
     largest, n_above = [], []
     for members, distribution, limit in zip(codes, distributions, max_emds, strict=True):
-        emds = class_emds(members, starts, distribution.cumulative, distribution.prefix)
-        above = exceeds(emds, limit, members, starts, distribution.cumulative)
+        emds = class_distances(members, starts, distribution)
+        above = classes_above(emds, limit, members, starts, distribution)
         largest.append(float(emds.max()))
         n_above.append(int(above.size))
     n_records = int(starts[-1] - starts[0])

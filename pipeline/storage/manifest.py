@@ -5,12 +5,12 @@ each file. It does not say where the data came from, which seed was used, or how
 left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from pipeline.model import InputFile, Kind, Role, Verdict
+from pipeline.model import Distance, InputFile, Kind, Role, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding, plain_type
 from pipeline.stages.plan import Plan, domain_name
@@ -64,7 +64,9 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "published_at": account.published_at,
         "verdict": "pass" if account.verdict.passed else "fail",
         "method": account.policy.method.name,
-        "privacy": describe_privacy(account.verdict),
+        "privacy": describe_privacy(
+            account.verdict, {e.column.name: e.column.distance for e in account.plan.confidential}
+        ),
         "records": account.verdict.n_records,
         "classes": asdict(account.verdict.sizes),
         "information_loss": asdict(account.loss.rounded()),
@@ -92,15 +94,15 @@ def describe_rounds(account: Account) -> dict[str, Any]:
     }
 
 
-def describe_privacy(verdict: Verdict) -> dict[str, Any]:
-    """What was asked and what was reached."""
+def describe_privacy(verdict: Verdict, distances: Mapping[str, Distance]) -> dict[str, Any]:
+    """What was asked and what was reached; ``distances``: of the confidential attributes."""
     return {
         "k": {"asked": verdict.k, "achieved": verdict.sizes.smallest},
         "t": {
             result.name: {
                 "asked": float(result.max_emd),
                 "largest_emd": result.largest_emd,
-                "distance": "ordered",
+                "distance": str(distances[result.name]),
             }
             for result in verdict.attributes
         },
@@ -136,6 +138,10 @@ def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
         entry["treatment"] = "as it is; no class holds two of its values"
     else:
         entry["treatment"] = "as it is"
+    if column.role is Role.CONFIDENTIAL:
+        entry["distance"] = str(column.distance)
+    if column.attribute.taxonomy:
+        entry["taxonomy"] = [list(row) for row in column.attribute.taxonomy]
     if column.kind is Kind.ORDINAL:
         entry["order"] = list(column.attribute.order)
     return entry

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DataError
 from pipeline.model import Attribute, Column, Kind, Role
+from pipeline.stages.columns import resolve_column
 from pipeline.stages.summarise import (
     ColumnSummary,
     TableSummary,
@@ -25,7 +26,6 @@ from pipeline.stages.summarise import (
     find_problems,
     make_encoding,
     merge_counts,
-    resolve_column,
     sampled_rows,
     scale_columns,
     summarise_table,

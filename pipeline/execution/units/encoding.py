@@ -9,17 +9,18 @@ from pipeline.errors import DataError
 from pipeline.execution.units.shared import (
     POSITION,
     Source,
+    confidential_codes,
     kept_positions,
     load_distributions,
     load_shared,
     split_domains,
 )
 from pipeline.kernels.subsets import assign_subsets
-from pipeline.model import Distribution, Int64, Partition
+from pipeline.model import Int64, Partition
 from pipeline.stages.keys import Keys
 from pipeline.stages.places import bin_records
 from pipeline.stages.plan import Plan
-from pipeline.stages.summarise import complete_records, confidential_keys, scale_columns
+from pipeline.stages.summarise import complete_records, scale_columns
 from pipeline.storage.inputs import read_partition
 from pipeline.storage.tables import write_table
 from pipeline.storage.workspace import Drafts, Workspace
@@ -43,7 +44,7 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     kept = table if mask is None else table.filter(mask)
     keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
     codes = [
-        find_codes(distribution, confidential_keys(kept, encoding.column))
+        confidential_codes(kept, encoding, distribution)
         for distribution, encoding in zip(
             load_distributions(workspace, plan), plan.confidential, strict=True
         )
@@ -58,15 +59,6 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     names = list(columns) + [f"x{i}" for i in range(len(plan.carried))]
     write_table(pa.table(arrays, names=names), drafts.new("records"))
     return np.bincount(bins, minlength=plan.n_bins)
-
-
-def find_codes(distribution: Distribution, keys: Keys) -> Int64:
-    """Positions of keys among a distribution's values: int64 (n,)."""
-    codes = np.searchsorted(distribution.values, keys).astype(np.int64)
-    known = np.minimum(codes, distribution.values.size - 1)
-    if not np.array_equal(distribution.values[known], keys):
-        raise DataError("the input changed while it was read; run again when it is at rest")
-    return codes
 
 
 def _find_bins(

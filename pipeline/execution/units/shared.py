@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.model import Column, Distribution, Int64, Role
-from pipeline.stages.keys import Encoding
+from pipeline.errors import DataError
+from pipeline.model import Column, Distribution, Int64, Kind, Role
+from pipeline.stages.distances import with_metric
+from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.plan import Plan
-from pipeline.stages.summarise import ValueCounts, checked_columns, complete_records
+from pipeline.stages.summarise import (
+    ValueCounts,
+    checked_columns,
+    complete_records,
+    confidential_keys,
+)
 from pipeline.storage.inputs import Reading
 from pipeline.storage.tables import column_array, read_distribution
 from pipeline.storage.workspace import Workspace
@@ -104,9 +111,33 @@ def load_shared(workspace: Workspace, name: str) -> Any:
 
 
 def load_distributions(workspace: Workspace, plan: Plan) -> tuple[Distribution, ...]:
-    """The table's distributions, mapped from disk."""
-    stems = (workspace.path("values", f"distribution{a}") for a in range(len(plan.confidential)))
-    return tuple(read_distribution(stem) for stem in stems)
+    """The table's distributions, mapped from disk, each with the metric of its attribute."""
+    return tuple(
+        load_distribution(workspace, a, encoding) for a, encoding in enumerate(plan.confidential)
+    )
+
+
+def load_distribution(workspace: Workspace, attribute: int, encoding: Encoding) -> Distribution:
+    """The table's distribution of one confidential attribute."""
+    distribution = read_distribution(workspace.path("values", f"distribution{attribute}"))
+    return with_metric(distribution, encoding.column, encoding.texts)
+
+
+def confidential_codes(table: pa.Table, encoding: Encoding, distribution: Distribution) -> Int64:
+    """Confidential values as positions in their distribution: int64 (n,)."""
+    if encoding.column.kind is Kind.NOMINAL:
+        codes = encoding.encode(table[encoding.column.name].combine_chunks())
+        return codes.astype(np.int64)
+    return find_codes(distribution, confidential_keys(table, encoding.column))
+
+
+def find_codes(distribution: Distribution, keys: Keys) -> Int64:
+    """Positions of keys among a distribution's values: int64 (n,)."""
+    codes = np.searchsorted(distribution.values, keys).astype(np.int64)
+    known = np.minimum(codes, distribution.values.size - 1)
+    if not np.array_equal(distribution.values[known], keys):
+        raise DataError("the input changed while it was read; run again when it is at rest")
+    return codes
 
 
 def key_encodings(plan: Plan) -> list[Encoding]:

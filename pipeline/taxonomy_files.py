@@ -1,14 +1,38 @@
-"""Taxonomies from files: nested names in YAML, or one line for each value in CSV."""
+"""Taxonomies of a policy: nested names, rows, or a file of either.
+
+YAML files hold nested names, CSV files one line for each value.
+"""
 
 import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from pipeline.errors import PolicyError
 from pipeline.stages.taxonomy import Taxonomy, build_from_mapping, build_from_rows
+
+
+def read_rows(value: Any) -> Any:
+    """The rows of a taxonomy that a policy names or holds, as `build_from_rows` takes them.
+
+    Raises
+    ------
+    ValueError
+        It is no taxonomy.
+    """
+    try:
+        if isinstance(value, str):
+            return read_taxonomy(value).rows
+        if isinstance(value, dict):
+            return build_from_mapping(value).rows
+        if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
+            return build_from_rows([[str(name) for name in row] for row in value]).rows
+    except PolicyError as error:
+        raise ValueError(str(error)) from None
+    return value
 
 
 def read_taxonomy(path: str | Path) -> Taxonomy:
