@@ -98,11 +98,17 @@ def _refuse_repeated_keys(root: yaml.Node | None) -> None:
 
 
 def _read_csv(text: str) -> Taxonomy:
-    first = next(csv.reader(io.StringIO(text.lstrip(), newline=""), delimiter=";"), [])
-    delimiter = ";" if len(first) > 1 else ","
-    found = list(_records(text, delimiter))
+    found = list(_records(text, ";" if _has_semicolons(text) else ","))
     places = [f"line {line:,}" for line, _ in found]
     return build_from_rows([row for _, row in found], places)
+
+
+def _has_semicolons(text: str) -> bool:
+    """Whether semicolons part the fields of the first record."""
+    try:
+        return len(next(_records(text, ";"), (0, []))[1]) > 1
+    except PolicyError:  # quotes that do not end at one
+        return False
 
 
 def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

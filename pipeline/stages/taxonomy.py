@@ -199,7 +199,7 @@ def _check_chains(chains: list[Chain], places: Sequence[str]) -> None:
     if not chains:
         raise PolicyError("it has no values; give one row for each")
     for chain, place in zip(chains, places, strict=True):
-        if len(chain) == 1:
+        if len(chain) < 2:
             raise PolicyError(f"{place}: a value with nothing above it; put a root such as * there")
         if len(set(chain)) < len(chain):
             raise PolicyError(f"{place}: a name stands above itself; use it for one level alone")
