@@ -56,29 +56,46 @@ class Generalisation:
 
 @dataclass(frozen=True, eq=False)
 class _Domain:
-    """The records' level-0 codes (q, n), and for each attribute its codes by level, from 0 up."""
+    """What the search works on: combinations of level-0 codes that occur, each of them once.
 
+    ``records``: which records each combination has. ``codes`` int64 (q, combinations). ``tables``:
+    for each attribute its codes by level, from 0 up. ``each``: every combination a class.
+    """
+
+    records: Classes
     codes: Int64
     tables: tuple[Int64, ...]
+    each: Classes
 
     def roll_up(self, finer: Classes, attributes: Node, node: Node) -> Classes:
-        """Unions of classes: those of a node, from the classes of a less general one.
-
-        Any record stands for its class, so this costs a sort of the finer classes.
-        """
-        first = finer.order[finer.starts[:-1]]
+        """Unions of classes of combinations: those of a node, from a less general one's."""
+        first = finer.order[finer.starts[:-1]]  # any combination stands for its class
         columns = [
             self.tables[a][level][self.codes[a][first]]
             for a, level in zip(attributes, node, strict=True)
         ]
-        keys = _combine(columns)
-        ranked = np.argsort(keys, kind="stable")
-        sizes = finer.sizes[ranked]
-        ends = np.cumsum(sizes)
-        shifts = finer.starts[:-1][ranked] - (ends - sizes)
-        order = finer.order[np.arange(finer.order.size) + np.repeat(shifts, sizes)]
-        is_last = np.append(np.diff(keys[ranked]) != 0, True)
-        return Classes(order, np.concatenate([[0], ends[is_last]]))
+        return _merge(finer, _combine(columns))
+
+    def expand(self, classes: Classes) -> Classes:
+        """Classes of combinations as classes of records."""
+        order, ends = _line_up(self.records, classes.order)
+        return Classes(order, np.concatenate([[0], ends])[classes.starts])
+
+
+def _merge(finer: Classes, keys: Int64) -> Classes:
+    """Unions of the classes with the same key, ascending by key; ``keys`` int64 (c,)."""
+    ranked = np.argsort(keys, kind="stable")
+    order, ends = _line_up(finer, ranked)
+    is_last = np.append(np.diff(keys[ranked]) != 0, True)
+    return Classes(order, np.concatenate([[0], ends[is_last]]))
+
+
+def _line_up(classes: Classes, ranked: Int64) -> tuple[Int64, Int64]:
+    """Members of the classes in another sequence of these, and where each then ends."""
+    sizes = classes.sizes[ranked]
+    ends = np.cumsum(sizes)
+    shifts = classes.starts[:-1][ranked] - (ends - sizes)
+    return classes.order[np.arange(classes.order.size) + np.repeat(shifts, sizes)], ends
 
 
 def _combine(columns: list[Int64]) -> Int64:
@@ -120,18 +137,15 @@ def find_generalisations(
     InfeasibleError
         Not even the most general node meets the requirements.
     """
-    domain = _check_domain(codes, tables)
-    n_attributes, n_records = codes.shape
-    attributes = tuple(range(n_attributes))
-    alone = Classes(np.arange(n_records), np.arange(n_records + 1))
-    finest = domain.roll_up(alone, attributes, (0,) * n_attributes)
+    domain = _find_combinations(codes, _check_levels(codes, tables))
+    attributes = tuple(range(len(tables)))
     smaller: dict[Node, NDArray[np.bool_]] = {(): np.ones((), dtype=np.bool_)}
     n_checked = 0
-    for size in range(1, n_attributes + 1):
+    for size in range(1, len(tables) + 1):
         met = {}
         for subset in combinations(attributes, size):
             candidates = _join(smaller, subset, domain)
-            met[subset], n_tested = _search(domain, subset, candidates, finest, holds)
+            met[subset], n_tested = _search(domain, subset, candidates, holds)
             n_checked += n_tested
         smaller = met
     minimal = _find_minimal(smaller[attributes])
@@ -140,12 +154,12 @@ def find_generalisations(
             "no generalisation of the quasi-identifiers meets the requirements, not even their "
             "highest levels; add levels that cover all values, or loosen k, l or t"
         )
-    chosen, classes = _choose(domain, minimal, finest, costs)
+    chosen, classes = _choose(domain, minimal, costs)
     return Generalisation(minimal, chosen, classes, n_checked)
 
 
-def _check_domain(codes: Int64, tables: Sequence[Int64]) -> _Domain:
-    """The domain with every level's codes made dense."""
+def _check_levels(codes: Int64, tables: Sequence[Int64]) -> tuple[Int64, ...]:
+    """The tables with every level's codes made dense."""
     if not codes.size:
         raise DataError("no records, or no quasi-identifiers, to generalise; check the input")
     if np.prod([float(len(table)) for table in tables]) > _MAX_NODES:
@@ -166,13 +180,24 @@ def _check_domain(codes: Int64, tables: Sequence[Int64]) -> _Domain:
                     "one; levels have to be unions of those below"
                 )
         dense.append(levels)
-    return _Domain(codes, tuple(dense))
+    return tuple(dense)
+
+
+def _find_combinations(codes: Int64, tables: tuple[Int64, ...]) -> _Domain:
+    """The combinations that occur, and which records have each."""
+    n_records = codes.shape[1]
+    alone = Classes(np.arange(n_records), np.arange(n_records + 1))
+    columns = [table[0][column] for table, column in zip(tables, codes, strict=True)]
+    records = _merge(alone, _combine(columns))
+    n = records.sizes.size
+    each = Classes(np.arange(n), np.arange(n + 1))
+    return _Domain(records, codes[:, records.order[records.starts[:-1]]], tables, each)
 
 
 def _join(
     smaller: dict[Node, NDArray[np.bool_]], subset: Node, domain: _Domain
 ) -> NDArray[np.bool_]:
-    """Nodes of a subset whose parts without one attribute all hold: LeFevre et al., section 3.1.2.
+    """Nodes of a subset whose parts without one attribute all hold: LeFevre et al., section 3.
 
     bool, one axis of levels for each attribute.
     """
@@ -184,11 +209,7 @@ def _join(
 
 
 def _search(
-    domain: _Domain,
-    subset: Node,
-    candidates: NDArray[np.bool_],
-    finest: Classes,
-    holds: Predicate,
+    domain: _Domain, subset: Node, candidates: NDArray[np.bool_], holds: Predicate
 ) -> tuple[NDArray[np.bool_], int]:
     """Which candidates meet the requirements, breadth-first, and how many were tested.
 
@@ -206,12 +227,12 @@ def _search(
             continue
         if sum(node) > height:
             height, below, failed = sum(node), failed, {}
-        base = base or domain.roll_up(finest, subset, (0,) * len(subset))
+        base = base or domain.roll_up(domain.each, subset, (0,) * len(subset))
         finer = [below[f] for f in _less_general(node) if f in below]
         start = min(finer, key=lambda classes: classes.starts.size, default=base)
         classes = domain.roll_up(start, subset, node)
         n_tested += 1
-        if _all_hold(holds, classes):
+        if _all_hold(holds, domain.expand(classes)):
             met[tuple(slice(level, None) for level in node)] = True
         else:
             failed[node] = classes
@@ -240,7 +261,6 @@ def _find_minimal(met: NDArray[np.bool_]) -> tuple[Node, ...]:
 def _choose(
     domain: _Domain,
     minimal: tuple[Node, ...],
-    finest: Classes,
     costs: Sequence[Sequence[Cost]] | None,
 ) -> tuple[Node, Classes]:
     """The minimal node of least cost, then of least discernibility, then the first; exact."""
@@ -256,7 +276,7 @@ def _choose(
     for node, total in zip(minimal, totals, strict=True):
         if total > min(totals):
             continue
-        classes = domain.roll_up(finest, attributes, node)
+        classes = domain.expand(domain.roll_up(domain.each, attributes, node))
         discernibility = int((classes.sizes**2).sum())
         if best is None or discernibility < best[0]:
             best = discernibility, node, classes

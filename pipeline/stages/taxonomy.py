@@ -1,7 +1,7 @@
 """Taxonomies: how the values of an attribute are grouped, level above level, up to one root.
 
 They give the hierarchical distance of two values (papers/004, section 5.2) and the levels of
-full-domain generalisation (section 6; LeFevre et al., *Incognito*, 2005, section 1).
+full-domain generalisation (section 6; LeFevre et al., *Incognito*, 2005).
 """
 
 from collections.abc import Mapping, Sequence
