@@ -1,0 +1,249 @@
+"""What classes are released as when their quasi-identifiers are generalised, and what that loses.
+
+Numbers, dates and ordinal values become the interval from a class's smallest value to its largest,
+"[low, high]"; nominal ones the set of its values, "{a, b}", or the lowest node of a taxonomy that
+covers them. A value that all records of a class share stands alone. Texts that could be mistaken
+for such notation (with a comma, a bracket, a quote, blanks around) are quoted as in JSON.
+
+Records of class i are ``order[starts[i]:starts[i + 1]]``; no class is empty.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pipeline.errors import DataError
+from pipeline.model import Float64, Int64
+from pipeline.stages.keys import Encoding, Keys, from_keys
+
+Texts = NDArray[np.str_]
+
+_QUOTED = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
+_TEXT = rf'{_QUOTED}|[^,\[\]{{}}"]+'
+_INTERVAL = re.compile(rf"\[({_TEXT}), ({_TEXT})\]")
+_SET = re.compile(rf"\{{((?:{_TEXT})(?:, (?:{_TEXT}))+)\}}")
+_ONE = re.compile(_TEXT)
+_NEXT = re.compile(rf"(?:, )?({_TEXT})")
+
+
+@dataclass(frozen=True, eq=False)
+class Ancestors:
+    """A taxonomy of a nominal attribute, level by level, the lowest first.
+
+    ``nodes`` int64 (levels, n_values): node of each category; ``names``: those of each level's
+    nodes, (u,) each.
+    """
+
+    nodes: Int64
+    names: tuple[Texts, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Generalised:
+    """What classes are released as, for one quasi-identifier; all (c,).
+
+    ``texts``; ``low`` and ``high``: smallest and largest key of each class; ``spans`` float64: the
+    normalised certainty penalty, 0 for one value and 1 for all. That is the interval's share of the
+    attribute's range; for nominal ones (values covered - 1) / (values - 1), a node of a taxonomy
+    covering all values below it.
+    """
+
+    texts: Texts
+    low: Keys
+    high: Keys
+    spans: Float64
+
+
+def generalise_column(
+    encoding: Encoding, keys: Keys, order: Int64, starts: Int64, ancestors: Ancestors | None = None
+) -> Generalised:
+    """What each class is released as.
+
+    Parameters
+    ----------
+    keys : int64 or float64 (n,), by ``encoding``
+    ancestors : of a nominal attribute, where it has a taxonomy; where no node covers a class's
+        values, they are released as a set
+    """
+    low, high = find_ends(keys, order, starts)
+    if encoding.is_nominal:
+        texts, spans = _cover_values(encoding, keys.astype(np.int64), order, starts, ancestors)
+        return Generalised(texts, low, high, spans)
+    lows, highs = spell_keys(encoding, low), spell_keys(encoding, high)
+    both = [a if a == b else f"[{a}, {b}]" for a, b in zip(lows, highs, strict=True)]
+    span = float(encoding.high - encoding.low)
+    spans = (high - low) / span if span else np.zeros(low.size)
+    return Generalised(np.array(both, dtype=np.str_), low, high, spans)
+
+
+def find_ends(keys: Keys, order: Int64, starts: Int64) -> tuple[Keys, Keys]:
+    """Smallest and largest key of each class: (c,) each."""
+    members = keys[order]
+    return np.minimum.reduceat(members, starts[:-1]), np.maximum.reduceat(members, starts[:-1])
+
+
+def measure_generalisation(
+    encoding: Encoding, keys: Keys, order: Int64, starts: Int64, generalised: Generalised
+) -> float:
+    """Sum over records of the squared normalised difference to what they are released as.
+
+    To the middle of an interval, divided by the attribute's range; comparable to the loss of
+    papers/003, eq. (5). A nominal value has no middle: it loses the squared span of its class.
+    """
+    sizes = np.diff(starts)
+    if encoding.is_nominal:
+        return float(np.sum(sizes * generalised.spans**2))
+    span = float(encoding.high - encoding.low)
+    if span == 0:
+        return 0.0
+    low = generalised.low
+    from_low = keys[order] - low.repeat(sizes)
+    difference = (from_low - ((generalised.high - low) / 2).repeat(sizes)) / span
+    return float(np.sum(difference * difference))
+
+
+def spell_keys(encoding: Encoding, keys: Keys) -> list[str]:
+    """Each key's value as a text, quoted where it has to be.
+
+    Integers and decimals are written in full, floats with as many digits as tell them apart, dates
+    and times as in ISO 8601, durations as a number of their unit.
+    """
+    found: tuple[Any, Int64] = np.unique(keys, return_inverse=True)
+    distinct, place = found
+    is_category = encoding.categories is not None
+    values = encoding.decode(distinct) if is_category else from_keys(distinct, encoding.type)
+    spelled = [_quote(text) for text in _spell(values)]
+    return [spelled[i] for i in place.tolist()]
+
+
+def parse_interval(text: str) -> tuple[str, str]:
+    """Both ends of an interval as they are spelled, unquoted; a value alone is both.
+
+    Raises
+    ------
+    DataError
+        Not a text that `generalise_column` writes for an interval.
+    """
+    if _ONE.fullmatch(text):
+        return _unquote(text), _unquote(text)
+    found = _INTERVAL.fullmatch(text)
+    if not found:
+        raise DataError(
+            "a released value is not an interval, [low, high], nor a value alone; release again, "
+            "or audit the file as it was written"
+        )
+    return _unquote(found[1]), _unquote(found[2])
+
+
+def parse_set(text: str) -> tuple[str, ...]:
+    """The values of a set, unquoted; a value or a node alone is the only one.
+
+    Raises
+    ------
+    DataError
+        Not a text that `generalise_column` writes for a nominal attribute.
+    """
+    if _ONE.fullmatch(text):
+        return (_unquote(text),)
+    found = _SET.fullmatch(text)
+    if not found:
+        raise DataError(
+            "a released value is not a set, {a, b}, nor a value alone; release again, or audit the "
+            "file as it was written"
+        )
+    return tuple(_unquote(one) for one in _NEXT.findall(found[1]))
+
+
+def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
+    """Keys of both ends of released intervals: what `generalise_column` was given, (c,) each.
+
+    Raises
+    ------
+    DataError
+        Texts that are no intervals of the attribute's values.
+    """
+    ends = [parse_interval(text) for text in texts.tolist()]
+    lows, highs = ([pair[side] for pair in ends] for side in (0, 1))
+    try:
+        return encoding.encode(_read(lows, encoding)), encoding.encode(_read(highs, encoding))
+    except pa.ArrowInvalid:
+        raise DataError(
+            f"column {encoding.column.name!r}: released intervals have ends that are not of type "
+            f"{encoding.type}; audit the file with the policy it was made by"
+        ) from None
+
+
+def _read(texts: list[str], encoding: Encoding) -> pa.Array:
+    array, dtype = pa.array(texts, type=pa.string()), encoding.type
+    if pa.types.is_duration(dtype):
+        array = array.cast(pa.int64())
+    elif pa.types.is_time(dtype):  # read as a moment of the first day
+        moments = pa.array([f"1970-01-01 {text}" for text in texts], type=pa.string())
+        array = moments.cast(pa.timestamp(dtype.unit))
+    return array.cast(dtype)
+
+
+def _spell(values: pa.Array) -> list[str]:
+    dtype = values.type
+    if pa.types.is_float32(dtype):
+        return [str(value) for value in values.to_numpy(zero_copy_only=False)]
+    if pa.types.is_decimal(dtype):
+        return [format(value, "f") for value in values.to_pylist()]
+    if pa.types.is_duration(dtype):
+        values = values.cast(pa.int64())
+    elif pa.types.is_temporal(dtype) or pa.types.is_boolean(dtype):
+        values = values.cast(pa.string())
+    return [str(value) for value in values.to_pylist()]
+
+
+def _quote(text: str) -> str:
+    is_plain = _ONE.fullmatch(text) and text.isprintable() and text == text.strip()
+    return text if is_plain and not text.startswith('"') else json.dumps(text, ensure_ascii=False)
+
+
+def _unquote(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    found: str = json.loads(text)
+    return found
+
+
+def _cover_values(
+    encoding: Encoding, codes: Int64, order: Int64, starts: Int64, ancestors: Ancestors | None
+) -> tuple[Texts, Float64]:
+    """Texts of a nominal attribute's classes and their spans: a value, a node or a set."""
+    assert encoding.categories is not None
+    n_values, n_classes = len(encoding.categories), starts.size - 1
+    of_class = np.repeat(np.arange(n_classes), np.diff(starts))
+    pairs = np.unique(of_class * n_values + codes[order])
+    values, covered = pairs % n_values, np.bincount(pairs // n_values, minlength=n_classes)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(covered)])
+    names = spell_keys(encoding, np.arange(n_values))
+    texts = np.array([names[i] for i in values[ends[:-1]].tolist()], dtype=object)
+    is_open = covered > 1
+    if ancestors is not None:
+        is_open, covered = _cover_by_nodes(ancestors, values, ends, (texts, covered))
+    for c in np.flatnonzero(is_open).tolist():
+        inside = values[ends[c] : ends[c + 1]].tolist()
+        texts[c] = "{" + ", ".join(names[i] for i in inside) + "}"
+    return texts.astype(np.str_), (covered - 1) / max(n_values - 1, 1)
+
+
+def _cover_by_nodes(
+    ancestors: Ancestors, values: Int64, ends: Int64, found: tuple[NDArray[np.object_], Int64]
+) -> tuple[NDArray[np.bool_], Int64]:
+    """Enter the lowest node above all values of each class with several; which have none, too."""
+    texts, covered = found[0], found[1].copy()
+    is_open = covered > 1
+    for nodes, names in zip(ancestors.nodes, ancestors.names, strict=True):
+        low = np.minimum.reduceat(nodes[values], ends[:-1])
+        meets = is_open & (low == np.maximum.reduceat(nodes[values], ends[:-1]))
+        texts[meets] = np.array([_quote(str(name)) for name in names], dtype=object)[low[meets]]
+        covered[meets] = np.bincount(nodes)[low[meets]]
+        is_open &= ~meets
+    return is_open, covered
