@@ -125,6 +125,11 @@ SETS = {
         ['{"\\"", "say \\"a\\", \\"b\\""}', '{"\\n\\u0000", back\\slash}'],
         [('"', 'say "a", "b"'), ("\n\x00", "back\\slash")],
     ),
+    "unseen": (  # numpy cuts off NULs at the end of a text
+        ["a", "a\x00", "a\x00", "a\x00"],
+        ['{a, "a\\u0000"}', '"a\\u0000"'],
+        [("a", "a\x00"), ("a\x00",)],
+    ),
     "truth": ([True, False, True, True], ["{false, true}", "true"], [("false", "true"), ("true",)]),
     "accents": (["É", "ß", "日", "日"], ["{É, ß}", "日"], [("É", "ß"), ("日",)]),
 }
