@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InfeasibleError, PolicyError
-from pipeline.stages.stochastic import epsilon_for, stochastic_closeness
+from pipeline.stages.methods.stochastic import epsilon_for, stochastic_closeness
 from support import naive_ratio
 from support.tables import repeatable, seeds
 

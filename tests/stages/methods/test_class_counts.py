@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InfeasibleError
-from pipeline.stages.class_counts import (
+from pipeline.stages.methods.class_counts import (
     class_sizes,
     counts_for,
     emphasised_buckets,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from pipeline.errors import DataError, PolicyError, UsageError
-from pipeline.stages import dp_confidential
-from pipeline.stages.dp_confidential import Grid, draw_codes, draw_steps, laplace, response
+from pipeline.stages.methods import dp_confidential
+from pipeline.stages.methods.dp_confidential import Grid, draw_codes, draw_steps, laplace, response
 from support import naive_ratio
 from support.tables import repeatable
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PolicyError
-from pipeline.storage.taxonomies import read_taxonomy
+from pipeline.taxonomy_files import read_taxonomy
 
 
 def write(folder: Path, name: str, text: str | bytes) -> Path:

@@ -27,7 +27,7 @@ from pipeline.errors import DataError, InfeasibleError
 from pipeline.kernels.aggregate import group_by_label
 from pipeline.kernels.draw import draw_classes
 from pipeline.model import Distribution, Float64, Int64
-from pipeline.stages.buckets import Buckets, MakeBuckets, ordered_buckets
+from pipeline.stages.methods.buckets import Buckets, MakeBuckets, ordered_buckets
 
 # Shares of t that the buckets may use up; what they leave is for sizes that do not divide evenly.
 SHARES = tuple(Fraction(eighths, 8) for eighths in range(8, 0, -1))

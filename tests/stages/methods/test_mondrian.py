@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pipeline.errors import DataError, InfeasibleError
 from pipeline.kernels.aggregate import group_by_label
 from pipeline.model import Int64
-from pipeline.stages.mondrian import hold_k_and_t, partition_mondrian
+from pipeline.stages.methods.mondrian import hold_k_and_t, partition_mondrian
 from pipeline.stages.verify import check_classes
 from support import naive, naive_partition
 from support.policies import shared_file

@@ -13,9 +13,9 @@ from pipeline.kernels.aggregate import group_by_label
 from pipeline.kernels.draw import draw_classes
 from pipeline.kernels.emd import exact_emd
 from pipeline.model import Distribution
-from pipeline.stages.buckets import MakeBuckets, equal_buckets, ordered_buckets
-from pipeline.stages.sabre import partition_sabre, share_out_buckets
-from pipeline.stages.tree_buckets import hierarchical_buckets
+from pipeline.stages.methods.buckets import MakeBuckets, equal_buckets, ordered_buckets
+from pipeline.stages.methods.sabre import partition_sabre, share_out_buckets
+from pipeline.stages.methods.tree_buckets import hierarchical_buckets
 from support import naive, naive_partition
 from support.policies import shared_file
 from support.tables import (

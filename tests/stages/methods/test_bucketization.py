@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError, InfeasibleError, PolicyError
-from pipeline.stages.bucketization import (
+from pipeline.stages.methods.bucketization import (
     BucketClasses,
     RatioDemand,
     build_classes,

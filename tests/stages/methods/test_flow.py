@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.flow import fill_between
+from pipeline.stages.methods.flow import fill_between
 from support.tables import repeatable, seeds
 
 

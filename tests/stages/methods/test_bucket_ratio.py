@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError, PolicyError
-from pipeline.stages.ratio import check_ratio
+from pipeline.stages.methods.bucket_ratio import check_ratio
 from support import naive_ratio
 from support.tables import repeatable
 

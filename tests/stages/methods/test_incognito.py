@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DataError, InfeasibleError, PolicyError
 from pipeline.kernels.tree_emd import tree_emds, tree_exceeds
-from pipeline.stages.incognito import Predicate, find_generalisations
 from pipeline.stages.intervals import build_intervals
+from pipeline.stages.methods.incognito import Predicate, find_generalisations
 from pipeline.stages.taxonomy import build_from_mapping, build_from_rows
 from support import naive_taxonomy as naive
 from support.tables import repeatable, seeds

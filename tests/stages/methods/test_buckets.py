@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError
-from pipeline.stages.buckets import Buckets, MakeBuckets, equal_buckets, ordered_buckets
-from pipeline.stages.tree_buckets import hierarchical_buckets
+from pipeline.stages.methods.buckets import Buckets, MakeBuckets, equal_buckets, ordered_buckets
+from pipeline.stages.methods.tree_buckets import hierarchical_buckets
 from support import naive, naive_partition
 from support.tables import distribution_from, distribution_of, repeatable
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from pipeline.errors import DataError
 from pipeline.model import Distribution, Int64
-from pipeline.stages.buckets import Buckets, MakeBuckets
+from pipeline.stages.methods.buckets import Buckets, MakeBuckets
 
 
 def hierarchical_buckets(ancestors: Int64) -> MakeBuckets:

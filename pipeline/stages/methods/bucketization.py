@@ -11,7 +11,7 @@ each emphasising one bucket. Our choices, where it is silent:
 - Equal values stay in one bucket, or its label would not be true: a cut goes to the nearest rank
   between two different values (the lower of two equally near), and cuts that meet are one.
 - Which class emphasises which bucket is chosen where the class is: see
-  `pipeline.kernels.buckets.fill_block`; counts: see `pipeline.stages.class_counts`.
+  `pipeline.kernels.buckets.fill_block`; counts: see `pipeline.stages.methods.class_counts`.
 - A class is within t when no ratio is above it (Definition 1, conditions (i) and (ii)).
 
 A union of classes that are within t is within t: the share of a bucket in it lies between theirs.
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError, InfeasibleError, PolicyError, VerificationError
 from pipeline.kernels.buckets import cut_stretches, fill_classes
 from pipeline.model import Distribution, Float64, Int64
-from pipeline.stages.class_counts import plan_counts
-from pipeline.stages.ratio import RatioCheck, check_ratio, check_t
+from pipeline.stages.methods.class_counts import plan_counts
+from pipeline.stages.methods.bucket_ratio import RatioCheck, check_ratio, check_t
 
 # Classes that are filled from one another's records; the time to fill grows with it.
 BLOCK_CLASSES = 64
