@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from pipeline.model import Int64
-from pipeline.stages.counts import ClassCounts, count_values
+from pipeline.stages.models.counts import ClassCounts, count_values
 from support.tables import class_sizes, confidential_values, distribution_of, starts_of
 
 

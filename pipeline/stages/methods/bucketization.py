@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError, InfeasibleError, PolicyError, VerificationError
 from pipeline.kernels.buckets import cut_stretches, fill_classes
 from pipeline.model import Distribution, Float64, Int64
-from pipeline.stages.methods.class_counts import plan_counts
 from pipeline.stages.methods.bucket_ratio import RatioCheck, check_ratio, check_t
+from pipeline.stages.methods.class_counts import plan_counts
 
 # Classes that are filled from one another's records; the time to fill grows with it.
 BLOCK_CLASSES = 64

@@ -14,8 +14,8 @@ import numpy as np
 
 from pipeline.errors import InfeasibleError
 from pipeline.model import Int64
-from pipeline.stages.methods.flow import fill_between
 from pipeline.stages.methods.bucket_ratio import check_t
+from pipeline.stages.methods.flow import fill_between
 
 
 def plan_counts(sizes: Int64, k: int, t: Fraction) -> Int64:

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import PolicyError
-from pipeline.stages.attacks import (
+from pipeline.stages.models.attacks import (
     Exposure,
     Skewness,
     measure_homogeneity,
     measure_similarity,
     measure_skewness,
 )
-from pipeline.stages.counts import count_values, group_table
+from pipeline.stages.models.counts import count_values, group_table
 from support import naive_models
 from support.models import (
     DISEASES,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipeline.stages.utility import (
+from pipeline.stages.models.utility import (
     Comparison,
     Moments,
     compare_records,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import PolicyError
-from pipeline.stages.counts import ClassCounts, ClassMeasures, count_values, group_table
-from pipeline.stages.diversity import (
+from pipeline.stages.models.counts import ClassCounts, ClassMeasures, count_values, group_table
+from pipeline.stages.models.diversity import (
     check_distinct,
     check_entropy,
     check_recursive,

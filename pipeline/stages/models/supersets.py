@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError
 from pipeline.kernels.emd import class_emds, exceeds
 from pipeline.model import Float64, Int64
-from pipeline.stages.counts import ClassMeasures, require_limit
+from pipeline.stages.models.counts import ClassMeasures, require_limit
 
 
 @dataclass(frozen=True, eq=False)

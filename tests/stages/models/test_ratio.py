@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError, PolicyError
-from pipeline.stages.counts import count_values
-from pipeline.stages.ratio import (
+from pipeline.stages.models.counts import count_values
+from pipeline.stages.models.ratio import (
     ASSUMPTIONS,
     check_ratio,
     epsilon_of_ratio,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.model import Float64, Int64
-from pipeline.stages.counts import ClassCounts, ClassMeasures, require_limit
+from pipeline.stages.models.counts import ClassCounts, ClassMeasures, require_limit
 
 # Of a float entropy, per value of a class: its terms are at most one, a sum at most log n.
 ERROR_PER_VALUE = 8 * np.finfo(np.float64).eps

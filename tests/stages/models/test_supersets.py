@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DataError, PolicyError
 from pipeline.model import Int64
-from pipeline.stages.counts import ClassMeasures
-from pipeline.stages.supersets import ClassTree, check_supersets, grow_class_tree
+from pipeline.stages.models.counts import ClassMeasures
+from pipeline.stages.models.supersets import ClassTree, check_supersets, grow_class_tree
 from support import naive, naive_models
 from support.models import SALARIES_4, SALARIES_5, Classes, classes_of, classified
 from support.tables import repeatable, seeds

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.model import Int64
-from pipeline.stages.counts import ClassCounts, require_limit
-from pipeline.stages.ratio import RATIO_ERROR, exact_ratios, raising_factors
+from pipeline.stages.models.counts import ClassCounts, require_limit
+from pipeline.stages.models.ratio import RATIO_ERROR, exact_ratios, raising_factors
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.errors import DataError, PolicyError
 from pipeline.model import Float64, Int64
-from pipeline.stages.counts import ClassCounts, ClassMeasures, require_limit
+from pipeline.stages.models.counts import ClassCounts, ClassMeasures, require_limit
 
 # Of a float ratio, relative: three divisions, and the limit's own rounding.
 RATIO_ERROR = 8 * np.finfo(np.float64).eps
