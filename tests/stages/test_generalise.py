@@ -23,7 +23,8 @@ from pipeline.stages.generalise import (
     read_ends,
 )
 from pipeline.stages.keys import Encoding, Keys
-from pipeline.stages.summarise import make_encoding, resolve_column, summarise_table
+from pipeline.stages.columns import resolve_column
+from pipeline.stages.summarise import make_encoding, summarise_table
 from support.tables import class_sizes, repeatable, starts_of
 
 ORDER = ("none", "some, few", "many", "all")
