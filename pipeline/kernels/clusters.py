@@ -14,7 +14,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _distances_to(numeric, nominal, point, levels, start, stop, distances):
+def distances_to(numeric, nominal, point, levels, start, stop, distances):
     """Squared distance of the records start..stop-1 to a point: numeric, then 0/1 nominal."""
     distances[start:stop] = 0.0
     for j in range(numeric.shape[0]):
@@ -30,7 +30,7 @@ def _distances_to(numeric, nominal, point, levels, start, stop, distances):
 
 
 @njit(cache=True, nogil=True)
-def _farthest(distances, rows, starts, alive):
+def find_farthest(distances, rows, starts, alive):
     best = -1
     for s in range(alive.size):
         for i in range(starts[s], starts[s] + alive[s]):
@@ -51,7 +51,7 @@ def _nearest(distances, rows, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _swap_out(numeric, nominal, rows, distances, taken, last):
+def swap_out(numeric, nominal, rows, distances, taken, last):
     """Exchange a taken record with the last live one of its subset."""
     for j in range(numeric.shape[0]):
         numeric[j, taken], numeric[j, last] = numeric[j, last], numeric[j, taken]
@@ -115,18 +115,18 @@ def cluster_block(numeric, nominal, subset_starts, take, n_clusters):
             levels[j] = np.argmax(counts[j, : n_local[j]])
         for s in range(take.size):
             stop = subset_starts[s] + alive[s]
-            _distances_to(numeric, nominal, point, levels, subset_starts[s], stop, distances)
+            distances_to(numeric, nominal, point, levels, subset_starts[s], stop, distances)
         for _ in range(2):
             if made == n_clusters:
                 break
-            seed = _farthest(distances, rows, subset_starts, alive)
+            seed = find_farthest(distances, rows, subset_starts, alive)
             point[:] = numeric[:, seed]
             levels[:] = nominal[:, seed]
             has_extra = False
             for s in range(take.size):
                 start = subset_starts[s]
                 stop = start + alive[s]
-                _distances_to(numeric, nominal, point, levels, start, stop, distances)
+                distances_to(numeric, nominal, point, levels, start, stop, distances)
                 n_take = take[s]
                 if not has_extra and alive[s] > take[s] * (n_clusters - made):
                     n_take += 1
@@ -139,7 +139,7 @@ def cluster_block(numeric, nominal, subset_starts, take, n_clusters):
                         counts[j, nominal[j, taken]] -= 1
                     labels[rows[taken]] = made
                     alive[s] -= 1
-                    _swap_out(numeric, nominal, rows, distances, taken, start + alive[s])
+                    swap_out(numeric, nominal, rows, distances, taken, start + alive[s])
             made += 1
     return labels
 

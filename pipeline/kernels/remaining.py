@@ -1,0 +1,135 @@
+"""Records that are in no cluster yet: kept adjacent, averaged as they leave, nearest ones first.
+
+Every scan runs over the live records only. A record that is taken out is exchanged with the last
+live one, so those taken last stand right behind the live ones. Ties in distance go to the record
+that stands first in the input, whatever was exchanged.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+from numba import njit
+
+from pipeline.kernels.clusters import compact_codes, distances_to, find_farthest, swap_out
+
+# The records, the first n_left of them live.
+#   numeric float64 (d, n), nominal int32 (q, n)   quasi-identifiers, codes renumbered from 0
+#   n_local int64 (q,)       how many codes there are
+#   rows int64 (n,)          where each record stands in the input
+#   distances float64 (n,)   squared, to the point that was measured from last
+#   heap int64 (n,)          positions, see `rank_nearest`
+#   sums float64 (d,), counts int64 (q, L)   of the live records
+#   point float64 (d,), levels int32 (q,)    what is measured from
+Remaining = namedtuple(
+    "Remaining", "numeric nominal n_local rows distances heap sums counts point levels"
+)
+
+
+@njit(cache=True, nogil=True)
+def gather_remaining(numeric, nominal):
+    """All records, none of them taken: numeric float64 (d, n), nominal int32 (q, n)."""
+    local, n_local = compact_codes(nominal)
+    n_records = numeric.shape[1]
+    sums = np.empty(numeric.shape[0])
+    for j in range(numeric.shape[0]):
+        sums[j] = numeric[j].sum()
+    counts = np.zeros((nominal.shape[0], max(1, n_local.max() if n_local.size else 1)), np.int64)
+    for j in range(nominal.shape[0]):
+        for i in range(n_records):
+            counts[j, local[j, i]] += 1
+    return Remaining(
+        numeric.copy(), local, n_local, np.arange(n_records), np.zeros(n_records),
+        np.empty(n_records, dtype=np.int64), sums, counts,
+        np.empty(numeric.shape[0]), np.empty(nominal.shape[0], dtype=np.int32),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def measure_from_average(records, n_left):
+    """Distances of the live records to their average: means and commonest codes."""
+    for j in range(records.point.size):
+        records.point[j] = records.sums[j] / n_left
+    for j in range(records.levels.size):
+        records.levels[j] = np.argmax(records.counts[j, : records.n_local[j]])
+    _measure(records, 0, n_left)
+
+
+@njit(cache=True, nogil=True)
+def measure_from_record(records, at, start, stop):
+    """Distances of the records at start..stop-1 to the one at a position."""
+    records.point[:] = records.numeric[:, at]
+    records.levels[:] = records.nominal[:, at]
+    _measure(records, start, stop)
+
+
+@njit(cache=True, nogil=True)
+def _measure(records, start, stop):
+    distances_to(
+        records.numeric, records.nominal, records.point, records.levels, start, stop,
+        records.distances,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def farthest_remaining(records, n_left):
+    """Position of the live record of the largest distance."""
+    start, alive = np.zeros(1, dtype=np.int64), np.full(1, n_left)
+    return find_farthest(records.distances, records.rows, start, alive)
+
+
+@njit(cache=True, nogil=True)
+def take_out(records, n_left, taken, labels, label):
+    """Give the records at the positions ``taken`` a label; how many are left.
+
+    From the last position to the first: what comes from the end is then never one of them.
+    """
+    for at in np.sort(taken)[::-1]:
+        n_left -= 1
+        for j in range(records.sums.size):
+            records.sums[j] -= records.numeric[j, at]
+        for j in range(records.levels.size):
+            records.counts[j, records.nominal[j, at]] -= 1
+        labels[records.rows[at]] = label
+        swap_out(records.numeric, records.nominal, records.rows, records.distances, at, n_left)
+    return n_left
+
+
+@njit(cache=True, nogil=True)
+def rank_nearest(records, n_left):
+    """Make ready for `next_nearest`, which gives the live records by distance, nearest first."""
+    heap, distances, rows = records.heap, records.distances, records.rows
+    for at in range(n_left):
+        heap[at] = at
+    for top in range(n_left // 2 - 1, -1, -1):
+        _sink(heap, n_left, top, distances, rows)
+
+
+@njit(cache=True, nogil=True)
+def next_nearest(heap, size, distances, rows):
+    """Position of the nearest of the ``size`` records that the heap holds, and takes it off.
+
+    Arrays one by one: this runs for every record that is tried.
+    """
+    nearest = heap[0]
+    heap[0] = heap[size - 1]
+    _sink(heap, size - 1, 0, distances, rows)
+    return nearest
+
+
+@njit(cache=True, nogil=True)
+def _sink(heap, size, top, distances, rows):
+    sinking = heap[top]
+    while 2 * top + 1 < size:
+        child = 2 * top + 1
+        if child + 1 < size and _is_nearer(heap[child + 1], heap[child], distances, rows):
+            child += 1
+        if not _is_nearer(heap[child], sinking, distances, rows):
+            break
+        heap[top] = heap[child]
+        top = child
+    heap[top] = sinking
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_nearer(a, b, distances, rows):
+    return distances[a] < distances[b] or (distances[a] == distances[b] and rows[a] < rows[b])
