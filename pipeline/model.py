@@ -49,7 +49,8 @@ class Attribute:
     """A column as the policy names it; ``kind``, ``aggregate``, ``distance`` None: to be inferred.
 
     ``taxonomy``: of nominal values, each with the names above it up to the root's;
-    ``by_frequency``: whether subsets follow the commonness of the values rather than the taxonomy.
+    ``by_frequency``: whether subsets follow the commonness of the values rather than the taxonomy;
+    ``intervals``: widths and origin of the intervals that numbers are generalised to, as texts.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Attribute:
     distance: Distance | None = None
     taxonomy: tuple[tuple[str, ...], ...] = ()
     by_frequency: bool = False
+    intervals: tuple[tuple[str, ...], str] | None = None
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,15 @@ class InputSettings(_Settings):
     )
 
 
+class IntervalSettings(_Settings):
+    """Intervals that numbers are generalised to, level by level."""
+
+    widths: tuple[int | float, ...] = Field(
+        min_length=1, description="Of the intervals; each a multiple of the one before."
+    )
+    origin: int | float = Field(default=0, description="Where an interval of every level begins.")
+
+
 class AttributeSettings(_Settings):
     """What one column is and how it is treated."""
 
@@ -84,6 +93,9 @@ class AttributeSettings(_Settings):
         default=None,
         description="Of nominal values: a file .yaml or .csv, or nested keys and lists as in "
         "{any: {fruit: [apple, pear]}}.",
+    )
+    intervals: IntervalSettings | None = Field(
+        default=None, description="Of numbers: what incognito generalises them to."
     )
     subsets_by: Literal["taxonomy", "frequency"] | None = Field(
         default=None,
@@ -161,10 +173,34 @@ class PrivacySettings(_Settings):
     )
 
 
+FIRST = "t-closeness-first"
+GENERALISING = ("mondrian", "incognito", "sabre")
+MethodName = Literal[
+    "t-closeness-first",
+    "mdav",
+    "v-mdav",
+    "microaggregate-and-merge",
+    "k-anonymity-first",
+    "bucketization",
+    "dp-confidential",
+    "mondrian",
+    "incognito",
+    "sabre",
+]
+# Keys that only some methods have.
+_METHOD_KEYS = {
+    "block_clusters": (FIRST,),
+    "class_size": (FIRST,),
+    "start": ("microaggregate-and-merge", "dp-confidential"),
+    "gamma": ("v-mdav", "microaggregate-and-merge", "dp-confidential"),
+    "buckets": ("bucketization",),
+}
+
+
 class MethodSettings(_Settings):
     """How classes are made."""
 
-    name: Literal["t-closeness-first"] = "t-closeness-first"
+    name: MethodName = "t-closeness-first"
     scope: Literal["blocks", "table"] = Field(
         default="blocks", description="table: one block, as the algorithm is printed; slow."
     )
@@ -182,8 +218,31 @@ class MethodSettings(_Settings):
     ] = Field(
         default="fast",
         description="Search for less loss: off, fast, full, a number of rounds, or a time as in "
-        "10min (only then the bytes depend on the machine's speed).",
+        "10min (only then the bytes depend on the machine's speed). Other methods than "
+        "t-closeness-first: off unless it is given.",
     )
+    start: Literal["mdav", "v-mdav"] = Field(
+        default="mdav", description="What microaggregate-and-merge and dp-confidential begin with."
+    )
+    gamma: float = Field(default=0.2, ge=0, description="Of v-mdav: how freely clusters extend.")
+    buckets: Annotated[int, Field(ge=2)] | None = Field(
+        default=None, description="Of bucketization: how many; as many as t allows by default."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_as_printed(cls, value: Any) -> Any:
+        name = value.get("name", FIRST) if isinstance(value, dict) else FIRST
+        return value if name == FIRST or "refine" in value else value | {"refine": "off"}
+
+    @model_validator(mode="after")
+    def _check_method(self) -> "MethodSettings":
+        for key, names in _METHOD_KEYS.items():
+            if key in self.model_fields_set and self.name not in names:
+                raise ValueError(f"{key} goes with {' or '.join(names)}, not with {self.name}")
+        if self.name in GENERALISING and self.refine not in ("off", 0):
+            raise ValueError(f"{self.name} releases generalised values, which refine cannot search")
+        return self
 
 
 class OutputSettings(_Settings):
@@ -268,7 +327,13 @@ class Policy(_Settings):
             distance=given.distance,
             taxonomy=given.taxonomy or (),
             by_frequency=given.subsets_by == "frequency",
+            intervals=_interval_texts(given.intervals),
         )
+
+
+def _interval_texts(given: IntervalSettings | None) -> tuple[tuple[str, ...], str] | None:
+    """Widths and origin as they were written, 0.1 a tenth."""
+    return None if given is None else (tuple(str(w) for w in given.widths), str(given.origin))
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):

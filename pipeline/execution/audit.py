@@ -206,7 +206,8 @@ def _read_file(path: Path, layout: _Layout) -> pa.Table:
 
 def _is_listed(column: dict[str, Any]) -> bool:
     """Whether values are compared by their place in a list: text, booleans, ordered values."""
-    return column["kind"] in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+    listed = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+    return column["kind"] in listed or column.get("generalised", False)
 
 
 def _survey(
@@ -226,7 +227,7 @@ def _survey(
         for column in layout.confidential:
             if column["kind"] != Kind.NOMINAL:
                 counts[column["name"]].append(count_values(_confidential_keys(table, column)))
-    orders = {c["name"]: c.get("order") for c in layout.columns}
+    orders = {c["name"]: None if c.get("generalised") else c.get("order") for c in layout.columns}
     categories = {
         name: pa.array(_in_order(set(values), orders[name]), type=types[name])
         for name, values in seen.items()

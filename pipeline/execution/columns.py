@@ -15,6 +15,7 @@ from pipeline.execution.units.reading import infer_unit
 from pipeline.execution.units.shared import Source
 from pipeline.model import Attribute, Column, Partition, Role
 from pipeline.settings import Policy
+from pipeline.stages.methods.method import Method
 from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.tree import sample_size
 from pipeline.storage import csv_files, inputs
@@ -114,12 +115,13 @@ def make_source(
         raise DataError(f"input {policy.input.path}: has no records")
     limits = [c.attribute.max_emd for c in columns if c.attribute.max_emd is not None]
     size = choose_class_size(n_read, policy.privacy.k, limits).adjusted if n_read > 1 else 1
+    most = Method(policy.method.name).most_records
     roles = {c.name: c.role for c in columns}
     hard = tuple(n for n in policy.output.partition_by if roles[n] is Role.NON_CONFIDENTIAL)
     return Source(
         reading=_reading(policy, schema, names, tuple(c.type for c in columns)),
         columns=columns,
         hard=hard,
-        sample_share=min(1.0, sample_size(n_read, size) / n_read),
+        sample_share=min(1.0, sample_size(n_read, size, most) / n_read),
         seed=policy.seed,
     )

@@ -29,6 +29,7 @@ from pipeline.model import Column, Distribution, Int64, Kind, Role
 from pipeline.settings import Policy
 from pipeline.stages.distances import domain_distance, with_metric
 from pipeline.stages.keys import FOLDER_TYPES, Encoding, folder_name
+from pipeline.stages.methods.method import WHOLE, Method
 from pipeline.stages.plan import (
     Domain,
     Plan,
@@ -195,6 +196,11 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
     )  # fmt: skip
     limits = tuple(_limit(c) for c in findings.source.confidential)
     table = policy.method.scope == "table"
+    method = Method(
+        policy.method.name, policy.method.start, policy.method.gamma, policy.method.buckets
+    )
+    if method.generalises:
+        quasi = [replace(encoding, generalised=True) for encoding in quasi]
     plan = Plan(
         k=policy.privacy.k,
         max_emds=limits,
@@ -210,6 +216,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         rows_per_file=policy.output.rows_per_file,
         effort=choose_effort(policy.method.refine, findings.table.n_complete),
         seed=policy.seed,
+        method=method,
     )
     return _Planner(plan, workspace, findings, policy).finish()
 
@@ -258,7 +265,7 @@ class _Planner:
 
     @property
     def one_region(self) -> bool:
-        return self.policy.method.scope == "table"
+        return self.policy.method.scope == "table" or self.plan.method.name in WHOLE
 
     def finish(self) -> Plan:
         counts = self.findings.table.domains
@@ -283,7 +290,8 @@ class _Planner:
             subsets = replace(
                 subsets, tie_seen=self._count_ties(key, primary, subsets.tie_codes, distributions)
             )
-            n_regions = 1 if self.one_region else count_regions(counts[key])
+            most = self.plan.method.most_records
+            n_regions = 1 if self.one_region else count_regions(counts[key], most)
             cells = self._cut_cells(key, primary, distributions)
             tree = self._grow(key, samples, (subsets, cells), primary, distributions, n_regions)
             domain = Domain(

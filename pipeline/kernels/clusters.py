@@ -31,6 +31,7 @@ def distances_to(numeric, nominal, point, levels, start, stop, distances):
 
 @njit(cache=True, nogil=True)
 def find_farthest(distances, rows, starts, alive):
+    """The record that is farthest, of equals the first in the table; -1 if none is left."""
     best = -1
     for s in range(alive.size):
         for i in range(starts[s], starts[s] + alive[s]):

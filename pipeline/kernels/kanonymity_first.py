@@ -23,8 +23,8 @@ import numpy as np
 from numba import njit
 
 from pipeline.kernels.budget import (
-    SAME,
     N_LADDERS,
+    SAME,
     distance_after_swap,
     fill_ladders,
     place_records,
@@ -68,7 +68,10 @@ def k_anonymity_first(numeric, nominal, k, targets):
     codes, cumulatives, prefixes, limits = targets
     tables = list(zip(cumulatives, prefixes, strict=True))
     places = np.array(
-        [place_records(of_attribute, *table) for of_attribute, table in zip(codes, tables, strict=True)]
+        [
+            place_records(of_attribute, *table)
+            for of_attribute, table in zip(codes, tables, strict=True)
+        ]
     )
     sums = np.array([table_sums(*table, k + 1) for table in tables])
     return _make_clusters(numeric, nominal, k, places, sums, limits)

@@ -140,6 +140,22 @@ def classes_above(
     return tree_exceeds(distances, limit, codes, starts, distribution.metric)
 
 
+def find_above(
+    order: Int64,
+    starts: Int64,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    max_emds: tuple[Fraction, ...],
+) -> Int64:
+    """Classes above t for some confidential attribute, decided exactly, ascending."""
+    found = [np.empty(0, dtype=np.int64)]
+    for of_attribute, distribution, limit in zip(codes, distributions, max_emds, strict=True):
+        members = of_attribute[order]
+        emds = class_distances(members, starts, distribution)
+        found.append(classes_above(emds, limit, members, starts, distribution))
+    return np.unique(np.concatenate(found))
+
+
 def domain_distance(domain: Distribution, table: Distribution) -> Fraction:
     """Exact distance of a domain to the table; ``domain``: over the table's values."""
     if table.values.size == 1 or domain.n_records == table.n_records:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 from pipeline.model import Float64, Int64
+from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import Encoding, Keys, from_keys
 
 Texts = NDArray[np.str_]
@@ -41,6 +42,21 @@ class Ancestors:
 
     nodes: Int64
     names: tuple[Texts, ...]
+
+
+def ancestors_of(encoding: Encoding) -> Ancestors | None:
+    """The taxonomy of a nominal attribute over its categories; None where it has none."""
+    rows = encoding.column.attribute.taxonomy
+    if not rows or not encoding.is_nominal:
+        return None
+    taxonomy = taxonomy_of(rows)
+    leaves = taxonomy.encode(encoding.texts, encoding.column.name)
+    nodes, names = [], []
+    for level in range(1, taxonomy.height + 1):
+        of_level, dense = np.unique(taxonomy.levels[level][leaves], return_inverse=True)
+        nodes.append(dense)
+        names.append(np.array([taxonomy.name(int(node)) for node in of_level], dtype=np.str_))
+    return Ancestors(np.array(nodes), tuple(names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +132,7 @@ def spell_keys(encoding: Encoding, keys: Keys) -> list[str]:
     found: tuple[Any, Int64] = np.unique(keys, return_inverse=True)
     distinct, place = found
     is_category = encoding.categories is not None
-    values = encoding.decode(distinct) if is_category else from_keys(distinct, encoding.type)
+    values = encoding.decode_values(distinct) if is_category else from_keys(distinct, encoding.type)
     spelled = [_quote(text) for text in _spell(values)]
     return [spelled[i] for i in place.tolist()]
 

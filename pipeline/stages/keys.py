@@ -153,7 +153,7 @@ class Encoding:
     ones in the order of their subsets); of ordinal ones those of the policy's order that are
     present, with ``ranks`` their places in that order. ``priority`` (categories,): how common each
     is, the commonest 0. ``low``, ``high``: smallest and largest key; for ordinal columns the first
-    and the last rank.
+    and the last rank. ``generalised``: keys of the release are texts, of intervals, sets or nodes.
     """
 
     column: Column
@@ -162,6 +162,7 @@ class Encoding:
     categories: pa.Array | None = None
     ranks: Int64 | None = None
     priority: Int64 | None = None
+    generalised: bool = False
 
     @property
     def type(self) -> pa.DataType:
@@ -181,6 +182,8 @@ class Encoding:
     @property
     def release_type(self) -> pa.DataType:
         """The type of the column in the release."""
+        if self.generalised:
+            return pa.string()
         if self.column.role is not Role.QUASI_IDENTIFIER or self.column.attribute.rounded:
             return self.type
         if pa.types.is_integer(self.type) or pa.types.is_decimal(self.type):
@@ -205,6 +208,12 @@ class Encoding:
 
     def decode(self, keys: Keys) -> pa.Array:
         """Released values of keys: an array of `release_type`."""
+        if self.generalised:
+            return pa.array(keys.tolist(), pa.string())
+        return self.decode_values(keys)
+
+    def decode_values(self, keys: Keys) -> pa.Array:
+        """Values of keys, whether or not they are released."""
         if self.categories is None:
             return from_keys(keys, self.release_type)
         codes = keys.astype(np.int64)

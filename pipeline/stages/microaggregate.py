@@ -1,7 +1,6 @@
 """Microaggregation of one region: clusters, their released values, distances, repair, loss."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,17 @@ from pipeline.kernels.blocks import cut_blocks
 from pipeline.kernels.clusters import cluster_blocks
 from pipeline.kernels.repair import merge_classes
 from pipeline.model import Distribution, Float64, Int64, Kind
-from pipeline.stages.distances import class_distances, classes_above, make_target
+from pipeline.stages.distances import find_above, make_target
+from pipeline.stages.generalise import (
+    Generalised,
+    ancestors_of,
+    generalise_column,
+    measure_generalisation,
+)
 from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.methods.full_domain import FullDomain
+from pipeline.stages.methods.method import T_CLOSENESS_FIRST
+from pipeline.stages.methods.partition import Problem, partition
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import Round, make_refiner
 from pipeline.stages.summarise import scale_columns
@@ -79,11 +87,16 @@ def microaggregate_region(
         plan.k,
         (plan.seed, *records.name),
     )
-    labels, block_starts = _make_clusters(records, plan, *scaled)
+    labels, block_starts, levels = _make_clusters(records, plan, distributions, scaled)
     labels, rounds = refiner.refine(labels, plan.effort, merger.merge, records.share, block_starts)
-    labels, n_repaired, n_above = merger.merge_above(labels)
-    released, order, starts = _release_classes(labels, records.keys, plan)
-    losses = measure_losses(plan.encodings, records.keys, released, order, starts)
+    n_repaired = n_above = 0
+    if plan.method.merges and levels is None:
+        labels, n_repaired, n_above = merger.merge_above(labels)
+    released, order, starts = _release_classes(labels, records.keys, plan, levels)
+    if plan.method.generalises:
+        losses = _generalisation_losses(labels, records.keys, plan, levels)
+    else:
+        losses = measure_losses(plan.encodings, records.keys, released, order, starts)
     n_clusters = int(labels.max()) + 1
     return RegionClasses(released, order, starts, losses, n_clusters, n_repaired, n_above, rounds)
 
@@ -133,6 +146,32 @@ class _Merger:
 
 
 def _make_clusters(
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    scaled: tuple[Float64, NDArray[np.int32], int],
+) -> tuple[Int64, Int64 | None, FullDomain | None]:
+    """Cluster of each record, where blocks' clusters begin, and levels of generalisation."""
+    if plan.method.name == T_CLOSENESS_FIRST:
+        return *_cluster_blocks(records, plan, *scaled), None
+    made = partition(
+        Problem(
+            plan.method,
+            plan.encodings,
+            plan.confidential,
+            records.keys,
+            scaled[0],
+            scaled[1],
+            records.codes,
+            distributions,
+            plan.k,
+            plan.max_emds,
+        )
+    )
+    return made.labels, None, made.levels
+
+
+def _cluster_blocks(
     records: RegionRecords, plan: Plan, numeric: Float64, nominal: NDArray[np.int32], n_levels: int
 ) -> tuple[Int64, Int64]:
     """Cluster of each record, and where each block's clusters begin."""
@@ -160,21 +199,45 @@ def _labels_of(order: Int64, starts: Int64) -> Int64:
 
 
 def _release_classes(
-    labels: Int64, keys: list[Keys], plan: Plan
+    labels: Int64, keys: list[Keys], plan: Plan, levels: FullDomain | None = None
 ) -> tuple[list[Keys], Int64, Int64]:
     """Released keys of each cluster; clusters with equal ones become one equivalence class."""
     n_labels = int(labels.max()) + 1
     order, starts = aggregate.group_by_label(labels, n_labels)
-    released = [
-        aggregate_column(encoding, column, order, starts)
-        for encoding, column in zip(plan.encodings, keys, strict=True)
-    ]
+    released: list[Any] = []
+    for j, (encoding, column) in enumerate(zip(plan.encodings, keys, strict=True)):
+        if encoding.generalised:
+            released.append(_generalise(j, encoding, column, (order, starts), levels).texts)
+        else:
+            released.append(aggregate_column(encoding, column, order, starts))
     by_keys = np.lexsort(released[::-1])
     changed = find_changes([column[by_keys] for column in released])
     class_of = np.empty(n_labels, dtype=np.int64)
     class_of[by_keys] = np.cumsum(changed) - 1
     order, starts = aggregate.group_by_label(class_of[labels], int(changed.sum()))
     return [column[by_keys][changed] for column in released], order, starts
+
+
+def _generalise(
+    j: int, encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64], levels: FullDomain | None
+) -> Generalised:
+    """What clusters are released as for quasi-identifier j: at its level, or covering them."""
+    if levels is not None:
+        return levels.release(j, keys, *by_class)
+    return generalise_column(encoding, keys, *by_class, ancestors_of(encoding))
+
+
+def _generalisation_losses(
+    labels: Int64, keys: list[Keys], plan: Plan, levels: FullDomain | None
+) -> Float64:
+    """As `measure_losses`, of what is released generalised."""
+    by_class = aggregate.group_by_label(labels, int(labels.max()) + 1)
+    losses = []
+    for j, (encoding, column) in enumerate(zip(plan.encodings, keys, strict=True)):
+        released = _generalise(j, encoding, column, by_class, levels)
+        order, starts = by_class
+        losses.append(measure_generalisation(encoding, column, order, starts, released))
+    return np.array(losses)
 
 
 def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
@@ -222,22 +285,6 @@ def _as_released(values: Float64, encoding: Encoding) -> Float64:
     if pa.types.is_floating(encoding.type):
         values = values.astype(encoding.type.to_pandas_dtype()).astype(np.float64)
     return values + 0.0
-
-
-def find_above(
-    order: Int64,
-    starts: Int64,
-    codes: Int64,
-    distributions: tuple[Distribution, ...],
-    max_emds: tuple[Fraction, ...],
-) -> Int64:
-    """Classes above t for some confidential attribute, decided exactly, ascending."""
-    found = [np.empty(0, dtype=np.int64)]
-    for of_attribute, distribution, limit in zip(codes, distributions, max_emds, strict=True):
-        members = of_attribute[order]
-        emds = class_distances(members, starts, distribution)
-        found.append(classes_above(emds, limit, members, starts, distribution))
-    return np.unique(np.concatenate(found))
 
 
 def measure_losses(

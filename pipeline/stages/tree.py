@@ -26,8 +26,13 @@ SAMPLE_PER_LEAF = 32
 MAX_SAMPLE = 500_000
 
 
-def count_regions(n_records: int) -> int:
-    """Regions of a domain: a power of two, by the number of records alone."""
+def count_regions(n_records: int, most_records: int | None = None) -> int:
+    """Regions of a domain: a power of two, by the number of records alone.
+
+    ``most_records``: of a region, for methods that look at fewer of them together.
+    """
+    if most_records is not None:
+        return 1 << (ceil(n_records / most_records) - 1).bit_length()
     most = max(1, n_records // MIN_REGION_RECORDS)
     least = ceil(n_records / MAX_REGION_RECORDS)
     usual = min(most, USUAL_REGIONS)
@@ -36,9 +41,9 @@ def count_regions(n_records: int) -> int:
     return 1 << (least - 1).bit_length()
 
 
-def sample_size(n_records: int, class_size: int) -> int:
+def sample_size(n_records: int, class_size: int, most_records: int | None = None) -> int:
     """Records that the coarse cuts are taken from; they decide where, never how many."""
-    n_regions = count_regions(n_records)
+    n_regions = count_regions(n_records, most_records)
     if n_regions == 1:
         return 0
     return min(n_regions * LEAVES_PER_REGION * class_size * SAMPLE_PER_LEAF, MAX_SAMPLE)

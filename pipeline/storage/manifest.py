@@ -132,7 +132,9 @@ def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
     column = encoding.column
     entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
     entry |= {"kind": str(column.kind), "type": str(encoding.release_type)}
-    if column.role is Role.QUASI_IDENTIFIER:
+    if encoding.generalised:
+        entry |= {"treatment": "generalised to what its class has", "generalised": True}
+    elif column.role is Role.QUASI_IDENTIFIER:
         entry["treatment"] = f"{column.aggregate} of its class"
     elif encoding in plan.hard:
         entry["treatment"] = "as it is; no class holds two of its values"

@@ -29,6 +29,13 @@ def column_array(table: pa.Table, name: str) -> np.ndarray:
     return column.to_numpy()
 
 
+def key_array(table: pa.Table, name: str) -> np.ndarray:
+    """A column of class keys: numbers, or texts where they are generalised."""
+    if pa.types.is_string(table.schema.field(name).type):
+        return np.array(table[name].to_pylist(), dtype=np.str_)
+    return column_array(table, name)
+
+
 def read_array(path: Path) -> np.ndarray:
     """Map an array file, read-only."""
     return np.asarray(np.load(path, mmap_mode="r"))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import DataError
 from pipeline.model import Attribute, Kind, Role
+from pipeline.stages.columns import resolve_column
 from pipeline.stages.generalise import (
     Ancestors,
     Generalised,
@@ -23,7 +24,6 @@ from pipeline.stages.generalise import (
     read_ends,
 )
 from pipeline.stages.keys import Encoding, Keys
-from pipeline.stages.columns import resolve_column
 from pipeline.stages.summarise import make_encoding, summarise_table
 from support.tables import class_sizes, repeatable, starts_of
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from pipeline.kernels.subsets import assign_subsets
 from pipeline.model import Attribute, Column, Distribution, Kind, Role
+from pipeline.stages.distances import find_above
 from pipeline.stages.keys import Encoding
 from pipeline.stages.microaggregate import (
     RegionClasses,
     RegionRecords,
     aggregate_column,
-    find_above,
     find_changes,
     measure_losses,
     microaggregate_region,

@@ -20,7 +20,7 @@ from pipeline.stages.microaggregate import find_changes
 from pipeline.stages.plan import Plan
 from pipeline.stages.summarise import count_values
 from pipeline.stages.verify import ClassChecks, check_classes
-from pipeline.storage.tables import as_bits, column_array, read_table, write_table
+from pipeline.storage.tables import as_bits, column_array, key_array, read_table, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 
@@ -52,7 +52,7 @@ def verify_unit(workspace: Workspace, item: StretchItem, drafts: Drafts) -> Stre
     classes, rows = _gather_stretch(workspace, plan, item)
     if not len(classes):
         return StretchResult(None, [], None, None)
-    keys = [column_array(classes, f"k{j}") for j in range(len(key_encodings(plan)))]
+    keys = [key_array(classes, f"k{j}") for j in range(len(key_encodings(plan)))]
     by_keys = np.lexsort(keys[::-1])
     changed = find_changes([column[by_keys] for column in keys])
     class_of = np.empty(len(classes), dtype=np.int64)
@@ -82,7 +82,7 @@ def _gather_stretch(
     for region in item.regions:
         unit = workspace.unit("microaggregate", region)
         table = read_table(unit.path("classes"))
-        columns = [column_array(table, f"k{j}") for j in range(n_keys)]
+        columns = [key_array(table, f"k{j}") for j in range(n_keys)]
         first = _first_at_least(columns, item.low) if item.low else 0
         last = _first_at_least(columns, item.high) if item.high else len(table)
         if first >= last:

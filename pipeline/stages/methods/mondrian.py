@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pipeline.errors import DataError, InfeasibleError
 from pipeline.kernels.aggregate import group_by_label
 from pipeline.model import Distribution, Float64, Int64
-from pipeline.stages.microaggregate import find_above
+from pipeline.stages.distances import find_above
 
 Bools = NDArray[np.bool_]
 Holds = Callable[[Int64, Int64], Bools]

@@ -1,0 +1,148 @@
+"""Full-domain generalisation of a table's quasi-identifiers over the hierarchies of its policy.
+
+A nominal attribute has its taxonomy's levels, a numeric one its intervals'; one with neither has
+two levels, the value and everything.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.model import Float64, Int64, Kind
+from pipeline.stages.distances import taxonomy_of
+from pipeline.stages.generalise import Generalised, spell_keys
+from pipeline.stages.intervals import IntervalTaxonomy, build_intervals
+from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.methods.incognito import find_generalisations
+
+EVERYTHING = "*"
+Holds = Callable[[Int64, Int64], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """The levels of one quasi-identifier over the distinct keys that it has, u of them.
+
+    ``tables`` int64 (levels, u): code at each level; ``texts``: of each level's codes, in the order
+    of the distinct keys, (levels, u); ``lows``, ``highs`` (levels, u): ends of what a text stands
+    for; ``spans`` float64 (levels, u): its share of the attribute.
+    """
+
+    keys: Keys
+    tables: Int64
+    texts: NDArray[np.str_]
+    lows: Float64
+    highs: Float64
+    spans: Float64
+
+
+@dataclass(frozen=True, eq=False)
+class FullDomain:
+    """What the search chose: a level of each attribute, and the classes that this makes."""
+
+    node: tuple[int, ...]
+    labels: Int64
+    hierarchies: tuple[Hierarchy, ...]
+
+    def release(self, j: int, keys: Keys, order: Int64, starts: Int64) -> Generalised:
+        """What classes are released as for attribute j; their records share its text."""
+        hierarchy, level = self.hierarchies[j], self.node[j]
+        of_class = np.searchsorted(hierarchy.keys, keys[order[starts[:-1]]])
+        return Generalised(
+            hierarchy.texts[level][of_class],
+            hierarchy.lows[level][of_class],
+            hierarchy.highs[level][of_class],
+            hierarchy.spans[level][of_class],
+        )
+
+
+def generalise_fully(encodings: tuple[Encoding, ...], keys: list[Keys], holds: Holds) -> FullDomain:
+    """The least general levels at which every class meets the requirements, by Incognito.
+
+    Parameters
+    ----------
+    keys : of each quasi-identifier (n,)
+    holds : takes records class by class and says which classes meet the requirements
+    """
+    distinct: list[Any] = [np.unique(column) for column in keys]
+    hierarchies = tuple(
+        _make_hierarchy(e, column) for e, column in zip(encodings, distinct, strict=True)
+    )
+    codes = np.array(
+        [np.searchsorted(h.keys, column) for h, column in zip(hierarchies, keys, strict=True)]
+    )
+    found = find_generalisations(codes, [h.tables for h in hierarchies], holds)
+    labels = np.empty(codes.shape[1], dtype=np.int64)
+    sizes = np.diff(found.classes.starts)
+    labels[found.classes.order] = np.repeat(np.arange(sizes.size), sizes)
+    return FullDomain(found.chosen, labels, hierarchies)
+
+
+def _make_hierarchy(encoding: Encoding, keys: Keys) -> Hierarchy:
+    attribute = encoding.column.attribute
+    if encoding.is_nominal and attribute.taxonomy:
+        return _taxonomy_levels(encoding, keys)
+    if attribute.intervals is not None and encoding.column.kind is Kind.NUMERIC:
+        widths, origin = attribute.intervals
+        return _interval_levels(encoding, keys, build_intervals(widths, origin))
+    return _two_levels(encoding, keys)
+
+
+def _two_levels(encoding: Encoding, keys: Keys) -> Hierarchy:
+    places = np.arange(keys.size)
+    values = np.array(spell_keys(encoding, keys), dtype=np.str_)
+    texts = np.array([values, np.full(keys.size, EVERYTHING)])
+    own = keys.astype(np.float64)
+    return Hierarchy(
+        keys,
+        np.array([places, np.zeros(keys.size, np.int64)]),
+        texts,
+        np.array([own, np.full(keys.size, float(encoding.low))]),
+        np.array([own, np.full(keys.size, float(encoding.high))]),
+        np.array([np.zeros(keys.size), np.ones(keys.size)]),
+    )
+
+
+def _taxonomy_levels(encoding: Encoding, keys: Keys) -> Hierarchy:
+    taxonomy = taxonomy_of(encoding.column.attribute.taxonomy)
+    leaves = taxonomy.encode(encoding.texts, encoding.column.name)[keys.astype(np.int64)]
+    tables = taxonomy.levels[:, leaves]
+    names = np.array(taxonomy.names, dtype=np.str_)
+    n_leaves = len(taxonomy.leaves)
+    below = np.zeros(len(taxonomy.names))
+    for path in taxonomy.paths.T:
+        np.add.at(below, path[path >= 0], 1)
+    spans = (below[tables] - 1) / max(n_leaves - 1, 1)
+    own = np.broadcast_to(keys.astype(np.float64), tables.shape)
+    return Hierarchy(keys, tables, names[tables], own, own, spans)
+
+
+def _interval_levels(encoding: Encoding, keys: Keys, intervals: IntervalTaxonomy) -> Hierarchy:
+    tables = intervals.tabulate(keys)
+    own = keys.astype(np.float64)
+    texts, lows, highs = [np.array(spell_keys(encoding, keys), dtype=np.str_)], [own], [own]
+    for level in range(1, intervals.height + 1):
+        names = {code: intervals.name(code, level) for code in np.unique(tables[level]).tolist()}
+        texts.append(np.array([names[code] for code in tables[level].tolist()], dtype=np.str_))
+        low, high = (
+            np.full(keys.size, float(encoding.low)),
+            np.full(keys.size, float(encoding.high)),
+        )
+        if level < intervals.height:
+            width, origin = float(intervals.widths[level - 1]), float(intervals.origin)
+            low = np.maximum(low, origin + tables[level] * width)
+            high = np.minimum(high, origin + (tables[level] + 1) * width)
+        lows.append(low)
+        highs.append(high)
+    span = float(encoding.high - encoding.low) or 1.0
+    ends = np.array(lows), np.array(highs)
+    return Hierarchy(keys, tables, _stack(texts), *ends, (ends[1] - ends[0]) / span)
+
+
+def _stack(texts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
+    """Rows of texts as one array of the widest of them."""
+    widest = max(row.dtype.itemsize for row in texts) // np.dtype("U1").itemsize
+    return np.array([row.astype(f"U{max(widest, 1)}") for row in texts])

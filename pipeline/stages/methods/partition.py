@@ -1,0 +1,171 @@
+"""The classes of a region by any of the methods, but for t-closeness-first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import PolicyError
+from pipeline.kernels.emd import ERROR_PER_STEP
+from pipeline.kernels.kanonymity_first import k_anonymity_first
+from pipeline.kernels.mdav import mdav, v_mdav
+from pipeline.kernels.merge_farthest import merge_by_excess
+from pipeline.model import Distance, Distribution, Float64, Int64
+from pipeline.stages.distances import class_distances, find_above, taxonomy_of
+from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.methods.buckets import MakeBuckets, equal_buckets, ordered_buckets
+from pipeline.stages.methods.full_domain import FullDomain, generalise_fully
+from pipeline.stages.methods.method import Method
+from pipeline.stages.methods.mondrian import partition_mondrian
+from pipeline.stages.methods.sabre import partition_sabre
+from pipeline.stages.methods.tree_buckets import hierarchical_buckets
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The records of a region, and what their classes are held to.
+
+    ``keys``: of each quasi-identifier (n,); ``numeric`` float64 (d, n) and ``nominal`` int32
+    (q, n): the same as kernels take them; ``codes`` int64 (p, n): confidential values as positions
+    in the ``distributions``.
+    """
+
+    method: Method
+    encodings: tuple[Encoding, ...]
+    confidential: tuple[Encoding, ...]
+    keys: list[Keys]
+    numeric: Float64
+    nominal: NDArray[np.int32]
+    codes: Int64
+    distributions: tuple[Distribution, ...]
+    k: int
+    max_emds: tuple[Fraction, ...]
+
+    def holds(self, order: Int64, starts: Int64) -> NDArray[np.bool_]:
+        """Which classes have k records and are within every t, decided exactly."""
+        found: NDArray[np.bool_] = np.diff(starts) >= self.k
+        above = find_above(order, starts, self.codes, self.distributions, self.max_emds)
+        found[above] = False
+        return found
+
+    def excess_of(self, rows: Int64) -> float:
+        """What a class of some rows has above t in the largest attribute; 0 or less: none."""
+        ends = np.array([0, rows.size])
+        margin = ERROR_PER_STEP * (rows.size + 8)
+        return max(
+            float(class_distances(codes[rows], ends, distribution)[0]) - float(limit) + margin
+            for codes, distribution, limit in zip(
+                self.codes, self.distributions, self.max_emds, strict=True
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned:
+    """Class of each record, int64 (n,), from 0 without gaps; and the levels, if any were chosen."""
+
+    labels: Int64
+    levels: FullDomain | None = None
+
+
+def partition(problem: Problem) -> Partitioned:
+    """The classes that the method makes.
+
+    Raises
+    ------
+    InfeasibleError, PolicyError
+        The method cannot do what is asked; the message says what could be.
+    """
+    if problem.method.name == "incognito":
+        chosen = generalise_fully(problem.encodings, problem.keys, problem.holds)
+        return Partitioned(chosen.labels, chosen)
+    return Partitioned(_METHODS[problem.method.name](problem))
+
+
+def _microaggregate(problem: Problem) -> Int64:
+    method, k = problem.method, problem.k
+    v_rule = "v-mdav" in (method.name, method.start)
+    if v_rule:
+        return np.asarray(v_mdav(problem.numeric, problem.nominal, k, method.gamma))
+    return np.asarray(mdav(problem.numeric, problem.nominal, k))
+
+
+def _merge(problem: Problem, labels: Int64) -> Int64:
+    if not problem.distributions:
+        return labels
+    return merge_by_excess(problem.numeric, problem.nominal, labels, problem.excess_of)
+
+
+def _microaggregate_and_merge(problem: Problem) -> Int64:
+    return _merge(problem, _microaggregate(problem))
+
+
+def _k_anonymity_first(problem: Problem) -> Int64:
+    if not problem.distributions:
+        return _microaggregate(problem)
+    names = [e.column.name for e in problem.confidential if e.column.distance != Distance.ORDERED]
+    if names:
+        raise PolicyError(
+            f"method.name: k-anonymity-first works with the ordered distance, which {names[0]!r} "
+            "does not have; take t-closeness-first or microaggregate-and-merge"
+        )
+    targets = (
+        problem.codes,
+        tuple(np.asarray(d.cumulative) for d in problem.distributions),
+        tuple(np.asarray(d.prefix) for d in problem.distributions),
+        np.array([float(t) for t in problem.max_emds]),
+    )
+    labels = k_anonymity_first(problem.numeric, problem.nominal, problem.k, targets)
+    return _merge(problem, np.asarray(labels))
+
+
+def _mondrian(problem: Problem) -> Int64:
+    levels = [len(e.categories or ()) for e in problem.encodings if e.is_nominal]
+    n_levels = np.array(levels, dtype=np.int64)
+    return partition_mondrian(problem.numeric, problem.nominal, n_levels, problem.holds)
+
+
+def _sabre(problem: Problem) -> Int64:
+    if len(problem.distributions) != 1:
+        raise PolicyError(
+            "method.name: sabre works with one confidential attribute, the policy has "
+            f"{len(problem.distributions)}; take t-closeness-first or mondrian"
+        )
+    distribution = problem.distributions[0]
+    if problem.codes.shape[1] != distribution.n_records:
+        raise PolicyError(
+            "method.name: sabre makes classes of the whole table, output.partition_by cuts it "
+            "into parts that must not mix; take t-closeness-first or mondrian"
+        )
+    return partition_sabre(
+        (problem.numeric, problem.nominal),
+        problem.codes[0],
+        distribution,
+        k=problem.k,
+        max_emd=problem.max_emds[0],
+        make_buckets=_bucket_rule(problem.confidential[0]),
+    )
+
+
+def _bucket_rule(encoding: Encoding) -> MakeBuckets:
+    distance = encoding.column.distance
+    if distance is Distance.ORDERED:
+        return ordered_buckets
+    if distance is Distance.EQUAL:
+        return equal_buckets
+    taxonomy = taxonomy_of(encoding.column.attribute.taxonomy)
+    leaves = taxonomy.encode(encoding.texts, encoding.column.name)
+    return hierarchical_buckets(taxonomy.levels[:, leaves])
+
+
+_METHODS: dict[str, Callable[[Problem], Int64]] = {
+    "mdav": _microaggregate,
+    "v-mdav": _microaggregate,
+    "dp-confidential": _microaggregate,
+    "microaggregate-and-merge": _microaggregate_and_merge,
+    "k-anonymity-first": _k_anonymity_first,
+    "mondrian": _mondrian,
+    "sabre": _sabre,
+}
