@@ -45,6 +45,20 @@ class Distance(StrEnum):
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Noise on a confidential attribute: its epsilon, and what a policy lets it be released as.
+
+    ``low``, ``high``, ``step``: of numbers; ``values``: of nominal ones.
+    """
+
+    epsilon: Fraction
+    low: Fraction | None = None
+    high: Fraction | None = None
+    step: Fraction = Fraction(1)
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Attribute:
     """A column as the policy names it; ``kind``, ``aggregate``, ``distance`` None: to be inferred.
 
@@ -64,6 +78,7 @@ class Attribute:
     taxonomy: tuple[tuple[str, ...], ...] = ()
     by_frequency: bool = False
     intervals: tuple[tuple[str, ...], str] | None = None
+    noise: Noise | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +130,11 @@ class Column:
     def role(self) -> Role:
         """The column's role."""
         return self.attribute.role
+
+    @property
+    def is_held_to_t(self) -> bool:
+        """Whether classes are held to a distance in it: not where its values get noise."""
+        return self.role is Role.CONFIDENTIAL and self.attribute.noise is None
 
     @property
     def distance(self) -> Distance:

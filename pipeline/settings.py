@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from pipeline.errors import PolicyError, UsageError
-from pipeline.model import Attribute, Distance, Kind, Role
+from pipeline.model import Attribute, Distance, Kind, Noise, Role
 from pipeline.taxonomy_files import read_rows
 
 Scalar = str | int | float | bool
@@ -75,6 +75,16 @@ class IntervalSettings(_Settings):
     origin: int | float = Field(default=0, description="Where an interval of every level begins.")
 
 
+class NoiseSettings(_Settings):
+    """Differentially private noise: what can be released comes from here, never from the data."""
+
+    epsilon: float = Field(ge=1e-6, le=30, description="Of one record's value.")
+    low: int | float | None = Field(default=None, description="Of numbers: values are moved to it.")
+    high: int | float | None = Field(default=None, description="Of numbers: values are moved to it")
+    step: int | float = Field(default=1, gt=0, description="Of numbers: from low to high in steps.")
+    values: tuple[str, ...] = Field(default=(), description="Of nominal values: all there can be.")
+
+
 class AttributeSettings(_Settings):
     """What one column is and how it is treated."""
 
@@ -97,6 +107,9 @@ class AttributeSettings(_Settings):
     intervals: IntervalSettings | None = Field(
         default=None, description="Of numbers: what incognito generalises them to."
     )
+    noise: NoiseSettings | None = Field(
+        default=None, description="Of a confidential attribute, under dp-confidential."
+    )
     subsets_by: Literal["taxonomy", "frequency"] | None = Field(
         default=None,
         description="The order of nominal confidential values in which subsets are cut.",
@@ -117,6 +130,10 @@ class AttributeSettings(_Settings):
     def _check_consistency(self) -> "AttributeSettings":
         if self.t is not None and self.role is not Role.CONFIDENTIAL:
             raise ValueError("t belongs to confidential attributes only")
+        if self.noise is not None and self.role is not Role.CONFIDENTIAL:
+            raise ValueError("noise belongs to confidential attributes only")
+        if self.noise is not None and self.t is not None:
+            raise ValueError("noise gives a t of its own; take t out")
         if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
             raise ValueError("aggregate and round belong to quasi-identifiers only")
         self._check_order()
@@ -194,6 +211,7 @@ _METHOD_KEYS = {
     "start": ("microaggregate-and-merge", "dp-confidential"),
     "gamma": ("v-mdav", "microaggregate-and-merge", "dp-confidential"),
     "buckets": ("bucketization",),
+    "ratio": ("bucketization",),
 }
 
 
@@ -226,7 +244,12 @@ class MethodSettings(_Settings):
     )
     gamma: float = Field(default=0.2, ge=0, description="Of v-mdav: how freely clusters extend.")
     buckets: Annotated[int, Field(ge=2)] | None = Field(
-        default=None, description="Of bucketization: how many; as many as t allows by default."
+        default=None, description="Of bucketization: how many; as many as ratio allows by default."
+    )
+    ratio: Annotated[float, Field(gt=1), BeforeValidator(_refuse_truth)] | None = Field(
+        default=None,
+        description="Of bucketization: how many times as common a bucket may be in a class as in "
+        "the table, or the other way round, at most.",
     )
 
     @model_validator(mode="before")
@@ -240,8 +263,10 @@ class MethodSettings(_Settings):
         for key, names in _METHOD_KEYS.items():
             if key in self.model_fields_set and self.name not in names:
                 raise ValueError(f"{key} goes with {' or '.join(names)}, not with {self.name}")
-        if self.name in GENERALISING and self.refine not in ("off", 0):
-            raise ValueError(f"{self.name} releases generalised values, which refine cannot search")
+        if self.name == "bucketization" and self.ratio is None:
+            raise ValueError("bucketization needs its ratio, as in ratio: 2")
+        if self.name in (*GENERALISING, "bucketization") and self.refine not in ("off", 0):
+            raise ValueError(f"refine does not go with {self.name}, take it out")
         return self
 
 
@@ -287,13 +312,25 @@ class Policy(_Settings):
         if Role.QUASI_IDENTIFIER not in roles:
             raise ValueError("attributes: no quasi-identifier; at least one is needed")
         for name, attribute in self.attributes.items():
+            self._check_noise(name, attribute)
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
+            needs_t = needs_t and attribute.noise is None and self.method.ratio is None
             if needs_t and self.privacy.t is None:
                 raise ValueError(
                     f"privacy.t is missing: {name!r} is confidential and has no t; give either"
                 )
         self._check_partition_columns()
         return self
+
+    def _check_noise(self, name: str, attribute: AttributeSettings) -> None:
+        with_noise = self.method.name == "dp-confidential"
+        if attribute.noise is not None and not with_noise:
+            raise ValueError(f"attributes.{name}: noise goes with method.name: dp-confidential")
+        if with_noise and attribute.role is Role.CONFIDENTIAL and attribute.noise is None:
+            raise ValueError(
+                f"attributes.{name}: noise is missing; dp-confidential needs its epsilon, and low "
+                "and high or values"
+            )
 
     def _check_partition_columns(self) -> None:
         allowed = (Role.QUASI_IDENTIFIER, Role.NON_CONFIDENTIAL)
@@ -315,7 +352,9 @@ class Policy(_Settings):
 
     def _resolve(self, name: str, given: AttributeSettings) -> Attribute:
         asked = given.t if given.t is not None else self.privacy.t
-        confidential = given.role is Role.CONFIDENTIAL
+        if asked is None and self.method.ratio is not None:
+            asked = 1  # held to the ratio, and to no distance
+        confidential = given.role is Role.CONFIDENTIAL and given.noise is None
         return Attribute(
             name=name,
             role=given.role,
@@ -328,12 +367,23 @@ class Policy(_Settings):
             taxonomy=given.taxonomy or (),
             by_frequency=given.subsets_by == "frequency",
             intervals=_interval_texts(given.intervals),
+            noise=_exact_noise(given.noise),
         )
 
 
 def _interval_texts(given: IntervalSettings | None) -> tuple[tuple[str, ...], str] | None:
     """Widths and origin as they were written, 0.1 a tenth."""
     return None if given is None else (tuple(str(w) for w in given.widths), str(given.origin))
+
+
+def _exact_noise(given: NoiseSettings | None) -> Noise | None:
+    """Numbers as they were written, 0.1 a tenth."""
+    if given is None:
+        return None
+    low, high = (None if end is None else Fraction(str(end)) for end in (given.low, given.high))
+    return Noise(
+        Fraction(str(given.epsilon)), low, high, Fraction(str(given.step)), tuple(given.values)
+    )
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):

@@ -121,7 +121,10 @@ def _layout(manifest: dict[str, Any]) -> _Layout:
         for name, column in by_name.items()
         if column["role"] == Role.QUASI_IDENTIFIER and name not in partition_by
     ]
-    confidential = [c for c in by_name.values() if c["role"] == Role.CONFIDENTIAL]
+    # Where there is noise classes are held to no distance: the rows need not show it.
+    confidential = [
+        c for c in by_name.values() if c["role"] == Role.CONFIDENTIAL and not c.get("noised")
+    ]
     first = [by_name[name] for name in partition_by]
     return _Layout((*first, *quasi), tuple(confidential), partition_by)
 

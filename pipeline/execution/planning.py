@@ -29,6 +29,8 @@ from pipeline.model import Column, Distribution, Int64, Kind, Role
 from pipeline.settings import Policy
 from pipeline.stages.distances import domain_distance, with_metric
 from pipeline.stages.keys import FOLDER_TYPES, Encoding, folder_name
+from pipeline.stages.methods.bucketing import Bucketing, bucketize
+from pipeline.stages.methods.bucketization import RatioDemand
 from pipeline.stages.methods.method import WHOLE, Method
 from pipeline.stages.plan import (
     Domain,
@@ -39,6 +41,7 @@ from pipeline.stages.plan import (
 )
 from pipeline.stages.refine import choose_effort
 from pipeline.stages.subsets import (
+    NO_CELLS,
     Cells,
     ClassSize,
     Subsets,
@@ -56,7 +59,13 @@ from pipeline.stages.summarise import (
     scale_columns,
 )
 from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
-from pipeline.storage.tables import make_distribution, read_array, read_table
+from pipeline.storage.tables import (
+    make_distribution,
+    read_array,
+    read_distribution,
+    read_table,
+    write_distribution,
+)
 from pipeline.storage.workspace import Workspace
 
 MERGED_VALUES = 4_000_000
@@ -108,9 +117,7 @@ def _write_nominal(
     assert categories is not None
     counts = np.array([summary.categories[v] for v in categories.to_pylist()], dtype=np.int64)
     made = make_distribution(np.arange(counts.size), counts)
-    folder = workspace.root / "values"
-    for part in ("values", "cumulative", "prefix"):
-        np.save(folder / f"distribution{attribute}.{part}.npy", getattr(made, part))
+    write_distribution(made, workspace.path("values", f"distribution{attribute}"))
 
 
 def _range_items(workspace: Workspace, findings: Findings, attribute: int) -> list[DistributeItem]:
@@ -192,13 +199,16 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
     confidential = tuple(made[c.name] for c in findings.source.confidential)
     carried = tuple(
         c for c in columns
-        if c.role is Role.NON_CONFIDENTIAL and c.name not in findings.source.hard
+        if (c.role is Role.NON_CONFIDENTIAL and c.name not in findings.source.hard)
+        or c.attribute.noise is not None
     )  # fmt: skip
     limits = tuple(_limit(c) for c in findings.source.confidential)
     table = policy.method.scope == "table"
-    method = Method(
-        policy.method.name, policy.method.start, policy.method.gamma, policy.method.buckets
-    )
+    method = _choose_method(policy)
+    bucketing = None
+    if method.ratio is not None:
+        bucketing = _bucketize(workspace, confidential, hard, method, policy.privacy.k)
+        confidential = (bucketing.released,)
     if method.generalises:
         quasi = [replace(encoding, generalised=True) for encoding in quasi]
     plan = Plan(
@@ -217,8 +227,38 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         effort=choose_effort(policy.method.refine, findings.table.n_complete),
         seed=policy.seed,
         method=method,
+        bucketing=bucketing,
     )
     return _Planner(plan, workspace, findings, policy).finish()
+
+
+def _choose_method(policy: Policy) -> Method:
+    given = policy.method
+    ratio = None if given.ratio is None else Fraction(str(given.ratio))
+    return Method(given.name, given.start, given.gamma, given.buckets, ratio)
+
+
+def _bucketize(
+    workspace: Workspace,
+    confidential: tuple[Encoding, ...],
+    hard: tuple[Encoding, ...],
+    method: Method,
+    k: int,
+) -> Bucketing:
+    """Put the buckets in the place of the attribute's values; those stay as ``source``."""
+    if len(confidential) != 1 or hard:
+        raise PolicyError(
+            "method.name: bucketization works with one confidential attribute of the whole table; "
+            "give one, and no partition columns that are released as they are"
+        )
+    assert method.ratio is not None
+    values = workspace.path("values", "distribution0")
+    distribution = read_distribution(values)
+    write_distribution(distribution, workspace.path("values", "source0"))
+    demand = RatioDemand(k, method.ratio, method.n_buckets)
+    bucketing = bucketize(confidential[0], distribution, demand)
+    write_distribution(make_distribution(np.arange(bucketing.sizes.size), bucketing.sizes), values)
+    return bucketing
 
 
 def _check_folders(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> None:
@@ -279,7 +319,8 @@ class _Planner:
         first_bin = 0
         samples = self._read_sample()
         for key, emds, class_size in drafts:
-            of_domain = self._distribution(key, primary, distributions)
+            whole = self.plan.method.name in WHOLE  # nothing is cut by subsets there
+            of_domain = None if whole else self._distribution(key, primary, distributions)
             subsets, n_clusters = cut_subsets(
                 class_size.adjusted,
                 of_domain,
@@ -292,7 +333,7 @@ class _Planner:
             )
             most = self.plan.method.most_records
             n_regions = 1 if self.one_region else count_regions(counts[key], most)
-            cells = self._cut_cells(key, primary, distributions)
+            cells = NO_CELLS if whole else self._cut_cells(key, primary, distributions)
             tree = self._grow(key, samples, (subsets, cells), primary, distributions, n_regions)
             domain = Domain(
                 key, self._hard_codes(key), counts[key], class_size, n_clusters,

@@ -37,6 +37,7 @@ from pipeline.kernels.refine import refine_blocks
 from pipeline.model import Partition, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.columns import resolve_column
+from pipeline.stages.methods.method import AS_USUAL, WITHOUT_T, Method
 from pipeline.stages.places import locate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Effort, merge_rounds
@@ -256,13 +257,18 @@ def verify(run: Run, progress: Progress) -> Verdict:
         workspace.save("stretches", stretches)
         workspace.save("verdict", verdict)
     if not verdict.passed:
-        raise VerificationError(explain_failures(verdict))
+        raise VerificationError(explain_failures(verdict, made.method))
     return verdict
 
 
-def explain_failures(verdict: Verdict) -> str:
+def explain_failures(verdict: Verdict, method: Method = AS_USUAL) -> str:
     """Why a table may not be published."""
     lines = [f"  {f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
+    if method.name in WITHOUT_T and any(f.what.startswith("t of ") for f in verdict.failures):
+        lines.append(
+            f"  {method.name} knows nothing of t: take method.name: microaggregate-and-merge or "
+            "t-closeness-first, or a larger t"
+        )
     return "verification failed; nothing was published\n" + "\n".join(lines)
 
 

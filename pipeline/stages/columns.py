@@ -14,6 +14,7 @@ from pipeline.stages.keys import (
     natural_kind,
     plain_type,
 )
+from pipeline.stages.methods.noise import check_noise
 
 CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
 _AVERAGED = (Kind.NUMERIC, Kind.DATE)
@@ -41,6 +42,8 @@ def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
             f"{where}: the policy says {column.kind}, the data hold {_describe(plain)}; convert "
             "it, or declare another type"
         )
+    if attribute.noise is not None:
+        check_noise(column)
     _check_distance(column)
     _check_digits(column)
     _check_aggregate(column)

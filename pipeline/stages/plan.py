@@ -18,6 +18,7 @@ import pyarrow as pa
 from pipeline.errors import InfeasibleError, PolicyError
 from pipeline.model import Column
 from pipeline.stages.keys import Encoding
+from pipeline.stages.methods.bucketing import Bucketing
 from pipeline.stages.methods.method import AS_USUAL, Method
 from pipeline.stages.refine import OFF, Effort
 from pipeline.stages.subsets import NO_CELLS, Cells, ClassSize, Subsets
@@ -79,6 +80,7 @@ class Plan:
     effort: Effort = OFF
     seed: int = 1
     method: Method = AS_USUAL
+    bucketing: Bucketing | None = None
 
     @property
     def n_records(self) -> int:

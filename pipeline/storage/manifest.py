@@ -7,12 +7,15 @@ left out.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import pairwise
+from math import inf, nextafter
 from typing import Any
 
 from pipeline.model import Distance, InputFile, Kind, Role, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding, plain_type
+from pipeline.stages.methods.stochastic import stochastic_closeness
 from pipeline.stages.plan import Plan, domain_name
 from pipeline.stages.refine import Round
 from pipeline.storage.provenance import code_version, git_state, runtime
@@ -67,6 +70,7 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "privacy": describe_privacy(
             account.verdict, {e.column.name: e.column.distance for e in account.plan.confidential}
         ),
+        "noise": describe_noise(account.plan, account.verdict),
         "records": account.verdict.n_records,
         "classes": asdict(account.verdict.sizes),
         "information_loss": asdict(account.loss.rounded()),
@@ -76,6 +80,32 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "files": list(account.files),
         "code": {"tclose": code_version()["tclose"]},
     }
+
+
+def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
+    """Of each attribute with noise: epsilon, what it can be, and the t of papers/001, Prop. 1."""
+    described = {}
+    for column in plan.carried:
+        noise = column.attribute.noise
+        if noise is None:
+            continue
+        closeness = stochastic_closeness(noise.epsilon, verdict.n_records, verdict.sizes.smallest)
+        described[column.name] = {
+            "epsilon": float(noise.epsilon),
+            "mechanism": "discrete Laplace" if not noise.values else "randomised response",
+            "low": None if noise.low is None else float(noise.low),
+            "high": None if noise.high is None else float(noise.high),
+            "step": float(noise.step),
+            "values": list(noise.values or column.attribute.order),
+            "stochastic_t": round_up(closeness.t),
+        }
+    return described
+
+
+def round_up(value: Fraction) -> float:
+    """A float that is not below the value."""
+    found = float(value)
+    return found if Fraction(found) >= value else nextafter(found, inf)
 
 
 def describe_rounds(account: Account) -> dict[str, Any]:
@@ -121,10 +151,13 @@ def describe_columns(plan: Plan) -> list[dict[str, Any]]:
             described.append(_describe_encoded(by_name[name], plan))
         else:
             column = carried[name]
-            entry = {"name": name, "role": str(column.role), "kind": str(column.kind)}
-            described.append(
-                entry | {"type": str(plain_type(column.type)), "treatment": "as it is"}
-            )
+            entry: dict[str, Any] = {
+                "name": name, "role": str(column.role), "kind": str(column.kind),
+                "type": str(plain_type(column.type)), "treatment": "as it is",
+            }  # fmt: skip
+            if column.attribute.noise is not None:
+                entry |= {"treatment": "differentially private noise", "noised": True}
+            described.append(entry)
     return described
 
 

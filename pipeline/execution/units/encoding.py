@@ -18,11 +18,12 @@ from pipeline.execution.units.shared import (
 from pipeline.kernels.subsets import assign_subsets
 from pipeline.model import Int64, Partition
 from pipeline.stages.keys import Keys
+from pipeline.stages.methods.noise import add_noise
 from pipeline.stages.places import bin_records
 from pipeline.stages.plan import Plan
 from pipeline.stages.summarise import complete_records, scale_columns
 from pipeline.storage.inputs import read_partition
-from pipeline.storage.tables import write_table
+from pipeline.storage.tables import read_distribution, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 
@@ -43,22 +44,34 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     mask = complete_records(table, source.checked)
     kept = table if mask is None else table.filter(mask)
     keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
-    codes = [
-        confidential_codes(kept, encoding, distribution)
-        for distribution, encoding in zip(
-            load_distributions(workspace, plan), plan.confidential, strict=True
-        )
-    ]
+    codes = _find_codes(workspace, plan, kept)
     bins = _find_bins(plan, source, item.index, kept, keys, codes)
     order = np.argsort(bins, kind="stable")
     columns: dict[str, Keys] = {POSITION: positions[order]}
     columns |= {f"q{j}": column[order] for j, column in enumerate(keys)}
     columns |= {f"c{a}": column[order] for a, column in enumerate(codes)}
-    carried = kept.select([c.name for c in plan.carried]).take(pa.array(order))
-    arrays = [pa.array(column) for column in columns.values()] + carried.columns
+    # What noise is drawn is drawn once: it is part of what this unit leaves, which a retry takes.
+    carried = [
+        kept[c.name] if c.attribute.noise is None else add_noise(kept[c.name].combine_chunks(), c)
+        for c in plan.carried
+    ]
+    in_order = [column.take(pa.array(order)) for column in carried]
+    arrays = [pa.array(column) for column in columns.values()] + in_order
     names = list(columns) + [f"x{i}" for i in range(len(plan.carried))]
     write_table(pa.table(arrays, names=names), drafts.new("records"))
     return np.bincount(bins, minlength=plan.n_bins)
+
+
+def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]:
+    """Confidential values, or the buckets that are released for them, by their positions."""
+    if plan.bucketing is not None:
+        values = read_distribution(workspace.path("values", "source0"))
+        return [plan.bucketing.of_code[confidential_codes(kept, plan.bucketing.source, values)]]
+    distributions = load_distributions(workspace, plan)
+    return [
+        confidential_codes(kept, encoding, distribution)
+        for encoding, distribution in zip(plan.confidential, distributions, strict=True)
+    ]
 
 
 def _find_bins(
@@ -72,7 +85,7 @@ def _find_bins(
         if rows is None or not rows.size:
             continue
         subsets = domain.subsets
-        if codes:
+        if subsets.take.size > 1 or domain.cells.n_cells > 1:
             of_record = assign_subsets(
                 codes[plan.primary][rows],
                 subsets.cut_codes,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import DataError
-from pipeline.model import Column, Distribution, Int64, Kind, Role
+from pipeline.model import Column, Distribution, Int64, Kind
 from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.plan import Plan
@@ -43,8 +43,8 @@ class Source:
 
     @property
     def confidential(self) -> tuple[Column, ...]:
-        """The confidential attributes, in the policy's order."""
-        return tuple(c for c in self.columns if c.role is Role.CONFIDENTIAL)
+        """The confidential attributes that classes are held to a t in, in the policy's order."""
+        return tuple(c for c in self.columns if c.is_held_to_t)
 
 
 def split_domains(table: pa.Table, hard: tuple[str, ...]) -> dict[tuple[Any, ...], Int64]:

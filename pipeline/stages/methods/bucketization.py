@@ -143,14 +143,31 @@ def build_classes(
     """
     _check_codes(codes, distribution)
     cut = cut_buckets(distribution, demand.wanted_buckets, order)
-    counts = plan_counts(cut.sizes, demand.k, demand.t)
     buckets = cut.of_code[codes]
-    labels = _place_records(numeric, nominal, buckets, counts)
-    check = check_ratio(labels, buckets, cut.sizes, demand.t)
-    if check.n_above or int(np.bincount(labels).min()) < demand.k:
-        raise VerificationError(f"{check.n_above:,} classes were built above t = {demand.t}")
+    labels, check = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand)
     as_values = check_ratio(labels, codes, distribution.counts, demand.t)
     return BucketClasses(labels, buckets, cut, check, as_values)
+
+
+def fill_from_buckets(
+    numeric: Float64,
+    nominal: NDArray[np.int32],
+    buckets: Int64,
+    sizes: Int64,
+    demand: RatioDemand,
+) -> tuple[Int64, RatioCheck]:
+    """The same where the buckets are there: int64 (n,) of each record, ``sizes`` (b,) of each.
+
+    Returns
+    -------
+    Class of each record, and the ratios that they have
+    """
+    counts = plan_counts(sizes, demand.k, demand.t)
+    labels = _place_records(numeric, nominal, buckets, counts)
+    check = check_ratio(labels, buckets, sizes, demand.t)
+    if check.n_above or int(np.bincount(labels).min()) < demand.k:
+        raise VerificationError(f"{check.n_above:,} classes were built above t = {demand.t}")
+    return labels, check
 
 
 def _check_codes(codes: Int64, distribution: Distribution) -> None:

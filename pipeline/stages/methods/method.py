@@ -1,6 +1,7 @@
 """Which method makes the classes, and what it needs to know."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 T_CLOSENESS_FIRST = "t-closeness-first"
 # Released as intervals, sets and nodes rather than as one value.
@@ -19,13 +20,14 @@ class Method:
     """A method by its name in a policy.
 
     ``start``: the microaggregation that `microaggregate-and-merge` and `dp-confidential` begin
-    with; ``gamma``: of v-mdav; ``n_buckets``: of `bucketization`.
+    with; ``gamma``: of v-mdav; ``n_buckets`` and ``ratio``, its t: of `bucketization`.
     """
 
     name: str = T_CLOSENESS_FIRST
     start: str = "mdav"
     gamma: float = 0.2
     n_buckets: int | None = None
+    ratio: Fraction | None = None
 
     @property
     def generalises(self) -> bool:

@@ -15,6 +15,7 @@ from pipeline.kernels.merge_farthest import merge_by_excess
 from pipeline.model import Distance, Distribution, Float64, Int64
 from pipeline.stages.distances import class_distances, find_above, taxonomy_of
 from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.methods.bucketization import RatioDemand, fill_from_buckets
 from pipeline.stages.methods.buckets import MakeBuckets, equal_buckets, ordered_buckets
 from pipeline.stages.methods.full_domain import FullDomain, generalise_fully
 from pipeline.stages.methods.method import Method
@@ -160,7 +161,22 @@ def _bucket_rule(encoding: Encoding) -> MakeBuckets:
     return hierarchical_buckets(taxonomy.levels[:, leaves])
 
 
+def _bucketization(problem: Problem) -> Int64:
+    """Of an attribute that is bucketized already: its values are the buckets."""
+    ratio = problem.method.ratio
+    assert ratio is not None
+    labels, _ = fill_from_buckets(
+        problem.numeric,
+        problem.nominal,
+        problem.codes[0],
+        problem.distributions[0].counts,
+        RatioDemand(problem.k, ratio),
+    )
+    return labels
+
+
 _METHODS: dict[str, Callable[[Problem], Int64]] = {
+    "bucketization": _bucketization,
     "mdav": _microaggregate,
     "v-mdav": _microaggregate,
     "dp-confidential": _microaggregate,

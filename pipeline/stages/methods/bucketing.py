@@ -1,0 +1,61 @@
+"""A confidential attribute replaced by its buckets: what bucketization releases of it."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.model import Distribution, Int64, Kind
+from pipeline.stages.generalise import spell_keys
+from pipeline.stages.keys import Encoding
+from pipeline.stages.methods.bucketization import Buckets, RatioDemand, cut_buckets, name_buckets
+
+
+@dataclass(frozen=True, eq=False)
+class Bucketing:
+    """How the values of an attribute become buckets.
+
+    ``source``: encodes the values; ``released``: decodes the buckets, an ordinal attribute of b
+    texts; ``of_code`` int64 (m,): bucket of each value; ``sizes`` int64 (b,): records of each;
+    ``ratio``: the t that classes are held to in them (papers/001, Definition 4).
+    """
+
+    source: Encoding
+    released: Encoding
+    of_code: Int64
+    sizes: Int64
+    ratio: Fraction
+
+
+def bucketize(encoding: Encoding, distribution: Distribution, demand: RatioDemand) -> Bucketing:
+    """The buckets of an attribute, at most as many as its equal values allow.
+
+    The ends of the table are left open: its smallest and largest value are often one person's.
+    """
+    cut = cut_buckets(distribution, demand.wanted_buckets)
+    names = tuple(_name(encoding, distribution, cut))
+    column = encoding.column
+    attribute = replace(
+        column.attribute, kind=Kind.ORDINAL, order=names, distance=None, taxonomy=()
+    )
+    places = np.arange(len(names))
+    released = Encoding(
+        replace(column, attribute=attribute, kind=Kind.ORDINAL, type=pa.string()),
+        0,
+        len(names) - 1,
+        pa.array(names),
+        places,
+        places,
+    )
+    return Bucketing(encoding, released, cut.of_code, cut.sizes, demand.t)
+
+
+def _name(encoding: Encoding, distribution: Distribution, cut: Buckets) -> list[str]:
+    """Intervals of ordered values; of nominal ones the set of those in a bucket."""
+    keys = distribution.values
+    if encoding.column.kind is not Kind.NOMINAL:
+        return name_buckets(cut, lambda code: spell_keys(encoding, keys[[code]])[0], open_ends=True)
+    spelled = spell_keys(encoding, np.arange(keys.size))
+    inside = [np.flatnonzero(cut.of_code == b) for b in range(cut.sizes.size)]
+    return ["{" + ", ".join(spelled[c] for c in codes) + "}" for codes in inside]
