@@ -12,7 +12,9 @@ def render_table(rows: list[tuple[str, str]]) -> str:
 def report_release(manifest: dict[str, Any], place: str, seconds: dict[str, float]) -> str:
     """Verdict, k and t asked and achieved, classes, loss, times, and where the release is."""
     rows = [("verdict", manifest["verdict"].upper()), ("records", f"{manifest['records']:,}")]
+    rows.insert(1, ("method", manifest["method"]))
     rows += _privacy_rows(manifest["privacy"])
+    rows += _noise_rows(manifest.get("noise", {}))
     rows += _class_rows(manifest["classes"])
     rows += _loss_rows(manifest["information_loss"])
     rows.append(("data", _describe_files(manifest["files"])))
@@ -29,6 +31,17 @@ def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
     for name, t in privacy["t"].items():
         rows.append((f"t of {name}", f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}"))
     return rows
+
+
+def _noise_rows(noise: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (
+            f"noise on {name}",
+            f"epsilon {given['epsilon']:g} ({given['mechanism']}), stochastic t "
+            f"{given['stochastic_t']:.3f}",
+        )
+        for name, given in noise.items()
+    ]
 
 
 def _class_rows(classes: dict[str, Any]) -> list[tuple[str, str]]:
@@ -58,15 +71,18 @@ def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) 
     rows.append(("asked", f"k = {plan['k']}" + (f"; t = {limits}" if limits else "")))
     if "subsets_of" in plan:
         rows.append(("subsets of", plan["subsets_of"]))
+    rows.append(("method", plan["method"]))
     for domain in plan["domains"]:
-        rows += _domain_rows(domain)
+        rows += _domain_rows(domain, plan["cut_by_subsets"])
     rows.append(("expected memory", f"about {estimate['megabytes']:,.0f} MB per worker"))
     rows.append(("expected time", f"about {estimate['seconds']:,.0f} s, {estimate['on']}"))
     rows.append(("plan digest", plan["digest"]))
     return render_table(rows)
 
 
-def _domain_rows(domain: dict[str, Any]) -> list[tuple[str, str]]:
+def _domain_rows(domain: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:
+    if not cut_by_subsets:
+        return [(domain["name"], f"{domain['records']:,} records, regions: {domain['regions']}")]
     sizes = " or ".join(f"{size:,}" for size in domain["subset_sizes"])
     return [
         (domain["name"], f"{domain['records']:,} records, {domain['clusters']:,} clusters"),

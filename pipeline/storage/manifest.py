@@ -15,6 +15,7 @@ from typing import Any
 from pipeline.model import Distance, InputFile, Kind, Role, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding, plain_type
+from pipeline.stages.methods.method import AS_USUAL
 from pipeline.stages.methods.stochastic import stochastic_closeness
 from pipeline.stages.plan import Plan, domain_name
 from pipeline.stages.refine import Round
@@ -218,6 +219,7 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
         )
     described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
     described |= {"k": plan.k, "t": _limits(plan.confidential, plan.max_emds)}
+    described |= {"method": plan.method.name, "cut_by_subsets": plan.method == AS_USUAL}
     if plan.confidential:
         described["subsets_of"] = plan.confidential[plan.primary].column.name
     if n_repaired is not None:
