@@ -34,14 +34,11 @@ def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _noise_rows(noise: dict[str, Any]) -> list[tuple[str, str]]:
-    return [
-        (
-            f"noise on {name}",
-            f"epsilon {given['epsilon']:g} ({given['mechanism']}), stochastic t "
-            f"{given['stochastic_t']:.3f}",
-        )
-        for name, given in noise.items()
-    ]
+    rows = []
+    for name, given in noise.items():
+        text = f"epsilon {given['epsilon']:g} ({given['mechanism']})"
+        rows.append((f"noise on {name}", f"{text}, stochastic t {given['stochastic_t']:.3f}"))
+    return rows
 
 
 def _class_rows(classes: dict[str, Any]) -> list[tuple[str, str]]:
@@ -69,7 +66,7 @@ def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) 
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
     limits = ", ".join(f"{t:g} for {name}" for name, t in plan["t"].items())
     rows.append(("asked", f"k = {plan['k']}" + (f"; t = {limits}" if limits else "")))
-    if "subsets_of" in plan:
+    if "subsets_of" in plan and plan["cut_by_subsets"]:
         rows.append(("subsets of", plan["subsets_of"]))
     rows.append(("method", plan["method"]))
     for domain in plan["domains"]:
