@@ -31,7 +31,7 @@ def distances_to(numeric, nominal, point, levels, start, stop, distances):
 
 @njit(cache=True, nogil=True)
 def find_farthest(distances, rows, starts, alive):
-    """The record that is farthest, of equals the first in the table; -1 if none is left."""
+    """Position of the largest distance among the live records of all subsets."""
     best = -1
     for s in range(alive.size):
         for i in range(starts[s], starts[s] + alive[s]):

@@ -36,19 +36,28 @@ from pipeline.kernels.remaining import (
     gather_remaining,
     measure_from_average,
     measure_from_record,
-    next_nearest,
-    rank_nearest,
+    nearest_remaining,
+    rank_remaining,
     take_out,
 )
 
 # The cluster that is being made, as `budget.fill_ladders` takes a class.
 #   places float64 (p, n, 3), sums float64 (p, .), ladders float64 (p, 1, 7, k + 1)   see `budget`
+#   grid float64 (p, stretches, 3)   a value of each stretch of values, placed like a record
+#   hopeless bool (p, stretches)     see `_mark_hopeless`
 #   limits float64 (p,)          less what a distance can err, `margin`
 #   members int64 (p, 1, k)      its records, ascending in each confidential attribute
 #   slots int64 (k,)             its records in an order of their own, as positions in `Remaining`
 #   ranks int64 (p, k)           place of each slot's record among the members
 #   sizes int64 (1,)             k
-_Draft = namedtuple("_Draft", "places sums limits margin members ladders sizes slots ranks")
+_Draft = namedtuple(
+    "_Draft", "places grid hopeless sums limits margin members ladders sizes slots ranks"
+)
+
+# Records that are tried, besides five times k, before all others are ranked by distance.
+TRIED_FIRST = 64
+# Stretches of values, times k, that are ruled out together among those others.
+STRETCHES_TIMES_K = 512
 
 
 def k_anonymity_first(numeric, nominal, k, targets):
@@ -74,13 +83,31 @@ def k_anonymity_first(numeric, nominal, k, targets):
         ]
     )
     sums = np.array([table_sums(*table, k + 1) for table in tables])
-    return _make_clusters(numeric, nominal, k, places, sums, limits)
+    return _make_clusters(
+        numeric,
+        nominal,
+        k,
+        (places, _place_grid(tables, max(1, STRETCHES_TIMES_K // k)), sums, limits),
+    )
+
+
+def _place_grid(tables, n_stretches):
+    """A value near the middle of each stretch, placed as records are: (p, stretches, 3)."""
+    middles = (np.arange(n_stretches) + 0.5) / n_stretches
+    return np.array(
+        [
+            place_records(
+                np.rint(middles * (cumulative.size - 1)).astype(np.int64), cumulative, prefix
+            )
+            for cumulative, prefix in tables
+        ]
+    )
 
 
 @njit(cache=True, nogil=True)
-def _make_clusters(numeric, nominal, k, places, sums, limits):
+def _make_clusters(numeric, nominal, k, targets):
     records = gather_remaining(numeric, nominal)
-    draft = _new_draft(k, places, sums, limits)
+    draft = _new_draft(k, targets)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)
     made = 0
@@ -99,11 +126,13 @@ def _make_clusters(numeric, nominal, k, places, sums, limits):
 
 
 @njit(cache=True, nogil=True)
-def _new_draft(k, places, sums, limits):
+def _new_draft(k, targets):
+    places, grid, sums, limits = targets
     n_attributes = limits.size
     margin = ERROR_PER_STEP * (2 * k + 8)
     return _Draft(
-        places, sums, limits - margin, margin,
+        places, grid, np.zeros(grid.shape[:2], dtype=np.bool_),
+        sums, limits - margin, margin,
         np.zeros((n_attributes, 1, k), dtype=np.int64),
         np.zeros((n_attributes, 1, N_LADDERS, k + 1)),
         np.full(1, k),
@@ -114,21 +143,114 @@ def _new_draft(k, places, sums, limits):
 
 @njit(cache=True, nogil=True)
 def _make_cluster(records, n_left, draft):
-    """Fill ``draft.slots``: GenerateCluster around the record that was measured from."""
-    heap, distances, rows, slots = records.heap, records.distances, records.rows, draft.slots
-    rank_nearest(records, n_left)
-    for slot in range(slots.size):
-        slots[slot] = next_nearest(heap, n_left - slot, distances, rows)
-    n_untried = n_left - slots.size
-    excess = _update_draft(draft, rows)
-    before = np.zeros(draft.limits.size, dtype=np.int64)
-    while excess > 0.0 and n_untried > 0:
-        tried = next_nearest(heap, n_untried, distances, rows)
-        n_untried -= 1
-        slot, lowest = _find_exchange(draft, rows, rows[tried], before)
-        if lowest < excess - draft.margin:
-            slots[slot] = tried
-            excess = _update_draft(draft, rows)
+    """Fill ``draft.slots``: GenerateCluster around the record that was measured from.
+
+    Most clusters need the nearest few records only; to rank all that are left takes longer.
+    """
+    slots = draft.slots
+    slots[:] = nearest_remaining(records, n_left, slots.size)
+    draft.hopeless[:] = False
+    excess = _update_draft(draft, records.rows)
+    n_tried = slots.size
+    if excess > 0.0:
+        nearest = nearest_remaining(records, n_left, min(n_left, TRIED_FIRST + 5 * slots.size))
+        excess = _try_records(records, nearest[n_tried:], draft, excess, False)
+        n_tried = nearest.size
+    if excess > 0.0 and n_tried < n_left:
+        _try_records(records, rank_remaining(records, n_left)[n_tried:], draft, excess, True)
+
+
+@njit(cache=True, nogil=True)
+def _try_records(records, tried, draft, excess, rules_out):
+    """Let the records at the positions ``tried`` in, one by one, where that improves the cluster.
+
+    Ends once it is within the limits; the excess then. ``rules_out``: whether it pays to rule out
+    stretches of values each time the cluster has changed.
+    """
+    start = 0
+    while excess > 0.0:
+        if rules_out:
+            _mark_hopeless(draft, excess)
+        found, slot = _find_next(records.rows, tried, start, draft, excess)
+        if found < 0:
+            break
+        draft.slots[slot] = tried[found]
+        excess = _update_draft(draft, records.rows)
+        start = found + 1
+    return excess
+
+
+@njit(cache=True, nogil=True)
+def _mark_hopeless(draft, excess):
+    """Mark the stretches of values that no record can have that improves the cluster.
+
+    To move one of k records by z moves the distance by at most z/k: what the least excess over all
+    members is at one value bounds it at all values around.
+    """
+    ladders, grid, sums, members = draft.ladders, draft.grid, draft.sums, draft.members
+    size, n_stretches = draft.slots.size, grid.shape[1]
+    for a in range(draft.limits.size):
+        for g in range(n_stretches):
+            z = grid[a, g, 0]
+            reach = max(abs(g / n_stretches - z), abs((g + 1) / n_stretches - z))
+            before = _count_before(draft.places, members, a, z, size)
+            lowest = np.inf
+            for rank in range(size):
+                distance = distance_after_swap(ladders, grid, sums, a, 0, size, rank, g, before)
+                lowest = min(lowest, distance)
+            draft.hopeless[a, g] = lowest - reach / size - draft.limits[a] >= excess
+
+
+@njit(cache=True, nogil=True)
+def _find_next(rows, tried, start, draft, excess):
+    """Which of ``tried`` is the first from ``start`` on to improve the cluster, and in which slot.
+
+    -1 if none does. The slot is the one that leaves the least excess.
+    """
+    limits, margin, slots = draft.limits, draft.margin, draft.slots
+    places, sums, members = draft.places, draft.sums, draft.members
+    ladders, ranks, hopeless = draft.ladders, draft.ranks, draft.hopeless
+    size, n_stretches = slots.size, hopeless.shape[1]
+    before = np.zeros(limits.size, dtype=np.int64)
+    for t in range(start, tried.size):
+        i = rows[tried[t]]
+        is_hopeless = False
+        for a in range(limits.size):
+            is_hopeless |= hopeless[a, min(int(places[a, i, 0] * n_stretches), n_stretches - 1)]
+        if is_hopeless:
+            continue
+        for a in range(limits.size):
+            before[a] = _count_before(places, members, a, places[a, i, 0], size)
+        best, lowest = -1, np.inf
+        for slot in range(size):
+            reached = -np.inf
+            for a in range(limits.size):
+                rank = ranks[a, slot]
+                distance = distance_after_swap(
+                    ladders, places, sums, a, 0, size, rank, i, before[a]
+                )
+                reached = max(reached, distance - limits[a])
+                if reached >= excess:
+                    break
+            equal = abs(reached - lowest) <= margin
+            if reached < lowest - margin or (equal and rows[slots[slot]] < rows[slots[best]]):
+                best, lowest = slot, reached
+        if lowest < excess - margin:
+            return t, best
+    return -1, -1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _count_before(places, members, a, z, size):
+    """How many members have a value below z."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        if places[a, members[a, 0, middle], 0] < z:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True, nogil=True)
@@ -149,30 +271,3 @@ def _update_draft(draft, rows):
     for a in range(draft.limits.size):
         excess = max(excess, draft.ladders[a, 0, SAME, size] - draft.limits[a])
     return excess
-
-
-@njit(cache=True, nogil=True)
-def _find_exchange(draft, rows, i, before):
-    """The slot whose record makes way for record i with the least excess, and that excess.
-
-    ``before`` int64 (p,) is overwritten: how many members come before record i.
-    """
-    places, sums, limits, margin = draft.places, draft.sums, draft.limits, draft.margin
-    members, ladders, slots, ranks = draft.members, draft.ladders, draft.slots, draft.ranks
-    size = slots.size
-    for a in range(limits.size):
-        before[a] = 0
-        while before[a] < size and places[a, members[a, 0, before[a]], 0] < places[a, i, 0]:
-            before[a] += 1
-    best, lowest = -1, np.inf
-    for slot in range(size):
-        excess = -np.inf
-        for a in range(limits.size):
-            distance = distance_after_swap(
-                ladders, places, sums, a, 0, size, ranks[a, slot], i, before[a]
-            )
-            excess = max(excess, distance - limits[a])
-        equal = abs(excess - lowest) <= margin
-        if excess < lowest - margin or (equal and rows[slots[slot]] < rows[slots[best]]):
-            best, lowest = slot, excess
-    return best, lowest

@@ -12,8 +12,7 @@ from pipeline.kernels.remaining import (
     gather_remaining,
     measure_from_average,
     measure_from_record,
-    next_nearest,
-    rank_nearest,
+    nearest_remaining,
     take_out,
 )
 
@@ -25,11 +24,7 @@ GAMMA = 0.2
 def _take_nearest(records, n_left, seed, k, labels, label):
     """Give the k live records nearest to the one at ``seed`` a label; how many are left."""
     measure_from_record(records, seed, 0, n_left)
-    rank_nearest(records, n_left)
-    taken = np.empty(k, dtype=np.int64)
-    for m in range(k):
-        taken[m] = next_nearest(records.heap, n_left - m, records.distances, records.rows)
-    return take_out(records, n_left, taken, labels, label)
+    return take_out(records, n_left, nearest_remaining(records, n_left, k), labels, label)
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""Records that are in no cluster yet: kept adjacent, averaged as they leave, nearest ones first.
+"""Records that are in no cluster yet: kept adjacent, and averaged as they leave.
 
 Every scan runs over the live records only. A record that is taken out is exchanged with the last
 live one, so those taken last stand right behind the live ones. Ties in distance go to the record
@@ -17,11 +17,10 @@ from pipeline.kernels.clusters import compact_codes, distances_to, find_farthest
 #   n_local int64 (q,)       how many codes there are
 #   rows int64 (n,)          where each record stands in the input
 #   distances float64 (n,)   squared, to the point that was measured from last
-#   heap int64 (n,)          positions, see `rank_nearest`
 #   sums float64 (d,), counts int64 (q, L)   of the live records
 #   point float64 (d,), levels int32 (q,)    what is measured from
 Remaining = namedtuple(
-    "Remaining", "numeric nominal n_local rows distances heap sums counts point levels"
+    "Remaining", "numeric nominal n_local rows distances sums counts point levels"
 )
 
 
@@ -38,8 +37,7 @@ def gather_remaining(numeric, nominal):
         for i in range(n_records):
             counts[j, local[j, i]] += 1
     return Remaining(
-        numeric.copy(), local, n_local, np.arange(n_records), np.zeros(n_records),
-        np.empty(n_records, dtype=np.int64), sums, counts,
+        numeric.copy(), local, n_local, np.arange(n_records), np.zeros(n_records), sums, counts,
         np.empty(numeric.shape[0]), np.empty(nominal.shape[0], dtype=np.int32),
     )  # fmt: skip
 
@@ -95,41 +93,45 @@ def take_out(records, n_left, taken, labels, label):
 
 
 @njit(cache=True, nogil=True)
-def rank_nearest(records, n_left):
-    """Make ready for `next_nearest`, which gives the live records by distance, nearest first."""
-    heap, distances, rows = records.heap, records.distances, records.rows
-    for at in range(n_left):
-        heap[at] = at
-    for top in range(n_left // 2 - 1, -1, -1):
-        _sink(heap, n_left, top, distances, rows)
+def nearest_remaining(records, n_left, n_wanted):
+    """Positions of the live records of the smallest distances, ascending: int64 (n_wanted,).
 
-
-@njit(cache=True, nogil=True)
-def next_nearest(heap, size, distances, rows):
-    """Position of the nearest of the ``size`` records that the heap holds, and takes it off.
-
-    Arrays one by one: this runs for every record that is tried.
+    One scan; a record that belongs to the nearest so far is put in its place among them, which
+    happens ever more rarely.
     """
-    nearest = heap[0]
-    heap[0] = heap[size - 1]
-    _sink(heap, size - 1, 0, distances, rows)
+    distances, rows = records.distances, records.rows
+    nearest = np.empty(n_wanted, dtype=np.int64)
+    n_found = 0
+    for i in range(n_left):
+        if n_found == n_wanted:
+            if not _comes_before(distances, rows, i, nearest[-1]):
+                continue
+            n_found -= 1
+        place = n_found
+        while place > 0 and _comes_before(distances, rows, i, nearest[place - 1]):
+            nearest[place] = nearest[place - 1]
+            place -= 1
+        nearest[place] = i
+        n_found += 1
     return nearest
 
 
 @njit(cache=True, nogil=True)
-def _sink(heap, size, top, distances, rows):
-    sinking = heap[top]
-    while 2 * top + 1 < size:
-        child = 2 * top + 1
-        if child + 1 < size and _is_nearer(heap[child + 1], heap[child], distances, rows):
-            child += 1
-        if not _is_nearer(heap[child], sinking, distances, rows):
-            break
-        heap[top] = heap[child]
-        top = child
-    heap[top] = sinking
+def rank_remaining(records, n_left):
+    """Positions of all live records, nearest first: int64 (n_left,)."""
+    distances, rows = records.distances, records.rows
+    ranked = np.argsort(distances[:n_left], kind="mergesort")
+    start = 0
+    for stop in range(1, n_left + 1):
+        if stop == n_left or distances[ranked[stop]] != distances[ranked[start]]:
+            if stop > start + 1:
+                equals = ranked[start:stop].copy()
+                ranked[start:stop] = equals[np.argsort(rows[equals])]
+            start = stop
+    return ranked
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _is_nearer(a, b, distances, rows):
+def _comes_before(distances, rows, a, b):
+    """Whether the record at a is nearer than the one at b; equally near, earlier in the input."""
     return distances[a] < distances[b] or (distances[a] == distances[b] and rows[a] < rows[b])
