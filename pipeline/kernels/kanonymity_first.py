@@ -67,7 +67,7 @@ def k_anonymity_first(numeric, nominal, k, targets):
     ----------
     numeric : float64 (d, n): quasi-identifiers, scaled
     nominal : int32 (q, n): category codes
-    k : at least 1; with fewer than 2k records there is one cluster
+    k : at least 1; with fewer than 2k records there is one cluster. Memory grows with its square
     targets : as in `pipeline.kernels.repair.merge_classes`, of at least one confidential attribute
 
     Returns
