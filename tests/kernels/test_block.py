@@ -34,7 +34,8 @@ class TestGathering:
         block, rows = records.gather()
         assert classes_of(block, rows) == records.classes
         for c, members in enumerate(records.classes):
-            for codes, of_block in zip(records.codes, block.members, strict=False):
+            ordered = records.codes[records.ordered or slice(1)]
+            for codes, of_block in zip(ordered, block.members, strict=bool(ordered.size)):
                 ranked = rows[of_block[c, : len(members)]]
                 assert codes[ranked].tolist() == sorted(codes[members].tolist())
             totals = [sum(column[members].tolist()) for column in records.numeric]

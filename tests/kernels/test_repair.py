@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kernels.repair import N_PARTNERS, merge_classes
+from pipeline.kernels.targets import Target
 from pipeline.model import Distribution
+from pipeline.stages.distances import make_target
 from support import naive
+from support.classed import Ground, grounds
 from support.tables import (
     class_sizes,
     confidential_values,
@@ -23,47 +26,60 @@ from support.tables import (
 
 @dataclass(frozen=True, eq=False)
 class ClassedTable:
-    """Records with a class each, and p confidential attributes."""
+    """Records with a class each, and p confidential attributes, ordered or over leaves."""
 
     numeric: np.ndarray
     nominal: np.ndarray
     labels: np.ndarray
     values: list[list[int]]
     limits: list[Fraction]
+    grounds: list[Ground | None] | None = None
 
     @property
     def sizes(self) -> np.ndarray:
         return np.bincount(self.labels)
 
+    def targets(self) -> tuple[np.ndarray, tuple[Target, ...]]:
+        """As the kernel takes them."""
+        tables, codes = self.distributions()
+        limits = zip(tables, self.limits, strict=True)
+        return codes, tuple(make_target(table, limit) for table, limit in limits)
+
     def distributions(self) -> tuple[list[Distribution], np.ndarray]:
+        """Of each attribute the table's distribution, and each record's code."""
         pairs = [distribution_of(values) for values in self.values]
-        return [table for table, _ in pairs], np.array([codes for _, codes in pairs])
+        grounds = self.grounds or [None] * len(pairs)
+        tables = [
+            table if ground is None else ground.measure(table)
+            for (table, _), ground in zip(pairs, grounds, strict=True)
+        ]
+        return tables, np.array([codes for _, codes in pairs])
+
+    def emd(self, attribute: int, members: list[int]) -> Fraction:
+        """Distance of a class to the table, by the definition."""
+        values = self.values[attribute]
+        ground = self.grounds[attribute] if self.grounds else None
+        if ground is None:
+            return naive.ordered_emd([values[i] for i in members], values)
+        tables, codes = self.distributions()
+        return ground.emd(codes[attribute][members].tolist(), tables[attribute])
 
     def find_above(self, labels: np.ndarray) -> list[int]:
         """Classes above a limit, by the definition."""
         return [
             c
             for c, members in enumerate(naive.groups(labels))
-            if any(
-                naive.ordered_emd([values[i] for i in members], values) > limit
-                for values, limit in zip(self.values, self.limits, strict=True)
-            )
+            if any(self.emd(a, members) > limit for a, limit in enumerate(self.limits))
         ]
 
     def merge(self, above: list[int]) -> tuple[np.ndarray, int]:
-        tables, codes = self.distributions()
         return merge_classes(
             self.numeric,
             self.nominal,
             self.labels,
             self.sizes,
             np.array(above, dtype=np.int64),
-            (
-                codes,
-                tuple(table.cumulative for table in tables),
-                tuple(table.prefix for table in tables),
-                np.array([float(limit) for limit in self.limits]),
-            ),
+            self.targets(),
         )
 
 
@@ -75,11 +91,18 @@ def classed_tables(draw: st.DrawFn) -> ClassedTable:
     rng = np.random.default_rng(draw(seeds))
     if draw(st.booleans()):
         values.append(rng.integers(0, draw(st.integers(1, 20)), n_records).tolist())
+    chosen = [draw(st.none() | grounds) for _ in values]
+    for a, ground in enumerate(chosen):
+        if ground is not None:
+            leaves = rng.integers(0, len(ground.leaves), n_records)
+            present = np.unique(leaves)
+            values[a] = leaves.tolist()
+            chosen[a] = replace(ground, leaves=tuple(ground.leaves[leaf] for leaf in present))
     numeric, nominal, _ = draw(quasi_identifiers(n_records))
     sizes = draw(class_sizes(n_records))
     labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     limits = [Fraction(draw(st.integers(0, 30)), 100) for _ in values]
-    return ClassedTable(numeric, nominal, labels, values, limits)
+    return ClassedTable(numeric, nominal, labels, values, limits, chosen)
 
 
 def on_a_line(
@@ -122,7 +145,7 @@ class TestProperties:
     @repeatable
     @given(classed_tables())
     def test_leaves_its_input_alone(self, table: ClassedTable) -> None:
-        tables, codes = table.distributions()
+        codes, targets = table.targets()
         arrays = [table.numeric, table.nominal, table.labels, table.sizes, codes]
         before = [array.copy() for array in arrays]
         numeric, nominal, labels, sizes, _ = arrays
@@ -132,12 +155,7 @@ class TestProperties:
             labels,
             sizes,
             np.array(table.find_above(labels), dtype=np.int64),
-            (
-                codes,
-                tuple(of_attribute.cumulative for of_attribute in tables),
-                tuple(of_attribute.prefix for of_attribute in tables),
-                np.array([float(limit) for limit in table.limits]),
-            ),
+            (codes, targets),
         )
         assert [array.tolist() for array in arrays] == [array.tolist() for array in before]
 

@@ -38,11 +38,8 @@ def rank_work(code: int, rank: int, size: int, codes: Sequence[int], n_values: i
 
 
 def class_emds(records: ClassedRecords, rows: Sequence[int]) -> list[Fraction]:
-    """Ordered distance of a class to the table, of each confidential attribute."""
-    return [
-        naive.ordered_emd([int(codes[i]) for i in rows], dict(enumerate(table.counts.tolist())))
-        for codes, table in zip(records.codes, records.tables, strict=True)
-    ]
+    """Distance of a class to the table, of each confidential attribute."""
+    return [records.emd(a, rows) for a in range(len(records.tables))]
 
 
 def excess(records: ClassedRecords, classes: Classes) -> Fraction:
