@@ -42,7 +42,10 @@ def _read_off(value: Any) -> Any:
 TimeBudget = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?(s|min|h)$")]
 
 
-Taxonomy = tuple[tuple[str, ...], ...]
+Taxonomy = Annotated[
+    tuple[tuple[str, ...], ...],
+    BeforeValidator(read_rows, json_schema_input_type=str | dict[str, Any] | list[list[str]]),
+]
 
 
 class _Settings(BaseModel):
@@ -99,7 +102,7 @@ class AttributeSettings(_Settings):
         description="Of a confidential attribute's values: ordered (default), equal (default of "
         "nominal ones), hierarchical (default with a taxonomy).",
     )
-    taxonomy: Annotated[Taxonomy, BeforeValidator(read_rows)] | None = Field(
+    taxonomy: Taxonomy | None = Field(
         default=None,
         description="Of nominal values: a file .yaml or .csv, or nested keys and lists as in "
         "{any: {fruit: [apple, pear]}}.",

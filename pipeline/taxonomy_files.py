@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from pipeline.errors import PolicyError
-from pipeline.stages.taxonomy import Taxonomy, build_from_mapping, build_from_rows
+from pipeline.stages.taxonomy import Taxonomy, build_from_mapping, build_from_rows, to_text
 
 
 def read_rows(value: Any) -> Any:
@@ -28,8 +28,9 @@ def read_rows(value: Any) -> Any:
             return read_taxonomy(value).rows
         if isinstance(value, dict):
             return build_from_mapping(value).rows
-        if isinstance(value, list | tuple) and value and isinstance(value[0], list | tuple):
-            return build_from_rows([[str(name) for name in row] for row in value]).rows
+        if isinstance(value, list | tuple) and all(isinstance(r, list | tuple) for r in value):
+            rows = [[to_text(n, f"row {i:,}") for n in row] for i, row in enumerate(value, 1)]
+            return build_from_rows(rows).rows
     except PolicyError as error:
         raise ValueError(str(error)) from None
     return value

@@ -159,7 +159,7 @@ def build_from_mapping(document: object) -> Taxonomy:
         node, above = pending.pop()
         place = f"below {above[0]!r}" if above else "at the top"
         if not isinstance(node, Mapping | list | tuple):
-            rows.append([_to_text(node, place), *above])
+            rows.append([to_text(node, place), *above])
             places.append(place)
             continue
         if id(node) in seen:
@@ -177,10 +177,10 @@ def _list_children(
     """What stands in a branch, each with the names above it."""
     if not isinstance(node, Mapping):
         return [(item, above) for item in node]
-    return [(item, (_to_text(name, place), *above)) for name, item in node.items()]
+    return [(item, (to_text(name, place), *above)) for name, item in node.items()]
 
 
-def _to_text(name: object, place: str) -> str:
+def to_text(name: object, place: str) -> str:
     """The text that a value of YAML stands for, where there is no doubt."""
     if isinstance(name, str):
         return name
