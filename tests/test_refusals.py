@@ -123,8 +123,14 @@ class TestPolicyFile:
             ((), "attributes, engine, input, method, missing, name, output, privacy, seed"),
             (("input",), "delimiter, format, missing_values, path"),
             (("privacy",), "k, t"),
-            (("attributes", "pay"), "aggregate, order, role, round, t, type"),
-            (("method",), "block_clusters, class_size, name, refine, scope"),
+            (
+                ("attributes", "pay"),
+                "aggregate, distance, intervals, order, role, round, subsets_by, t, taxonomy, type",
+            ),
+            (
+                ("method",),
+                "block_clusters, buckets, class_size, gamma, name, refine, scope, start",
+            ),
             (("output",), "partition_by, path, rows_per_file"),
             (("engine",), "memory_per_worker, scheduler, workers"),
         ],
@@ -461,10 +467,51 @@ class TestColumns:
         refuse(policy_for(path), "people.x: column 'colour' is not in the policy", "unlisted: drop")
 
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
-    def test_nominal_confidential(self, write, tmp_path, refuse):
+    def test_text_has_no_order(self, write, tmp_path, refuse):
         document = policy_for(write(tmp_path / "people.x", with_secret()))
-        document["attributes"]["sex"] = CONFIDENTIAL
-        refuse(document, "people.x: column 'sex': a confidential attribute has to be", "order")
+        document["attributes"]["sex"] = {"role": CONFIDENTIAL, "distance": "ordered"}
+        refuse(
+            document,
+            "people.x: column 'sex': distance: ordered needs values with an order, the data hold t",
+            "give it type: ordinal and an order, or take distance: equal",
+        )
+
+    @pytest.mark.parametrize("write", [write_csv, write_parquet])
+    @pytest.mark.parametrize("keys", [{}, {"subsets_by": "frequency"}], ids=["tree", "frequency"])
+    def test_value_that_the_taxonomy_has_not(self, keys, write, tmp_path, refuse):
+        document = policy_for(write(tmp_path / "people.x", with_secret()))
+        taxonomy = {"any": ["m", "f"]}
+        document["attributes"]["sex"] = {"role": CONFIDENTIAL, "taxonomy": taxonomy} | keys
+        message = refuse(document, "column 'sex': 1 of its values are not in its taxonomy; add th")
+        assert message.count("\n") == 1
+
+    @pytest.mark.parametrize("write", [write_csv, write_parquet])
+    def test_taxonomy_of_numbers(self, write, tmp_path, refuse):
+        document = policy_for(write(tmp_path / "people.x", people()))
+        document["attributes"]["pay"] = {"role": CONFIDENTIAL, "taxonomy": {"any": ["1", "2"]}}
+        refuse(
+            document,
+            "people.x: column 'pay': is numeric, a taxonomy goes with nominal values; declare it",
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "text", "fragment"),
+        [
+            ("t.yaml", "any: [m", "t.yaml: not valid YAML at line 1"),
+            ("t.yaml", "any: [m, f, m]\n", "t.yaml: below 'any': a value that stands twice"),
+            ("t.yaml", "", "t.yaml: at the top: nothing where a name or a list of values is due"),
+            ("t.csv", "m;any\nf;all\n", "t.csv: it has 2 roots; put one above them all"),
+            ("t.csv", "m\n", "t.csv: line 1: a value with nothing above it; put a root"),
+            ("t.csv", b"m\xff;any\n", "t.csv: not UTF-8 text; convert it"),
+            ("t.json", "{}", "t.json: has to be a file .yaml, .yml or .csv; rename it"),
+        ],
+    )
+    def test_taxonomy_file_that_is_none(self, name, text, fragment, tmp_path, refuse):
+        document = policy_for(write_csv(tmp_path / "people.csv", people()))
+        path = csv_of(tmp_path, text, name)
+        document["attributes"]["sex"] = {"role": CONFIDENTIAL, "taxonomy": str(path)}
+        message = refuse(document, f"attributes.sex.taxonomy: taxonomy {tmp_path}/{fragment}")
+        assert message.count("\n") == 2
 
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
     def test_missing_values(self, write, tmp_path, refuse):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pipeline.errors import PolicyError, UsageError
-from pipeline.model import Kind, Role
+from pipeline.model import Distance, Kind, Role
 from pipeline.settings import Policy, load_policy, parse_policy, policy_schema
 from pipeline.stages.refine import choose_effort
 
@@ -55,6 +55,56 @@ class TestReading:
     def test_distances(self, t):
         policy = parse_policy(document(privacy={"k": 2, "t": t}))
         assert policy.resolve_attributes()[1].max_emd == Fraction(str(float(t)))
+
+    @pytest.mark.parametrize(
+        "taxonomy",
+        [
+            {
+                "any": {"fruit": ["apple", "pear"]},
+            },
+            [["apple", "fruit", "any"], ["pear", "fruit", "any"]],
+            "t.yaml",
+            "t.csv",
+        ],
+        ids=["mapping", "rows", "yaml", "csv"],
+    )
+    def test_taxonomies(self, taxonomy, tmp_path, monkeypatch):
+        """Nested names, rows, or a file of either, are the same policy."""
+        monkeypatch.chdir(tmp_path)
+        Path("t.yaml").write_text("any:\n  fruit: [apple, pear]\n")
+        Path("t.csv").write_text("apple;fruit;any\npear;fruit;any\n")
+        given = document()
+        given["attributes"]["taste"] = {"role": "confidential", "taxonomy": taxonomy}
+        jsonschema.validate(given, policy_schema())
+        policy = parse_policy(given)
+        taste = policy.resolve_attributes()[2]
+        assert taste.taxonomy == (("apple", "fruit", "any"), ("pear", "fruit", "any"))
+        assert not taste.by_frequency
+        assert parse_policy(policy.model_dump(mode="json", exclude_unset=True)) == policy
+
+    @pytest.mark.parametrize(
+        ("keys", "distance", "by_frequency"),
+        [
+            ({}, None, False),
+            ({"distance": "equal"}, Distance.EQUAL, False),
+            ({"distance": "ordered"}, Distance.ORDERED, False),
+            (
+                {"distance": "hierarchical", "taxonomy": {"any": ["a"]}},
+                Distance.HIERARCHICAL,
+                False,
+            ),
+            ({"subsets_by": "frequency"}, None, True),
+            ({"subsets_by": "taxonomy", "taxonomy": {"any": ["a"]}}, None, False),
+            ({"subsets_by": "frequency", "taxonomy": {"any": ["a"]}}, None, True),
+        ],
+    )
+    def test_distances_of_values(self, keys, distance, by_frequency):
+        given = document()
+        given["attributes"]["pay"] = {"role": "confidential"} | keys
+        jsonschema.validate(given, policy_schema())
+        pay = parse_policy(given).resolve_attributes()[1]
+        assert pay.distance is distance
+        assert pay.by_frequency is by_frequency
 
     @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " ", ":"])
     def test_delimiters(self, delimiter):
@@ -178,6 +228,34 @@ class TestOverrides:
             self.load(tmp_path, f"privacy.k={text}")
 
 
+CONFIDENTIAL, QUASI = {"role": "confidential", "t": 0.1}, {"role": "quasi-identifier"}
+SMALL = {"any": ["x", "y"]}
+WRONG_DISTANCES = [
+    (CONFIDENTIAL | {"distance": "far"}, ".distance: has to be 'ordered', 'equal' or 'hierarc"),
+    (CONFIDENTIAL | {"distance": "hierarchical"}, ": distance: hierarchical needs a taxonomy"),
+    (CONFIDENTIAL | {"subsets_by": "taxonomy"}, ": subsets_by: taxonomy needs a taxonomy"),
+    (
+        CONFIDENTIAL | {"type": "nominal", "distance": "ordered"},
+        ": distance: ordered does not go with type: nominal",
+    ),
+    (CONFIDENTIAL | {"type": "numeric", "taxonomy": SMALL}, ": taxonomy goes with type: nominal"),
+    (QUASI | {"distance": "equal"}, ": distance and subsets_by belong to confidential attribut"),
+    (QUASI | {"subsets_by": "frequency"}, ": distance and subsets_by belong to confidential"),
+    ({"role": "identifier", "taxonomy": SMALL}, ": taxonomy belongs to quasi-identifiers and"),
+    (CONFIDENTIAL | {"taxonomy": ["x", "y"]}, ".taxonomy: has to be a file, or nested keys and"),
+    (CONFIDENTIAL | {"taxonomy": 5}, ".taxonomy: has to be a file, or nested keys and lists of"),
+    (CONFIDENTIAL | {"taxonomy": {}}, ".taxonomy: at the top: an empty branch; list its values"),
+    (CONFIDENTIAL | {"taxonomy": []}, ".taxonomy: it has no values; give one row for each"),
+    (CONFIDENTIAL | {"taxonomy": {"any": ["x", "x"]}}, ".taxonomy: below 'any': a value that sta"),
+    (CONFIDENTIAL | {"taxonomy": {"a": ["x"], "b": ["y"]}}, ".taxonomy: it has 2 roots; put one"),
+    (CONFIDENTIAL | {"taxonomy": {"any": [False]}}, ".taxonomy: below 'any': a name that YAML d"),
+    (CONFIDENTIAL | {"taxonomy": [["x"]]}, ".taxonomy: row 1: a value with nothing above it"),
+    (CONFIDENTIAL | {"taxonomy": [["x", "any"], [False, "any"]]}, ".taxonomy: row 2: a name that"),
+    (CONFIDENTIAL | {"taxonomy": "t.txt"}, ".taxonomy: taxonomy t.txt: has to be a file .yaml,"),
+    (CONFIDENTIAL | {"taxonomy": "nowhere.csv"}, ".taxonomy: taxonomy nowhere.csv: cannot be re"),
+]
+
+
 class TestMessages:
     def refused(self, **keys: Any) -> str:
         with pytest.raises(PolicyError) as error:
@@ -201,7 +279,7 @@ class TestMessages:
     )
     def test_columns_of_any_name(self, name):
         message = self.refused(attributes={name: {"role": "quasi-identifier", "colour": 1}})
-        assert f"attributes.{name}.colour: unknown key; allowed: aggregate, order" in message
+        assert f"attributes.{name}.colour: unknown key; allowed: aggregate, distance" in message
 
     @pytest.mark.parametrize(
         ("keys", "line"),
@@ -224,6 +302,10 @@ class TestMessages:
                     }
                 },
                 "attributes.a.order: has to be a list of texts and numbers, lowest first",
+            ),
+            *(
+                ({"attributes": {"a": given}}, f"attributes.a{line}")
+                for given, line in WRONG_DISTANCES
             ),
             ({"output": {"rows_per_file": 0}}, "rows_per_file: has to be at least 1 (given: 0)"),
             ({"seed": 2**63}, f"seed: has to be below {2**63} (given: {2**63})"),

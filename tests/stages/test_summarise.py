@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError
-from pipeline.model import Attribute, Column, Kind, Role
+from pipeline.model import Attribute, Column, Distance, Kind, Role
 from pipeline.stages.columns import resolve_column
 from pipeline.stages.summarise import (
     ColumnSummary,
@@ -26,6 +26,7 @@ from pipeline.stages.summarise import (
     find_problems,
     make_encoding,
     merge_counts,
+    own_values,
     sampled_rows,
     scale_columns,
     summarise_table,
@@ -40,6 +41,7 @@ def column(name: str, role: Role, dtype: pa.DataType, **keys: Any) -> Column:
     return resolve_column(Attribute(name, role, max_emd=limit, **keys), dtype)
 
 
+ROWS = (("pear", "fruit", "any"), ("leek", "any"), ("apple", "fruit", "any"), ("kiwi", "any"))
 COLUMNS = (
     column("age", QUASI, pa.int64()),
     column("sex", QUASI, pa.string()),
@@ -121,10 +123,22 @@ class TestResolve:
             (
                 CONFIDENTIAL,
                 pa.string(),
-                {},
-                "a confidential attribute has to be numeric, date, bool",
+                {"distance": Distance.ORDERED},
+                "distance: ordered needs values with an order, the data hold text",
             ),
-            (CONFIDENTIAL, pa.int8(), {"kind": Kind.NOMINAL}, "a confidential attribute has to be"),
+            (
+                CONFIDENTIAL,
+                pa.int8(),
+                {"kind": Kind.NOMINAL, "distance": Distance.ORDERED},
+                "distance: ordered needs values with an order, the data hold type int8",
+            ),
+            (
+                CONFIDENTIAL,
+                pa.int8(),
+                {"taxonomy": ROWS},
+                "is numeric, a taxonomy goes with nominal",
+            ),
+            (QUASI, pa.bool_(), {"taxonomy": ROWS}, "is boolean, a taxonomy goes with nominal"),
             (
                 CARRIED,
                 pa.list_(pa.int8()),
@@ -304,6 +318,51 @@ class TestEncodings:
         assert encoding.decode(codes).to_pylist() == ["high", "low"]
         table = pa.table({"grade": ["high", "low", "mid"]})
         assert confidential_keys(table, COLUMNS[3]).tolist() == [2, 0, 1]
+
+    @pytest.mark.parametrize(
+        ("keys", "expected"),
+        [
+            ({}, ["leek", "apple", "pear", "kiwi"]),
+            ({"by_frequency": True}, ["leek", "apple", "pear", "kiwi"]),
+            ({"taxonomy": ROWS}, ["pear", "apple", "leek", "kiwi"]),
+            ({"taxonomy": ROWS, "distance": Distance.EQUAL}, ["pear", "apple", "leek", "kiwi"]),
+            ({"taxonomy": ROWS, "by_frequency": True}, ["leek", "apple", "pear", "kiwi"]),
+        ],
+    )
+    def test_nominal_confidential(self, keys, expected):
+        """In the order of their subsets: the commonest, of equals the first; or the tree's."""
+        found = ColumnSummary(categories=Counter({"kiwi": 1, "pear": 3, "apple": 3, "leek": 5}))
+        encoding = make_encoding(column("taste", CONFIDENTIAL, pa.string(), **keys), found)
+        assert encoding.texts == expected
+        codes = encoding.encode(pa.array(expected[::-1]))
+        assert codes.tolist() == [3, 2, 1, 0]
+        assert encoding.decode(codes).to_pylist() == expected[::-1]
+
+    def test_confidential_value_that_the_taxonomy_has_not(self):
+        found = ColumnSummary(categories=Counter({"plum": 1, "pear": 3, "fig": 1}))
+        of = column("taste", CONFIDENTIAL, pa.string(), taxonomy=ROWS)
+        with pytest.raises(DataError, match="column 'taste': 2 of its values are not in") as error:
+            make_encoding(of, found)
+        assert "plum" not in str(error.value)
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            pa.array(["b", "a", "c", "a"]),
+            pa.array(["b", "a", "c", "a"]).dictionary_encode(),
+            pa.array(["b", "a", "c", "a"], pa.large_string()),
+            pa.array([2, 1, 3, 1]),
+            pa.array([0.5, -0.0, 1.5, 0.0]),
+        ],
+        ids=["text", "dictionary", "large", "integers", "floats"],
+    )
+    def test_keys_of_nominal_confidential_values_are_places_among_the_tables_own(self, values):
+        of = column("taste", CONFIDENTIAL, values.type, kind=Kind.NOMINAL)
+        table = pa.table({"taste": values})
+        assert confidential_keys(table, of).tolist() == [1, 0, 2, 0]
+        assert confidential_keys(table.slice(2), of).tolist() == [1, 0]
+        assert confidential_keys(table.slice(0, 0), of).size == 0
+        assert own_values(Counter({"b": 1, None: 3, "a": 2})) == ["a", "b"]
 
     def test_wide_range_is_refused_for_quasi_identifiers_only(self):
         found = ColumnSummary(low=0, high=2**62)

@@ -36,8 +36,12 @@ class TestTree:
         a, b = build_from_mapping(naive.to_document(tree)), build_from_rows(naive.to_rows(tree))
         assert a.names == b.names
         assert a.leaves == tuple(naive.leaves(tree))
-        for one, other in ((a.parents, b.parents), (a.heights, b.heights), (a.paths, b.paths)):
-            assert one.tolist() == other.tolist()
+        again = build_from_rows(a.rows)
+        for one, other in ((a, b), (a, again)):
+            assert one.names == other.names
+            assert one.parents.tolist() == other.parents.tolist()
+            assert one.heights.tolist() == other.heights.tolist()
+            assert one.paths.tolist() == other.paths.tolist()
 
     @repeatable
     @given(naive.trees(), st.randoms(use_true_random=False))
