@@ -145,7 +145,7 @@ class Shelf:
         """Id of the current release."""
         try:
             return (self.root / "CURRENT").read_text(encoding="ascii").strip() or None
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             return None
 
     def set_current(self, release_id: str) -> None:

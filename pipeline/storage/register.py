@@ -1,0 +1,207 @@
+"""The register: which releases stand in a folder, told apart by their manifests alone.
+
+No file of the data is opened here: whether one has changed is what an audit finds out.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import OutputError
+from pipeline.storage.releases import Shelf, read_manifest
+
+_ID = re.compile(r"[0-9a-f]{20}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A release of a name. ``published_at`` is None where no manifest says it of this release."""
+
+    release_id: str
+    published_at: datetime | None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the manifest is there, whole, and that of this release."""
+        return self.published_at is not None
+
+
+def list_entries(shelf: Shelf) -> tuple[Entry, ...]:
+    """The releases of a name, the oldest first; those that cannot be read before them."""
+    entries = [Entry(name, _read_date(shelf, name)) for name in _list_ids(shelf.root)]
+    return tuple(sorted(entries, key=lambda e: (e.published_at is not None, _rank(e))))
+
+
+def _rank(entry: Entry) -> tuple[str, str]:
+    date = entry.published_at
+    return (date.astimezone(UTC).isoformat() if date else "", entry.release_id)
+
+
+def _read_date(shelf: Shelf, release_id: str) -> datetime | None:
+    """When a release was published, if its public manifest is one and is its own."""
+    manifest = read_manifest(shelf.release(release_id))
+    if manifest is None or not has_form(manifest) or manifest["release_id"] != release_id:
+        return None
+    date = datetime.fromisoformat(manifest["published_at"])
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def has_form(manifest: dict[str, Any]) -> bool:
+    """Whether a manifest has what is told of a release, in the form that it is told in."""
+    try:
+        datetime.fromisoformat(manifest["published_at"])
+        classes, k = manifest["classes"], manifest["privacy"]["k"]
+        numbers = [manifest["records"], k["asked"], k["achieved"]]
+        numbers += [classes[key] for key in ("n_classes", "smallest", "largest", "mean")]
+        for t in manifest["privacy"].get("t", {}).values():
+            numbers += [t["asked"], t["largest_emd"]]
+        loss = manifest["information_loss"]
+        numbers += [loss["total"], *loss["per_attribute"].values()]
+        texts = [manifest[key] for key in ("name", "release_id", "verdict", "method")]
+        for file in manifest["files"]:
+            numbers += [file["bytes"], file["rows"]]
+            texts += [file["path"], file["sha256"]]
+        for column in manifest["columns"]:
+            texts += [column[key] for key in ("name", "role", "kind", "type", "treatment")]
+        texts += [manifest["code"]["tclose"], *manifest["partition_by"]]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return all(isinstance(n, int | float) for n in numbers) and all(
+        isinstance(text, str) for text in texts
+    )
+
+
+def _list_ids(root: Path) -> list[str]:
+    try:
+        return sorted(
+            path.name
+            for path in root.iterdir()
+            if _ID.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        )
+    except OSError as error:
+        raise OutputError(f"{root}: cannot be read ({error.strerror})") from None
+
+
+def _is_release(place: Path) -> bool:
+    return (place / "manifest.json").is_file()
+
+
+def _is_shelf(place: Path) -> bool:
+    """Whether the releases of one name stand here, or a run has begun to make the first one."""
+    if not place.is_dir() or _is_release(place):
+        return False
+    if (place / "CURRENT").is_file() or (place / ".lock").is_file():
+        return True
+    return any(_is_release(place / name) for name in _list_ids(place))
+
+
+def open_shelf(place: Path) -> Shelf:
+    """The releases of one name, by their folder.
+
+    Raises
+    ------
+    OutputError
+        It is none.
+    """
+    if _is_shelf(place):
+        absolute = place.resolve()
+        return Shelf(absolute.parent, absolute.name)
+    if not place.exists():
+        raise OutputError(f"{place}: no such folder")
+    if _is_release(place):
+        raise OutputError(f"{place}: is one release; give the folder that it stands in")
+    folders = _list_folders(place) if place.is_dir() else []
+    names = [path.name for path in folders if _is_shelf(path)]
+    if names:
+        raise OutputError(f"{place}: holds releases of {', '.join(names)}; name one, as in "
+                          f"{place / names[0]}")  # fmt: skip
+    raise OutputError(f"{place}: is no release, nor a folder of releases")
+
+
+def find_shelves(place: Path) -> tuple[Shelf, ...]:
+    """The releases of a name, or of all names of an output folder, by name.
+
+    Raises
+    ------
+    OutputError
+        There are none.
+    """
+    if place.is_dir() and not _is_release(place) and not _is_shelf(place):
+        found = tuple(open_shelf(path) for path in _list_folders(place) if _is_shelf(path))
+        if found:
+            return found
+    return (open_shelf(place),)
+
+
+def _list_folders(place: Path) -> list[Path]:
+    try:
+        return sorted(path for path in place.iterdir() if path.is_dir())
+    except OSError as error:
+        raise OutputError(f"{place}: cannot be read ({error.strerror})") from None
+
+
+def find_release(place: Path) -> Path:
+    """A release: by its folder, by the folder of its name (the current one), or by NAME/ID.
+
+    The beginning of an id is enough where no other release of the name begins like it.
+
+    Raises
+    ------
+    OutputError
+        There is no such release, or more than one.
+    """
+    if _is_release(place):
+        return place
+    if not place.exists() and _is_shelf(place.parent):
+        shelf = open_shelf(place.parent)
+        return place.parent / pick_id(shelf, place.name)
+    if _ID.fullmatch(place.name) and place.is_dir():
+        raise OutputError(f"{place}: is no release (it has no manifest.json)")
+    shelf = open_shelf(place)
+    return place / current_id(shelf)
+
+
+def pick_id(shelf: Shelf, beginning: str) -> str:
+    """The id of the one release that begins so.
+
+    Raises
+    ------
+    OutputError
+        None does, or several do.
+    """
+    fitting = [name for name in _list_ids(shelf.root) if name.startswith(beginning)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise OutputError(
+            f"{shelf.root}: no such release, none begins with {beginning!r}; "
+            f"see `tclose releases {shelf.root}`"
+        )
+    raise OutputError(
+        f"{shelf.root}: {beginning!r} is ambiguous, {len(fitting)} releases begin with it: "
+        f"{', '.join(fitting)}"
+    )
+
+
+def current_id(shelf: Shelf) -> str:
+    """The id of the current release, which is there.
+
+    Raises
+    ------
+    OutputError
+        No release is current, or the one that is has gone.
+    """
+    current = shelf.current()
+    if current is None:
+        raise OutputError(
+            f"{shelf.root}: no release is current; name one by its id "
+            "(`tclose rollback FOLDER ID` makes it the current one)"
+        )
+    if not _ID.fullmatch(current) or not shelf.release(current).is_dir():
+        raise OutputError(
+            f"{shelf.root}: CURRENT names a release that is not there; run its policy again, or "
+            "name one by its id (`tclose rollback FOLDER ID` makes it the current one)"
+        )
+    return current

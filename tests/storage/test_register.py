@@ -1,0 +1,148 @@
+"""The register: which releases stand where, and which one is meant."""
+
+import json
+
+import pytest
+
+from pipeline.errors import OutputError
+from pipeline.storage.register import (
+    current_id,
+    find_release,
+    find_shelves,
+    has_form,
+    list_entries,
+    open_shelf,
+    pick_id,
+)
+from support.shelves import fake_id, fake_manifest, fake_shelf, write_fake
+
+OLD, MIDDLE, NEW = (fake_id(text) for text in ("e1", "a2", "a3"))
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    return fake_shelf(tmp_path, OLD, MIDDLE, NEW)
+
+
+def edit(shelf, release_id, change):
+    path = shelf.release(release_id) / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+
+
+def test_releases_come_by_date_not_by_id(shelf):
+    entries = list_entries(shelf)
+    assert [entry.release_id for entry in entries] == [OLD, MIDDLE, NEW]
+    assert all(entry.is_readable for entry in entries)
+
+
+def test_dates_are_compared_as_moments(shelf):
+    """12:00 in UTC+14 is before 12:00 in UTC, and no zone is UTC."""
+    edit(shelf, NEW, lambda m: m.update(published_at="2026-02-02T12:00:00+14:00"))
+    edit(shelf, MIDDLE, lambda m: m.update(published_at="2026-02-02T00:00:00"))
+    assert [entry.release_id for entry in list_entries(shelf)] == [OLD, NEW, MIDDLE]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda m: m.pop("privacy"),
+        lambda m: m.update(published_at="yesterday"),
+        lambda m: m.update(records="60"),
+        lambda m: m["columns"].append("age"),
+        lambda m: m["privacy"]["t"].update(pay={}),
+        lambda m: m.update(files=None),
+        lambda m: m.update(release_id=OLD),
+    ],
+)
+def test_what_is_no_manifest_of_the_release_is_not_readable(harm, shelf):
+    edit(shelf, NEW, harm)
+    entries = {entry.release_id: entry.is_readable for entry in list_entries(shelf)}
+    assert entries == {NEW: False, OLD: True, MIDDLE: True}
+    assert next(iter(entries)) == NEW
+
+
+def test_only_folders_named_by_an_id_are_releases(shelf):
+    (shelf.root / "notes").mkdir()
+    (shelf.root / fake_id("f").upper()).mkdir()
+    (shelf.root / fake_id("b")).symlink_to(shelf.release(OLD))
+    (shelf.root / fake_id("c")).touch()
+    (shelf.root / ".work").mkdir()
+    (shelf.root / ".work" / fake_id("d")).mkdir()
+    assert {entry.release_id for entry in list_entries(shelf)} == {OLD, MIDDLE, NEW}
+
+
+def test_release_is_found_by_folder_by_name_and_by_the_beginning_of_its_id(shelf):
+    assert find_release(shelf.release(OLD)) == shelf.release(OLD)
+    assert find_release(shelf.root) == shelf.release(NEW)
+    assert find_release(shelf.root / "e") == shelf.release(OLD)
+    assert find_release(shelf.root / "a2") == shelf.release(MIDDLE)
+    assert pick_id(shelf, MIDDLE) == MIDDLE
+
+
+def test_release_off_its_shelf_is_found(shelf, tmp_path):
+    place = tmp_path / "handed out"
+    shelf.release(OLD).rename(place)
+    assert find_release(place) == place
+
+
+def test_paths_from_inside_are_understood(shelf, monkeypatch):
+    monkeypatch.chdir(shelf.root)
+    assert open_shelf(type(shelf.root)()) == shelf
+    assert find_release(type(shelf.root)("e1")).resolve() == shelf.release(OLD)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("people/a", f"'a' is ambiguous, 2 releases begin with it: {MIDDLE}, {NEW}"),
+        ("people/b", "no such release, none begins with 'b'"),
+        ("nobody", "no such folder"),
+        ("nobody/a", "no such folder"),
+        ("", "holds releases of people; name one, as in"),
+        (f"people/{OLD}/data", "is no release, nor a folder of releases"),
+        ("people/CURRENT", "is no release, nor a folder of releases"),
+    ],
+)
+def test_no_release_is_refused_with_the_reason(place, message, shelf):
+    with pytest.raises(OutputError, match=message):
+        find_release(shelf.output / place)
+
+
+def test_release_without_manifest_is_refused(shelf):
+    (shelf.release(OLD) / "manifest.json").unlink()
+    with pytest.raises(OutputError, match=r"is no release \(it has no manifest.json\)"):
+        find_release(shelf.release(OLD))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", f"{fake_id('c')}\n".encode(), b"../people"])
+def test_current_that_names_no_release_is_refused(content, shelf):
+    (shelf.root / "CURRENT").write_bytes(content)
+    with pytest.raises(OutputError, match=r"no release is current|a release that is not there"):
+        current_id(shelf)
+    with pytest.raises(OutputError):
+        find_release(shelf.root)
+
+
+def test_one_release_is_no_folder_of_releases(shelf):
+    with pytest.raises(OutputError, match="is one release; give the folder that it stands in"):
+        open_shelf(shelf.release(OLD))
+
+
+def test_output_folder_gives_all_names(shelf):
+    other = shelf.output / "Animals"
+    write_fake(other, fake_manifest(fake_id("d")))
+    (shelf.output / "beginning").mkdir()
+    (shelf.output / "beginning" / ".lock").touch()
+    (shelf.output / "empty").mkdir()
+    assert [s.name for s in find_shelves(shelf.output)] == ["Animals", "beginning", "people"]
+    assert [s.name for s in find_shelves(other)] == ["Animals"]
+    with pytest.raises(OutputError, match="is no release, nor a folder of releases"):
+        find_shelves(shelf.output / "empty")
+
+
+def test_form_is_that_of_a_manifest():
+    assert has_form(fake_manifest(OLD))
+    assert has_form(fake_manifest(OLD, privacy={"k": {"asked": 2, "achieved": 2}}))
+    assert not has_form({})
