@@ -21,6 +21,7 @@ from pipeline.model import Verdict
 from pipeline.stages.keys import folder_name
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import merge_rounds
+from pipeline.storage.documents import make_documents
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifest, public_manifest
 from pipeline.storage.releases import dump_json, sync_folder
@@ -134,7 +135,10 @@ def _stage_release(run: Run, account: Account, files: list[FileResult]) -> Path:
     write_atomically(internal / "lineage.jsonl", lineage.as_bytes())
     full = full_manifest(account, {"lineage_run": lineage.run_id})
     write_atomically(internal / "manifest.json", dump_json(full))
-    write_atomically(staging / "manifest.json", dump_json(public_manifest(account)), mode=0o644)
+    public = public_manifest(account)
+    for name, content in make_documents(public).items():
+        write_atomically(staging / name, content, mode=0o644)
+    write_atomically(staging / "manifest.json", dump_json(public), mode=0o644)
     for folder, _, _ in os.walk(staging, topdown=False):
         sync_folder(Path(folder))
     return staging

@@ -19,6 +19,7 @@ from pipeline.stages.methods.method import AS_USUAL
 from pipeline.stages.methods.stochastic import stochastic_closeness
 from pipeline.stages.plan import Plan, domain_name
 from pipeline.stages.refine import Round
+from pipeline.storage.documents import list_documents
 from pipeline.storage.provenance import code_version, git_state, runtime
 
 FORMAT = 1
@@ -61,7 +62,7 @@ class Account:
 
 def public_manifest(account: Account) -> dict[str, Any]:
     """What may be handed out with the data."""
-    return {
+    manifest = {
         "format": FORMAT,
         "name": account.policy.name,
         "release_id": account.release_id,
@@ -81,6 +82,7 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "files": list(account.files),
         "code": {"tclose": code_version()["tclose"]},
     }
+    return manifest | {"documents": list_documents(manifest)}
 
 
 def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:

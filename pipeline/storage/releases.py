@@ -1,6 +1,6 @@
 """The shelf: where the releases of one name stand, who may write to it, and what is current.
 
-``<output>/<name>/<release id>/``  ``data/`` and ``manifest.json``: may be handed out
+``<output>/<name>/<release id>/``  ``data/``, ``manifest.json`` and documents: may be handed out
                                    ``internal/``: stays; readable by its owner only
 ``<output>/<name>/CURRENT``        the id of the current release
 ``<output>/<name>/.work/``         private working files of a run; gone after success
@@ -26,6 +26,7 @@ from pipeline.storage.workspace import Workspace, write_atomically
 
 KEY_FILE = ".release-key"
 KEY_BYTES = 32
+DOCUMENTS = ("datapackage.json", "dictionary.md")
 _BLOCK = 1 << 22
 
 
@@ -205,13 +206,14 @@ def find_damage(release: Path, manifest: dict[str, Any]) -> list[str]:
     KeyError, TypeError
         The manifest does not have the form of one.
     """
-    listed = {entry["path"]: entry for entry in manifest["files"]}
+    documents = {e["path"]: e for e in manifest.get("documents", ()) if e["path"] in DOCUMENTS}
+    listed = documents | {entry["path"]: entry for entry in manifest["files"]}
     present = {
         path.relative_to(release).as_posix()
-        for path in (release / "data").rglob("*")
+        for path in (*(release / "data").rglob("*"), *(release / name for name in documents))
         if path.is_file() or path.is_symlink()
     }
-    known = {"data", "manifest.json", "internal"}
+    known = {"data", "manifest.json", "internal", *documents}
     beside = sorted(path.name for path in release.iterdir() if path.name not in known)
     damage = [f"{name}: does not belong to the release" for name in beside]
     damage += [f"{name}: is missing" for name in sorted(listed.keys() - present)]
@@ -228,7 +230,8 @@ def find_edits(release: Path, manifest: dict[str, Any]) -> list[str]:
     internal = read_manifest(release / "internal")
     if internal is None:
         return []
-    return [key for key in manifest if key != "code" and internal.get(key) != manifest[key]]
+    keys = dict.fromkeys((*manifest, "documents"))  # no key, no documents: seen too
+    return [key for key in keys if key != "code" and internal.get(key) != manifest.get(key)]
 
 
 def is_whole(release: Path) -> bool:

@@ -92,10 +92,12 @@ def test_working_files_are_private_and_gone(tmp_path):
     assert not (root / ".work").exists()
     assert (release / "internal").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "releases" / ".release-key").stat().st_mode & 0o777 == 0o600
-    assert {p.name for p in release.iterdir()} == {"data", "manifest.json", "internal"}
-    public = (release / "manifest.json").read_text()
-    for inside in (str(tmp_path), "seed", "seconds", "input.parquet", "patient_id", "note"):
-        assert inside not in public
+    public = {"manifest.json", "datapackage.json", "dictionary.md"}
+    assert {p.name for p in release.iterdir()} == {"data", "internal", *public}
+    for name in public:
+        text = (release / name).read_text()
+        for inside in (str(tmp_path), "seed", "seconds", "input.parquet", "patient_id", "note"):
+            assert inside not in text
 
 
 def test_crash_message_holds_no_values(tmp_path):

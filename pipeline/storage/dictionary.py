@@ -1,0 +1,117 @@
+"""The data dictionary of a release: what each column is and how it was treated, to be read.
+
+Everything in it is taken from the public manifest.
+"""
+
+import json
+import re
+from typing import Any
+
+_ROLES = {
+    "quasi-identifier": (
+        "What an outsider could know of a subject. All records of a class share one value."
+    ),
+    "confidential": (
+        "What nobody shall learn of a subject. In every class the values are distributed almost as "
+        "in the whole table."
+    ),
+    "non-confidential": "Released without any protection, because the policy says so by name.",
+}
+_TOLD = ("name", "role", "kind", "type", "treatment", "distance", "order", "taxonomy")
+_MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+
+
+def printable(text: str) -> str:
+    """The text with an escape for each character that would move, hide or turn what is shown."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def escape(text: Any) -> str:
+    """A text that Markdown shows as it is, on one line, also in a table."""
+    return _MARKS.sub(r"\\\1", printable(str(text)))
+
+
+def write_dictionary(manifest: dict[str, Any]) -> str:
+    """The content of ``dictionary.md``."""
+    parts = [
+        _introduce(manifest),
+        "## What was asked and what was reached",
+        _tabulate(("", "asked", "reached"), _list_limits(manifest)),
+        "## Columns",
+        _tabulate(("column", "role", "type", "treatment"), _list_columns(manifest)),
+        *(_describe_column(column, manifest) for column in manifest["columns"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _introduce(manifest: dict[str, Any]) -> str:
+    given = {key: escape(manifest[key]) for key in ("name", "release_id", "published_at", "method")}
+    version, n_files = escape(manifest["code"]["tclose"]), len(manifest["files"])
+    classes = manifest["classes"]
+    made = (
+        f"Release {given['release_id']}, published at {given['published_at']}; made by tclose "
+        f"{version}, method {given['method']}."
+    )
+    counts = (
+        f"{manifest['records']:,} records in {n_files:,} Parquet file{'s' if n_files != 1 else ''} "
+        f"below `data/`. They form {classes['n_classes']:,} classes of {classes['smallest']:,} to "
+        f"{classes['largest']:,} records, {classes['mean']:.2f} on average; the records of a class "
+        "share the values of all quasi-identifiers."
+    )
+    parts = [f"# Data dictionary of {given['name']}", made, counts]
+    if manifest["partition_by"]:
+        apart = ", ".join(escape(name) for name in manifest["partition_by"])
+        parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
+    return "\n\n".join(parts)
+
+
+def _list_limits(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
+    privacy = manifest["privacy"]
+    k = privacy["k"]
+    rows: list[tuple[str, ...]] = [
+        ("k: records of a class", f"at least {k['asked']}", f"{k['achieved']}")
+    ]
+    for name, t in privacy.get("t", {}).items():
+        what = f"t: {escape(t['distance'])} distance of a class to the whole table, {escape(name)}"
+        rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
+    others = sorted(privacy.keys() - {"k", "t"})
+    rows += [(escape(name), escape(_as_json(privacy[name])), "") for name in others]
+    total = manifest["information_loss"]["total"]
+    return [*rows, ("information loss: mean squared difference, by range", "", f"{total:.3g}")]
+
+
+def _list_columns(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
+    keys = ("name", "role", "type", "treatment")
+    return [tuple(escape(column[key]) for key in keys) for column in manifest["columns"]]
+
+
+def _describe_column(column: dict[str, Any], manifest: dict[str, Any]) -> str:
+    name = column["name"]
+    lines = [f"- role: {escape(column['role'])}. {_ROLES.get(column['role'], '')}".rstrip()]
+    lines.append(f"- type: {escape(column['type'])}, {escape(column['kind'])}")
+    lines.append(f"- treatment: {escape(column['treatment'])}")
+    losses = manifest["information_loss"]["per_attribute"]
+    if name in losses:
+        lines.append(f"- information loss: {losses[name]:.3g}")
+    if "distance" in column:
+        lines.append(f"- distance between values: {escape(column['distance'])}")
+    if name in manifest["partition_by"]:
+        lines.append("- stands in the names of folders")
+    if "order" in column:
+        lines.append(f"- values, lowest first: {', '.join(escape(v) for v in column['order'])}")
+    paths = (", ".join(escape(name) for name in row) for row in column.get("taxonomy", ()))
+    lines += [f"- value and the names above it: {path}" for path in paths]
+    others = [key for key in column if key not in _TOLD]
+    lines += [f"- {escape(key)}: {escape(_as_json(column[key]))}" for key in others]
+    return f"### {escape(name)}\n\n" + "\n".join(lines)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _tabulate(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
