@@ -36,6 +36,7 @@ if "prefect" not in sys.modules:
 from prefect import flow, task  # noqa: E402
 from prefect.cache_policies import NO_CACHE  # noqa: E402
 from prefect.client.schemas.objects import State  # noqa: E402
+from prefect.runtime import flow_run  # noqa: E402
 from prefect.server.api.server import SubprocessASGIServer  # noqa: E402
 from prefect.settings import PREFECT_API_URL  # noqa: E402
 from prefect.states import Completed, Failed  # noqa: E402
@@ -122,7 +123,7 @@ def _resolve_policy(policy: Policy | str, overrides: tuple[str, ...]) -> Policy:
 
 
 def _release(policy: Policy, style: str) -> Outcome:
-    with stages.open_run(policy, Progress(style)) as run:
+    with stages.open_run(policy, Progress(style), flow_run=flow_run.id) as run:
         was_there = run.is_published
         if not was_there:
             summarise(run, style)

@@ -24,6 +24,7 @@ from pipeline.stages.refine import merge_rounds
 from pipeline.storage.documents import make_documents
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifest, public_manifest
+from pipeline.storage.provenance import who
 from pipeline.storage.releases import dump_json, sync_folder
 from pipeline.storage.workspace import write_atomically
 
@@ -133,7 +134,8 @@ def _stage_release(run: Run, account: Account, files: list[FileResult]) -> Path:
     details = describe_plan(account.plan, account.n_repaired)
     write_atomically(internal / "plan.json", dump_json(details))
     write_atomically(internal / "lineage.jsonl", lineage.as_bytes())
-    full = full_manifest(account, {"lineage_run": lineage.run_id})
+    made_by = who() | {"flow_run": run.flow_run, "lineage_run": lineage.run_id}
+    full = full_manifest(account, made_by)
     write_atomically(internal / "manifest.json", dump_json(full))
     public = public_manifest(account)
     for name, content in make_documents(public).items():

@@ -8,7 +8,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,13 @@ CRASHED = TcloseError.exit_code
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what is asked, where it works, and on what."""
+    """One run: what is asked, where it works, on what, and of which orchestrator's run it is."""
 
     policy: Policy
     release_id: str
     root: Path
     address: str
+    flow_run: str | None = None
 
     @property
     def shelf(self) -> Shelf:
@@ -71,7 +72,7 @@ class Outcome:
 
 
 @contextlib.contextmanager
-def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
+def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None) -> Iterator[Run]:
     """Claim the release, start what it runs on, look at the input; clean up as the end demands.
 
     After a refusal (bad policy or data, infeasible, failed verification) nothing is left but, for
@@ -92,7 +93,7 @@ def open_run(policy: Policy, progress: Progress) -> Iterator[Run]:
                     address = cluster.enter_context(local_address(policy.engine, n_bytes, scratch))
                 with progress.timing("inspect"):
                     contents = inspect_input(policy, paths, address, progress)
-                run = _begin(policy, shelf, contents, address)
+                run = replace(_begin(policy, shelf, contents, address), flow_run=flow_run)
                 try:
                     yield run
                 except Exception as error:

@@ -1,7 +1,9 @@
-"""Which code made a release: version, digest of the sources, and git state where there is one."""
+"""Who and what made a release: user, host; version, digest of the sources, git state if any."""
 
 import hashlib
+import os
 import platform
+import pwd
 import subprocess
 from functools import lru_cache
 from pathlib import Path
@@ -55,6 +57,15 @@ def _git(*arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return found.stdout.strip() if found.returncode == 0 else ""
+
+
+def who() -> dict[str, str]:
+    """The user of this process, as the system knows him, and the host."""
+    try:
+        user = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user may have no name
+        user = f"uid {os.getuid()}"
+    return {"user": user, "host": platform.node()}
 
 
 def runtime() -> dict[str, str]:

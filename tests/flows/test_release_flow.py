@@ -1,6 +1,7 @@
 """The flow: the same bytes as without Prefect, the same errors, and no microdata in Prefect."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -76,6 +77,11 @@ def data_bytes(release: Path) -> dict[str, bytes]:
     return {str(p.relative_to(data)): p.read_bytes() for p in data.rglob("*") if p.is_file()}
 
 
+def flow_run_of(release: Path) -> str | None:
+    """The flow run that published a release, as the internal manifest has it."""
+    return json.loads((release / "internal" / "manifest.json").read_text())["run"]["flow_run"]
+
+
 def bytes_below(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
@@ -127,6 +133,8 @@ class TestRelease:
         run = stored_runs()[0]
         assert run.state.type.value == "COMPLETED"
         assert run.state.message == f"published: {flowing.release}"
+        assert flow_run_of(flowing.release) == str(run.id)
+        assert flow_run_of(plain.release) is None
 
     def test_second_run_finds_the_release_published(self, discharges: Path, tmp_path: Path) -> None:
         from flows.release import run_flow
