@@ -68,3 +68,26 @@ def test_independent_checker_agrees(policy_file, confidential, t, tmp_path):
     found = anonymity.t_closeness(frame, quasi, [confidential])
     assert found == pytest.approx(audit["privacy"]["t"][confidential]["largest_emd"], abs=1e-12)
     assert found <= t
+
+
+def test_independent_checker_agrees_on_nominal_values(tmp_path):
+    """Its distance of texts is the equal one; some thousand records, as it takes its time."""
+    frame = pd.read_csv(shared_file("adult.csv")).head(4_000)
+    frame = frame[(frame != "?").all(axis=1)]
+    frame.to_csv(tmp_path / "adult.csv", index=False)
+    given = load_policy("config/adult.yaml").model_dump(mode="json", exclude_unset=True)
+    given["attributes"].pop("hours-per-week")
+    given["attributes"]["occupation"] = {"role": "confidential"}
+    given["input"]["path"] = str(tmp_path / "adult.csv")
+    given |= {"privacy": {"k": 5, "t": 0.25}, "output": {"path": str(tmp_path / "out")}}
+    outcome = run_release(parse_policy(given), Progress("none"))
+    audit = audit_release(outcome.release)
+    assert audit["findings"] == []
+    released = pd.read_parquet(outcome.release / "data")
+    assert sorted(released["occupation"]) == sorted(frame["occupation"])
+    assert anonymity.k_anonymity(released, ADULT_QIS) == audit["privacy"]["k"]["achieved"] >= 5
+    found = anonymity.t_closeness(released, ADULT_QIS, ["occupation"])
+    said = audit["privacy"]["t"]["occupation"]
+    assert (said["asked"], said["distance"]) == (0.25, "equal")
+    assert found == pytest.approx(said["largest_emd"], abs=1e-12)
+    assert found <= 0.25
