@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.errors import DataError, OutputError
+from pipeline.errors import DataError, OutputError, PolicyError
 from pipeline.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
 from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Keys, folder_type, plain_type, to_keys
@@ -63,11 +63,21 @@ def audit_release(place: Path) -> dict[str, Any]:
                 f"manifest.json: {key!r} differs from the internal manifest"
                 for key in find_edits(release, manifest)
             ]
-    except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException, DataError):
+    except _MISFITS:
         audit["findings"].append(_DAMAGED)
     return audit
 
 
+# What a manifest that was edited leads to: a taxonomy that is none, values that it has not.
+_MISFITS = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    pa.ArrowException,
+    DataError,
+    PolicyError,
+)
 _DAMAGED = "manifest.json: is damaged, or does not describe these files"
 
 
@@ -155,7 +165,7 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
     privacy = describe_privacy(
-        verdict, {column["name"]: Distance(column["distance"]) for column in layout.confidential}
+        verdict, {column["name"]: _as_column(column).distance for column in layout.confidential}
     )
     findings += _compare(manifest, privacy, asdict(verdict.sizes))
     return {
@@ -187,6 +197,8 @@ def _compare(
         said = manifest["privacy"]["t"][name]["largest_emd"]
         if not abs(said - t["largest_emd"]) <= LARGEST_DIFFERENCE:
             findings.append(f"manifest.json: largest EMD of {name!r} differs from the rows'")
+        if manifest["privacy"]["t"][name].get("distance") != t["distance"]:
+            findings.append(f"manifest.json: distance of {name!r} differs from its column's")
     for key, value in classes.items():
         if manifest["classes"][key] != value:
             findings.append(f"manifest.json: classes.{key} differs from what the rows say")
@@ -255,15 +267,19 @@ def _nominal_distribution(
     return with_metric(made, _as_column(column, categories.type), [str(v) for v in values])
 
 
-def _as_column(column: dict[str, Any], dtype: pa.DataType | None) -> Column:
-    """The column that the manifest describes, with its distance."""
+def _as_column(column: dict[str, Any], dtype: pa.DataType | None = None) -> Column:
+    """The column that the manifest describes, with its distance: its kind's where none is named."""
+    named = column.get("distance")
     attribute = Attribute(
         column["name"],
         Role.CONFIDENTIAL,
-        distance=Distance(column["distance"]),
+        distance=None if named is None else Distance(named),
         taxonomy=tuple(tuple(row) for row in column.get("taxonomy", ())),
     )
-    return Column(attribute, Kind(column["kind"]), dtype or pa.null())
+    made = Column(attribute, Kind(column["kind"]), dtype or pa.null())
+    if made.kind is Kind.NOMINAL and made.distance is Distance.ORDERED:
+        raise ValueError
+    return made
 
 
 def _in_order(values: set[Any], order: list[str] | None) -> list[Any]:
