@@ -29,7 +29,9 @@ def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
     k = privacy["k"]
     rows = [("k", f"asked {k['asked']}, achieved {k['achieved']}")]
     for name, t in privacy["t"].items():
-        rows.append((f"t of {name}", f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}"))
+        named = "" if t["distance"] == "ordered" else f" ({t['distance']})"
+        text = f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"
+        rows.append((f"t of {name}", text))
     return rows
 
 
