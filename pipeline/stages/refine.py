@@ -282,7 +282,8 @@ def make_refiner(
     key: tuple[int, ...],
 ) -> Refiner:
     """A region's refiner; the limits are lowered by what the distance's running sums can err."""
-    margin = ERROR_PER_STEP * (2 * MAX_SEARCHED)
+    nodes = [d.metric.below.size for d in distributions if d.metric is not None]
+    margin = ERROR_PER_STEP * max(2 * MAX_SEARCHED, *nodes, 0)
     held: list[tuple[Int64, Distribution, float]] = [
         (c, d, t - margin) for c, d, t in zip(codes, distributions, limits, strict=True)
     ]
