@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.model import Int64
 from pipeline.stages import refine
 from pipeline.stages.refine import (
@@ -30,7 +31,14 @@ from pipeline.stages.refine import (
     orthonormal,
 )
 from support import naive_refine
-from support.classed import MARGIN, ClassedRecords, classed_records, relabel
+from support.classed import (
+    MARGIN,
+    ClassedRecords,
+    classed_records,
+    draw_attribute,
+    relabel,
+    star_over,
+)
 from support.tables import distribution_of, repeatable, seeds
 
 fewer = settings(repeatable, max_examples=40)
@@ -175,6 +183,23 @@ class TestRefinement:
         shorter = replace(effort, n_rounds=effort.n_rounds - 1)
         _, fewer_rounds = refiner.refine(records.labels, shorter, keep, 1.0)
         assert rounds[: len(fewer_rounds)] == fewer_rounds
+
+
+def test_limits_leave_room_for_what_sums_can_err() -> None:
+    """By steps: of a class's records, or of a tree's nodes where these are more."""
+    for n_values in (5, 3_000):
+        ground = star_over(n_values)
+        table, codes, _ = draw_attribute(np.random.default_rng(3), ground, 20_000)
+        ordered, places = distribution_of(codes)
+        assert table.metric is not None
+        refiner = make_refiner(
+            (np.zeros((1, codes.size)), np.empty((0, codes.size), np.int32), 1),
+            np.array([codes, places]), (table, ordered), (0.3, 0.4), 2, (1,),
+        )  # fmt: skip
+        margin = ERROR_PER_STEP * max(2 * MAX_SEARCHED, table.metric.below.size)
+        assert refiner.trees.limits.tolist() == [0.3 - margin]
+        assert refiner.limits.tolist() == [0.4 - margin]
+        assert margin >= MARGIN
 
 
 class TestBudget:
