@@ -113,7 +113,7 @@ def _extend(records, n_left, k, gamma, to_cluster, labels, label):
     to_cluster[:n_left] = np.inf
     for member in range(n_left, n_left + k):
         _measure_nearest(records, member, n_left, to_cluster)
-    for _ in range(k - 1):
+    for _ in range(k - 1 if gamma > 0 else 0):
         if n_left == 0 or n_left == k:
             break
         nearest = 0
