@@ -3,13 +3,13 @@
 Li, Li and Venkatasubramanian, *Closeness: A New Privacy Measure for Data Publishing* (2010), the
 later paper of the authors of papers/004. The papers at hand name the model (003, section 2.2) and
 do not define it. What is implemented: a class is (n, t)-close if some superset of it, among those
-of a given tree, has at least n records and is at an ordered distance of at most t from the class.
+of a given tree, has at least n records and is at a distance of at most t from the class.
 The class itself and the whole table are always among its supersets: a class of n records is close,
 and with n the size of the table the model is t-closeness.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 from pipeline.kernels.emd import class_emds, exceeds
-from pipeline.model import Float64, Int64
+from pipeline.kernels.tree_emd import count_below, tree_emds, tree_exceeds
+from pipeline.model import Float64, Int64, TreeMetric
 from pipeline.stages.models.counts import ClassMeasures, require_limit
 
 
@@ -78,9 +79,15 @@ def _halve(centres: Float64, sizes: Int64, least: int) -> NDArray[np.bool_] | No
 
 
 def check_supersets(
-    starts: Int64, codes: Int64, table: Int64, tree: ClassTree, least: int, limit: Fraction
+    starts: Int64,
+    codes: Int64,
+    table: Int64,
+    tree: ClassTree,
+    least: int,
+    limit: Fraction,
+    metric: TreeMetric | None = None,
 ) -> ClassMeasures:
-    """Check (n, t)-closeness, n = ``least``, t = ``limit``, by the ordered distance.
+    """Check (n, t)-closeness, n = ``least``, t = ``limit``.
 
     The measure is the least distance to a superset with n records; infinite where there is none,
     or for an empty class. **Not monotone**: two classes may each be close to a superset of its own
@@ -94,6 +101,7 @@ def check_supersets(
     starts : int64 (c + 1,): where each class begins; all classes of the table
     codes : int64 (n,): positions among the distinct values of the table
     table : int64 (m,): records of each value
+    metric : how far values are from each other, where that is not by their order
 
     Raises
     ------
@@ -111,7 +119,7 @@ def check_supersets(
     moved_starts, moved = _reorder(starts, codes, tree.order)
     for first, last in _large_supersets(tree, moved_starts, least):
         of_set = tree.order[first:last]
-        emds, above = _distances(moved_starts[first : last + 1], moved, table.size, limit)
+        emds, above = _distances(moved_starts[first : last + 1], moved, table.size, limit, metric)
         closest[of_set] = np.minimum(closest[of_set], emds)
         meets[of_set] |= ~above
     return ClassMeasures(closest, meets)
@@ -134,13 +142,21 @@ def _reorder(starts: Int64, codes: Int64, order: Int64) -> tuple[Int64, Int64]:
 
 
 def _distances(
-    starts: Int64, codes: Int64, n_values: int, limit: Fraction
+    starts: Int64, codes: Int64, n_values: int, limit: Fraction, metric: TreeMetric | None
 ) -> tuple[Float64, NDArray[np.bool_]]:
     """Distance of each class of a superset to all of it, and whether it is above the limit."""
     members, bounds = codes[starts[0] : starts[-1]], starts - starts[0]
-    cumulative = np.cumsum(np.bincount(members, minlength=n_values))
-    prefix = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(cumulative)])
-    emds: Float64 = class_emds(members, bounds, cumulative, prefix)
-    above = np.zeros(emds.size, dtype=np.bool_)  # an empty class is: its distance is NaN
-    above[exceeds(emds, limit, members, bounds, cumulative)] = True
+    counts = np.bincount(members, minlength=n_values)
+    above = np.zeros(bounds.size - 1, dtype=np.bool_)  # an empty class is: its distance is NaN
+    emds: Float64
+    if metric is None:
+        cumulative = np.cumsum(counts)
+        prefix = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(cumulative)])
+        emds = class_emds(members, bounds, cumulative, prefix)
+        above[exceeds(emds, limit, members, bounds, cumulative)] = True
+    else:
+        below = count_below(metric.paths, counts, metric.below.size)
+        of_set = replace(metric, below=below)
+        emds = tree_emds(members, bounds, metric.paths, metric.weights, below)
+        above[tree_exceeds(emds, limit, members, bounds, of_set)] = True
     return np.where(np.isnan(emds), np.inf, emds), above
