@@ -121,3 +121,53 @@ def find_neighbours(centres, modes, n_wanted):
             distances[m], nearest[c, m] = distance, other
             filled = min(filled + 1, n_wanted)
     return nearest
+
+
+@njit(cache=True, nogil=True)
+def find_cheapest(centres, modes, sizes, sought, order, coordinates):
+    """For some classes, the other class whose union with them adds least squared error (Ward).
+
+    Classes are looked at along an axis, outward from each, until the axis alone costs more than the
+    best. Of equally cheap ones it is the next in number, after the last the first, so that many
+    classes in one place do not all find the same.
+
+    Parameters
+    ----------
+    centres, modes : float64 (c, d), int32 (c, q)
+    sizes : int64 (c,): records of each class
+    sought : int64 (s,): the classes to find a partner for
+    order : int64 (c,): all classes, ascending along the axis
+    coordinates : float64 (c,): theirs on it, in that order; a coordinate of the centres, or all 0
+
+    Returns
+    -------
+    partners int64 (s,), -1 where there is no other class; costs float64 (s,)
+    """
+    n_classes = sizes.size
+    place = np.empty(n_classes, dtype=np.int64)
+    for i in range(n_classes):
+        place[order[i]] = i
+    smallest = sizes.min()
+    partners = np.full(sought.size, -1, dtype=np.int64)
+    costs = np.full(sought.size, np.inf)
+    for i in range(sought.size):
+        c = sought[i]
+        at = place[c]
+        low, high = at - 1, at + 1
+        while low >= 0 or high < n_classes:
+            before = coordinates[at] - coordinates[low] if low >= 0 else np.inf
+            after = coordinates[high] - coordinates[at] if high < n_classes else np.inf
+            if min(before, after) ** 2 * (sizes[c] * smallest / (sizes[c] + smallest)) > costs[i]:
+                break
+            if before <= after:
+                other = order[low]
+                low -= 1
+            else:
+                other = order[high]
+                high += 1
+            cost = _distance(centres, modes, other, centres[c], modes[c])
+            cost *= sizes[c] * sizes[other] / (sizes[c] + sizes[other])
+            nearer = (other - c) % n_classes < (partners[i] - c) % n_classes
+            if cost < costs[i] or (cost == costs[i] and nearer):
+                partners[i], costs[i] = other, cost
+    return partners, costs
