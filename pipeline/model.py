@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from math import inf
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -219,6 +221,60 @@ class AttributeResult:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """What classes have under a further model: the extremes of their measures; merges."""
+
+    n_classes: int = 0
+    n_failing: int = 0
+    smallest: float = inf
+    largest: float = -inf
+
+    def merge(self, other: "Reached") -> "Reached":
+        """What the classes of both have; a measure that is not a number stays one."""
+        return Reached(
+            self.n_classes + other.n_classes,
+            self.n_failing + other.n_failing,
+            float(np.minimum(self.smallest, other.smallest)),
+            float(np.maximum(self.largest, other.largest)),
+        )
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What was asked by a further model for one confidential attribute, and what was reached.
+
+    ``asked``: its parameters by name; ``reached``: the measure of the class that has the worst.
+    """
+
+    model: str
+    name: str
+    asked: dict[str, Any]
+    reached: float
+    n_failing: int
+
+
+@dataclass(frozen=True)
+class RiskResult:
+    """Records and classes of which attacks learn a confidential attribute (papers/004).
+
+    Homogeneity: one value; similarity: values of one group; skewness: a class raises the
+    probability of a group by more than ``factor``. ``groups``: which groups these are.
+    """
+
+    name: str
+    groups: str
+    homogeneous_records: int
+    homogeneous_classes: int
+    similar_records: int
+    similar_classes: int
+    factor: float
+    skewed_records: int
+    skewed_classes: int
+    largest_factor: float
+    mean_factor: float
+
+
+@dataclass(frozen=True)
 class ClassSizes:
     """Sizes of the equivalence classes."""
 
@@ -237,6 +293,9 @@ class Verdict:
     sizes: ClassSizes
     attributes: tuple[AttributeResult, ...] = ()
     failures: tuple[Failure, ...] = field(default=())
+    models: tuple[ModelResult, ...] = ()
+    risks: tuple[RiskResult, ...] = ()
+    discernibility: int = 0
 
     @property
     def passed(self) -> bool:

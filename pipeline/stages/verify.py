@@ -3,7 +3,7 @@
 Rows come in the release's canonical order, in stretches that no class straddles; results merge.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +14,21 @@ from pipeline.model import (
     Distribution,
     Failure,
     Int64,
+    ModelResult,
+    Reached,
     Verdict,
 )
 from pipeline.stages.distances import class_distances, classes_above
+from pipeline.stages.models.counts import ClassMeasures, count_values
+from pipeline.stages.models.utility import measure_discernibility
+from pipeline.stages.requirements import (
+    NOTHING,
+    Further,
+    Requirement,
+    check_counts,
+    summarise_measures,
+)
+from pipeline.stages.risk import Risk, describe_risks, measure_risk
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +37,16 @@ class ClassChecks:
 
     ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest``
     and ``n_above`` are per confidential attribute; the largest distance may be NaN: a class without
-    one is never close.
+    one is never close. ``models``: per requirement; one that needs the whole table has no classes
+    before `add_whole`. ``risks``: per confidential attribute, or none.
     """
 
     n_records: int
     size_counts: Int64
     largest: tuple[float, ...]
     n_above: tuple[int, ...]
+    models: tuple[Reached, ...] = ()
+    risks: tuple[Risk, ...] = ()
 
     def merge(self, other: "ClassChecks") -> "ClassChecks":
         """The checks of both stretches."""
@@ -46,6 +61,8 @@ class ClassChecks:
                 float(np.maximum(a, b)) for a, b in zip(self.largest, other.largest, strict=True)
             ),
             tuple(a + b for a, b in zip(self.n_above, other.n_above, strict=True)),
+            tuple(a.merge(b) for a, b in zip(self.models, other.models, strict=True)),
+            tuple(a.merge(b) for a, b in zip(self.risks, other.risks, strict=True)),
         )
 
 
@@ -54,6 +71,7 @@ def check_classes(
     codes: Int64,
     distributions: tuple[Distribution, ...],
     max_emds: tuple[Fraction, ...],
+    further: Further = NOTHING,
 ) -> ClassChecks:
     """Check the classes of a stretch of rows.
 
@@ -70,7 +88,40 @@ def check_classes(
         largest.append(float(emds.max()))
         n_above.append(int(above.size))
     n_records = int(starts[-1] - starts[0])
-    return ClassChecks(n_records, np.array([sizes, counts]), tuple(largest), tuple(n_above))
+    checks = ClassChecks(n_records, np.array([sizes, counts]), tuple(largest), tuple(n_above))
+    return _check_further(checks, starts, codes, distributions, further)
+
+
+def _check_further(
+    checks: ClassChecks,
+    starts: Int64,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    further: Further,
+) -> ClassChecks:
+    """The checks with the further models' and with the risks."""
+    models = [Reached()] * len(further.requirements)
+    risks = []
+    for a, (members, distribution) in enumerate(zip(codes, distributions, strict=True)):
+        wanted = [
+            i for i, r in enumerate(further.requirements) if r.attribute == a and not r.needs_table
+        ]
+        if not wanted and not further.groupings:
+            continue
+        counts, table = count_values(starts, members), distribution.counts
+        for i in wanted:
+            models[i] = summarise_measures(check_counts(further.requirements[i], counts, table))
+        if further.groupings:
+            risks.append(measure_risk(counts, table, further.groupings[a]))
+    return replace(checks, models=tuple(models), risks=tuple(risks))
+
+
+def add_whole(checks: ClassChecks, measures: dict[int, ClassMeasures]) -> ClassChecks:
+    """The checks of all classes with those that need the whole table, by their place."""
+    models = list(checks.models)
+    for i, found in measures.items():
+        models[i] = models[i].merge(summarise_measures(found))
+    return replace(checks, models=tuple(models))
 
 
 def decide(
@@ -81,6 +132,7 @@ def decide(
     max_emds: tuple[Fraction, ...],
     n_expected: int,
     n_changed: dict[str, int],
+    further: Further = NOTHING,
 ) -> Verdict:
     """The verdict: passed only if every count says so.
 
@@ -103,17 +155,54 @@ def decide(
         if n_changed.get(name, 0):
             found = f"{n_changed[name]:,} values with another count"
             failures.append(Failure(f"distribution of {name}", "that of the table", found))
+    n_classes = int(counts.sum())
+    for requirement, reached in zip(further.requirements, checks.models, strict=True):
+        failures += _judge(requirement, reached, n_classes)
     results = tuple(
         AttributeResult(name, limit, largest, n_above)
         for name, limit, largest, n_above in zip(
             names, max_emds, checks.largest, checks.n_above, strict=True
         )
     )
-    n_classes = int(counts.sum())
     class_sizes = ClassSizes(
         n_classes,
         int(sizes.min(initial=0) if not sizes.size else sizes.min()),
         int(sizes.max(initial=0)),
         checks.n_records / n_classes if n_classes else 0.0,
     )
-    return Verdict(k, checks.n_records, class_sizes, results, tuple(failures))
+    return Verdict(
+        k,
+        checks.n_records,
+        class_sizes,
+        results,
+        tuple(failures),
+        tuple(map(_describe, further.requirements, checks.models)),
+        describe_risks(checks.risks, names, further.groupings),
+        measure_discernibility(checks.size_counts),
+    )
+
+
+def _judge(requirement: Requirement, reached: Reached, n_classes: int) -> list[Failure]:
+    """Why a model is not met. What was not measured of every class is not met."""
+    what = f"{requirement.model} of {requirement.name}"
+    asked = ", ".join(f"{name} = {value}" for name, value in requirement.asked.items())
+    if reached.n_classes != n_classes or not n_classes:
+        return [Failure(what, asked, f"{reached.n_classes:,} of {n_classes:,} classes checked")]
+    if not reached.n_failing:
+        return []
+    worst = _worst(requirement, reached)
+    return [Failure(what, asked, f"{reached.n_failing:,} classes fail, the worst has {worst:.6g}")]
+
+
+def _worst(requirement: Requirement, reached: Reached) -> float:
+    return reached.smallest if requirement.model.is_least else reached.largest
+
+
+def _describe(requirement: Requirement, reached: Reached) -> ModelResult:
+    return ModelResult(
+        str(requirement.model),
+        requirement.name,
+        requirement.asked,
+        _worst(requirement, reached),
+        reached.n_failing,
+    )
