@@ -18,18 +18,11 @@ from pydantic import (
 
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import Attribute, Distance, Kind, Noise, Role
+from pipeline.privacy_settings import MODELS, PrivacySettings, Scalar, Threshold, refuse_truth
+from pipeline.stages.requirements import Requirement
 from pipeline.taxonomy_files import read_rows
 
-Scalar = str | int | float | bool
-
-
-def _refuse_truth(value: Any) -> Any:
-    """YAML's ``yes`` and ``true`` would pass for the number 1."""
-    return str(value) if isinstance(value, bool) else value
-
-
 NO_NUL = r"^[^\x00]*$"
-Threshold = Annotated[float, Field(gt=0, le=1), BeforeValidator(_refuse_truth)]
 
 
 def _read_off(value: Any) -> Any:
@@ -184,15 +177,6 @@ AGGREGATES: dict[Kind, tuple[str, ...]] = {
 }
 
 
-class PrivacySettings(_Settings):
-    """What every equivalence class has to meet."""
-
-    k: int = Field(ge=2, description="Records in a class, at least.")
-    t: Threshold | None = Field(
-        default=None, description="Earth mover's distance of a class to the table, at most."
-    )
-
-
 FIRST = "t-closeness-first"
 GENERALISING = ("mondrian", "incognito", "sabre")
 MethodName = Literal[
@@ -227,7 +211,7 @@ class MethodSettings(_Settings):
     )
     block_clusters: int = Field(default=100, ge=1, description="Clusters in a block, at most.")
     class_size: Annotated[
-        Annotated[int, Field(ge=2)] | Literal["auto", "paper"], BeforeValidator(_refuse_truth)
+        Annotated[int, Field(ge=2)] | Literal["auto", "paper"], BeforeValidator(refuse_truth)
     ] = Field(
         default="auto",
         description="Records in a cluster before refinement: auto leaves refinement half of t to "
@@ -249,7 +233,7 @@ class MethodSettings(_Settings):
     buckets: Annotated[int, Field(ge=2)] | None = Field(
         default=None, description="Of bucketization: how many; as many as ratio allows by default."
     )
-    ratio: Annotated[float, Field(gt=1), BeforeValidator(_refuse_truth)] | None = Field(
+    ratio: Annotated[float, Field(gt=1), BeforeValidator(refuse_truth)] | None = Field(
         default=None,
         description="Of bucketization: how many times as common a bucket may be in a class as in "
         "the table, or the other way round, at most.",
@@ -318,10 +302,12 @@ class Policy(_Settings):
             self._check_noise(name, attribute)
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
             needs_t = needs_t and attribute.noise is None and self.method.ratio is None
-            if needs_t and self.privacy.t is None:
+            if needs_t and self.privacy.t is None and not self.privacy.covers(name):
                 raise ValueError(
-                    f"privacy.t is missing: {name!r} is confidential and has no t; give either"
+                    f"privacy.t is missing: {name!r} is confidential and has no t; give either, "
+                    "or a model of privacy.models"
                 )
+        self.privacy.check_attributes(self.confidential)
         self._check_partition_columns()
         return self
 
@@ -349,14 +335,23 @@ class Policy(_Settings):
         if len(columns) == len(self.attributes):
             raise ValueError("output.partition_by names every column; none is left for the files")
 
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """Names of the confidential attributes that are released as they are."""
+        pairs = self.attributes.items()
+        return tuple(n for n, a in pairs if a.role is Role.CONFIDENTIAL and a.noise is None)
+
+    def require_models(self) -> tuple[Requirement, ...]:
+        """What `privacy.models` asks of each confidential attribute, unbound."""
+        return self.privacy.require(self.confidential)
+
     def resolve_attributes(self) -> tuple[Attribute, ...]:
         """The attributes as values, each confidential one with the t that holds for it."""
         return tuple(self._resolve(name, given) for name, given in self.attributes.items())
 
     def _resolve(self, name: str, given: AttributeSettings) -> Attribute:
         asked = given.t if given.t is not None else self.privacy.t
-        if asked is None and self.method.ratio is not None:
-            asked = 1  # held to the ratio, and to no distance
+        asked = 1 if asked is None else asked  # held to a ratio or a model, and to no distance
         confidential = given.role is Role.CONFIDENTIAL and given.noise is None
         return Attribute(
             name=name,
@@ -493,6 +488,8 @@ def _describe(error: ValidationError) -> list[str]:
 
 def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
     """Without what pydantic puts last: names of union members, and places of items."""
+    if location[:2] == ("privacy", "models"):  # a model is known by its name, not by its place
+        return (*location[:2], *location[3:5])
     depth = {"engine": 2, "method": 2, "attributes": 1 if location[-1:] == ("[key]",) else 3}
     return location[: depth.get(location[0], len(location))] if location else ()
 
@@ -523,6 +520,12 @@ _WANTED: dict[tuple[str, ...], str] = {
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
     ("method", "class_size"): "has to be auto, paper, or a whole number from 2",
     ("method", "refine"): "has to be off, fast, full, a number of rounds, or a time as in 10min",
+    (
+        "privacy",
+        "models",
+        "ratio-closeness",
+        "buckets",
+    ): "has to be a number of stretches from 2 to 1000, or groups of values as in [[a, b], [c]]",
     ("engine", "scheduler"): "has to be local, or an address as in tcp://host:8786",
     ("engine", "workers"): "has to be a whole number from 1, or auto",
     ("engine", "memory_per_worker"): "has to be a size as in 4GB, or auto",
@@ -541,6 +544,10 @@ _WANTED_BY_PROBLEM = {
     "int_from_float": "has to be a whole number",
     "float_type": "has to be a number",
     "float_parsing": "has to be a number",
+    "finite_number": "has to be a number",
+    "model_attributes_type": "has to be keys and their values, as in {{name: ..., l: 3}}",
+    "union_tag_not_found": "each needs a name: " + ", ".join(MODELS),
+    "union_tag_invalid": "a name has to be one of " + ", ".join(MODELS),
     "bool_type": "has to be true or false",
     "bool_parsing": "has to be true or false",
     "greater_than": "has to be above {gt:g}",
@@ -554,6 +561,8 @@ _WANTED_BY_PROBLEM = {
 
 def _allowed_keys(location: tuple[str, ...]) -> list[str]:
     model: Any = Policy
+    if location[:2] == ("privacy", "models") and len(location) > 2:
+        return sorted(MODELS[location[2]].model_fields)
     for part in location:
         if model is AttributeSettings or part not in getattr(model, "model_fields", {}):
             break

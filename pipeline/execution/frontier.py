@@ -27,7 +27,7 @@ from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.sample import Sample, take_sample
 from pipeline.execution.units.regions import RegionResult
 from pipeline.model import AttributeResult, ClassSizes
-from pipeline.settings import EngineSettings, Policy, PrivacySettings
+from pipeline.settings import EngineSettings, Policy
 from pipeline.stages.linkage import measure_linkage
 from pipeline.stages.refine import choose_effort
 from pipeline.storage import inputs
@@ -114,7 +114,8 @@ def _compute_points(
     with progress.following("computing the frontier", len(pairs)) as step:
         for k, t in pairs:
             start = time.perf_counter()
-            privacy = PrivacySettings(k=k, t=policy.privacy.t if t is None else t)
+            changed = {"k": k} if t is None else {"k": k, "t": t}
+            privacy = policy.privacy.model_copy(update=changed)
             asked = sample.policy.model_copy(update={"privacy": privacy})
             run = Run(asked, "frontier", sample.path.parent / f"{len(points)}", address)
             figures, reason = _try_point(run, sample, contents, policy.input.path)

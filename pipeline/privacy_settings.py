@@ -1,0 +1,202 @@
+"""The ``privacy`` section of a policy: k, t, and further models."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from pipeline.stages.requirements import Model, Requirement
+
+Scalar = str | int | float | bool
+
+
+def refuse_truth(value: Any) -> Any:
+    """YAML's ``yes`` and ``true`` would pass for the number 1."""
+    return str(value) if isinstance(value, bool) else value
+
+
+Threshold = Annotated[float, Field(gt=0, le=1), BeforeValidator(refuse_truth)]
+Factor = Annotated[float, Field(ge=1, allow_inf_nan=False), BeforeValidator(refuse_truth)]
+Many = Annotated[int, Field(ge=2), BeforeValidator(refuse_truth)]
+Group = Annotated[tuple[Scalar, ...], Field(min_length=1)]
+
+
+class _Model(BaseModel):
+    """A model, asked of some confidential attributes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attributes: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="Confidential attributes; all if not given."
+    )
+
+    def require(self, attribute: str) -> Requirement:
+        """What is asked of one attribute."""
+        raise NotImplementedError
+
+
+class DistinctSettings(_Model):
+    """At least l different values in each class."""
+
+    name: Literal["distinct-l-diversity"]
+    l: Many  # noqa: E741 (the papers' name)
+
+    def require(self, attribute: str) -> Requirement:
+        """What is asked of one attribute."""
+        return Requirement(Model.DISTINCT, attribute, Fraction(self.l))
+
+
+class EntropySettings(_Model):
+    """Entropy of each class at least log l."""
+
+    name: Literal["entropy-l-diversity"]
+    l: Factor  # noqa: E741
+
+    def require(self, attribute: str) -> Requirement:
+        """What is asked of one attribute."""
+        return Requirement(Model.ENTROPY, attribute, Fraction(str(self.l)))
+
+
+class RecursiveSettings(_Model):
+    """The commonest value of each class less than c times as common as those from the l-th on."""
+
+    name: Literal["recursive-cl-diversity"]
+    c: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(refuse_truth)]
+    l: Many  # noqa: E741
+
+    def require(self, attribute: str) -> Requirement:
+        """What is asked of one attribute."""
+        return Requirement(Model.RECURSIVE, attribute, Fraction(str(self.c)), self.l)
+
+
+class SensitivitySettings(_Model):
+    """At least p different values in each class of k records."""
+
+    name: Literal["p-sensitive-k-anonymity"]
+    p: Many
+
+    def require(self, attribute: str) -> Requirement:
+        """What is asked of one attribute."""
+        return Requirement(Model.SENSITIVITY, attribute, Fraction(self.p), self.p)
+
+
+class SupersetSettings(_Model):
+    """Each class within t of some n records that contain it."""
+
+    name: Literal["n-t-closeness"]
+    n: Many
+    t: Threshold
+
+    def require(self, attribute: str) -> Requirement:
+        """What is asked of one attribute."""
+        return Requirement(Model.SUPERSETS, attribute, Fraction(str(self.t)), self.n)
+
+
+class RatioSettings(_Model):
+    """Probabilities of each class at most t times those of the table, and the other way round."""
+
+    name: Literal["ratio-closeness"]
+    t: Factor
+    buckets: (
+        Annotated[int, Field(ge=2, le=1000), BeforeValidator(refuse_truth)]
+        | Annotated[tuple[Group, ...], Field(min_length=2)]
+        | None
+    ) = Field(
+        default=None,
+        description="Stretches of the table's values, or groups of values as in [[a, b], [c]]; "
+        "each value is its own bucket if not given.",
+    )
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> "RatioSettings":
+        groups = self.buckets if isinstance(self.buckets, tuple) else ()
+        texts = [str(value) for group in groups for value in group]
+        if len(set(texts)) != len(texts):
+            raise ValueError("buckets name a value twice")
+        return self
+
+    def require(self, attribute: str) -> Requirement:
+        """What is asked of one attribute."""
+        given = self.buckets or ()
+        buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
+        return Requirement(Model.RATIO, attribute, Fraction(str(self.t)), buckets=buckets)
+
+
+ModelSettings = (
+    DistinctSettings
+    | EntropySettings
+    | RecursiveSettings
+    | SensitivitySettings
+    | SupersetSettings
+    | RatioSettings
+)
+MODELS: dict[str, type[_Model]] = {
+    "distinct-l-diversity": DistinctSettings,
+    "entropy-l-diversity": EntropySettings,
+    "recursive-cl-diversity": RecursiveSettings,
+    "p-sensitive-k-anonymity": SensitivitySettings,
+    "n-t-closeness": SupersetSettings,
+    "ratio-closeness": RatioSettings,
+}
+
+
+class PrivacySettings(BaseModel):
+    """What every equivalence class has to meet."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    k: int = Field(ge=2, description="Records in a class, at least.")
+    t: Threshold | None = Field(
+        default=None, description="Earth mover's distance of a class to the table, at most."
+    )
+    models: tuple[Annotated[ModelSettings, Field(discriminator="name")], ...] = Field(
+        default=(), description="Further models that every class has to meet."
+    )
+
+    @model_validator(mode="after")
+    def _check_sensitivity(self) -> "PrivacySettings":
+        for model in self.models:
+            if isinstance(model, SensitivitySettings) and model.p > self.k:
+                raise ValueError(
+                    f"models: p = {model.p} of p-sensitive-k-anonymity is above k = {self.k}; a "
+                    f"class of k records has no more values: raise k, or lower p to {self.k}"
+                )
+        return self
+
+    def check_attributes(self, confidential: Sequence[str]) -> None:
+        """Refuse models of what is no confidential attribute of the policy.
+
+        Raises
+        ------
+        ValueError
+        """
+        for model in self.models:
+            if not confidential:
+                raise ValueError(f"privacy.models: {model.name} needs a confidential attribute")
+            for name in model.attributes or ():
+                if name not in confidential:
+                    raise ValueError(
+                        f"privacy.models: {model.name} of {name!r}, which is no confidential "
+                        "attribute of the policy"
+                    )
+
+    def covers(self, attribute: str) -> bool:
+        """Whether a model holds for a confidential attribute."""
+        return any(m.attributes is None or attribute in m.attributes for m in self.models)
+
+    def require(self, confidential: Sequence[str]) -> tuple[Requirement, ...]:
+        """What the models ask of each of these attributes, unbound."""
+        return tuple(
+            self._with_k(model.require(name))
+            for model in self.models
+            for name in confidential
+            if model.attributes is None or name in model.attributes
+        )
+
+    def _with_k(self, requirement: Requirement) -> Requirement:
+        """A requirement that is about k as well with the policy's k."""
+        if requirement.model is not Model.SENSITIVITY:
+            return requirement
+        return replace(requirement, count=max(self.k, requirement.count))
