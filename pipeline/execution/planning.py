@@ -13,6 +13,7 @@ from pipeline.errors import PolicyError
 from pipeline.execution.engine import Engine, merge_in_tree
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
+from pipeline.execution.requirements import check_models_feasible, require_models
 from pipeline.execution.units.reading import (
     CountsSlice,
     DistributeItem,
@@ -229,6 +230,9 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         method=method,
         bucketing=bucketing,
     )
+    plan = require_models(
+        plan, policy, load_distributions(workspace, plan), findings.table.n_complete
+    )
     return _Planner(plan, workspace, findings, policy).finish()
 
 
@@ -312,6 +316,7 @@ class _Planner:
         keys = sorted(counts, key=self._hard_codes)
         distributions = load_distributions(self.workspace, self.plan)
         emds_of = {key: self._measure(key, distributions) for key in keys}
+        self._check_models(emds_of, counts, distributions)
         self._check_feasible(emds_of, counts)
         drafts = [self._draft(key, counts, emds_of[key], distributions) for key in keys]
         primary = _choose_primary(drafts, self.plan.max_emds)
@@ -370,6 +375,23 @@ class _Planner:
             small = bool(plan.hard) and counts[key] < plan.k  # its value may be one person's
             name = "a partition" if small else domain_name(plan.hard, key)
             check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
+
+    def _check_models(
+        self,
+        emds_of: dict[tuple[Any, ...], tuple[Fraction, ...]],
+        counts: Counter[Any],
+        distributions: tuple[Distribution, ...],
+    ) -> None:
+        """Refuse further models that a domain cannot meet; too small domains are refused later."""
+        plan = self.plan
+        if not plan.further.requirements:
+            return
+        for key, emds in emds_of.items():
+            of_domain = [self._distribution(key, a, distributions) for a in range(len(emds))]
+            known = [table for table in of_domain if table is not None]
+            if counts[key] >= plan.k:
+                name = domain_name(plan.hard, key)
+                check_models_feasible(name, plan, distributions, known, emds)
 
     def _draft(
         self,

@@ -32,6 +32,7 @@ from pipeline.execution.units.reading import summarise_unit
 from pipeline.execution.units.regions import RegionItem, RegionResult, microaggregate_unit
 from pipeline.execution.units.shared import load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
+from pipeline.execution.units.whole import read_stretches
 from pipeline.kernels.clusters import cluster_blocks
 from pipeline.kernels.refine import refine_blocks
 from pipeline.model import Partition, Verdict
@@ -46,7 +47,8 @@ from pipeline.stages.summarise import (
     check_summary,
     find_problems,
 )
-from pipeline.stages.verify import ClassChecks, decide
+from pipeline.stages.verify import ClassChecks, add_whole, decide
+from pipeline.stages.whole_table import check_table
 from pipeline.storage import inputs
 from pipeline.storage.inputs import FileContent
 from pipeline.storage.lineage import Lineage
@@ -223,11 +225,11 @@ def _join_failing(regions: list[Region], n_above: list[int]) -> list[Region]:
             waiting = False
             continue
         if waiting:
-            raise InfeasibleError("a partition cannot be brought within t as one class")
+            raise InfeasibleError("a partition cannot meet the policy as one class")
         joined.append(region)
         waiting = above > 0
     if waiting:
-        raise InfeasibleError("a partition cannot be brought within t as one class")
+        raise InfeasibleError("a partition cannot meet the policy as one class")
     return joined
 
 
@@ -246,13 +248,16 @@ def verify(run: Run, progress: Progress) -> Verdict:
         merged = checks[0]
         for other in checks[1:]:
             merged = ClassChecks.merge(merged, other)
+        kept = read_stretches(workspace, made.further, len(items))
+        whole = check_table(kept, made.further, load_distributions(workspace, made))
         verdict = decide(
-            merged,
+            add_whole(merged, whole),
             k=made.k,
             names=tuple(e.column.name for e in made.confidential),
-            max_emds=made.max_emds,
+            max_emds=made.judged_emds,
             n_expected=workspace.load("findings").table.n_complete,
             n_changed=_count_changes(workspace, made, len(items)),
+            further=made.further,
         )
         workspace.save("stretches", stretches)
         workspace.save("verdict", verdict)

@@ -20,11 +20,13 @@ from pipeline.stages.generalise import (
     measure_generalisation,
 )
 from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.merging import merge_until
 from pipeline.stages.methods.full_domain import FullDomain
 from pipeline.stages.methods.method import T_CLOSENESS_FIRST
 from pipeline.stages.methods.partition import Problem, partition
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import Round, make_refiner
+from pipeline.stages.requirements import meet_all
 from pipeline.stages.summarise import scale_columns
 
 
@@ -55,8 +57,8 @@ class RegionClasses:
     ``released``: keys of each quasi-identifier, one per class (c,); records of class i are
     ``order[starts[i]:starts[i+1]]``; ``losses`` float64 (QIs,): sums of squared normalised
     differences between original and released; ``n_clusters``: those made, some of which may be
-    released alike and be one class; ``n_repaired``: classes merged as they were above t;
-    ``n_above``: classes that merging within the region could not bring under t.
+    released alike and be one class; ``n_repaired``: classes merged as they were above t
+    or failed a further model; ``n_above``: classes that merging within the region could not mend.
     """
 
     released: list[Keys]
@@ -91,7 +93,7 @@ def microaggregate_region(
     labels, rounds = refiner.refine(labels, plan.effort, merger.merge, records.share, block_starts)
     n_repaired = n_above = 0
     if plan.method.merges and levels is None:
-        labels, n_repaired, n_above = merger.merge_above(labels)
+        labels, n_repaired, n_above = merger.mend(labels)
     released, order, starts = _release_classes(labels, records.keys, plan, levels)
     if plan.method.generalises:
         losses = _generalisation_losses(labels, records.keys, plan, levels)
@@ -129,6 +131,22 @@ class _Merger:
             n_merged += above.size
             if int(labels.max()) + 1 == n_before:
                 return labels, n_merged, above.size
+
+    def mend(self, labels: Int64) -> tuple[Int64, int, int]:
+        """`merge_above`, then for the further models: merging undoes none and raises no EMD."""
+        labels, n_merged, n_above = self.merge_above(labels)
+        asked = self.plan.further.by_class
+        if not asked:
+            return labels, n_merged, n_above
+        codes = self.records.codes
+
+        def holds(order: Int64, starts: Int64) -> NDArray[np.bool_]:
+            return meet_all(asked, starts, codes[:, order], self.distributions)
+
+        _, order, starts = _release_classes(labels, self.records.keys, self.plan)
+        numeric, nominal, _ = self.scaled
+        labels, n_more, n_failing = merge_until(_labels_of(order, starts), numeric, nominal, holds)
+        return labels, n_merged + n_more, n_above + n_failing
 
     def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
         numeric, nominal, _ = self.scaled

@@ -21,6 +21,7 @@ from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.bucketing import Bucketing
 from pipeline.stages.methods.method import AS_USUAL, Method
 from pipeline.stages.refine import OFF, Effort
+from pipeline.stages.requirements import NOTHING, Further
 from pipeline.stages.subsets import NO_CELLS, Cells, ClassSize, Subsets
 from pipeline.stages.tree import CoarseTree
 
@@ -81,6 +82,13 @@ class Plan:
     seed: int = 1
     method: Method = AS_USUAL
     bucketing: Bucketing | None = None
+    further: Further = NOTHING
+
+    @property
+    def judged_emds(self) -> tuple[Fraction, ...]:
+        """The t that each confidential attribute is held to; classes may be made for less."""
+        limits = [e.column.attribute.max_emd for e in self.confidential]
+        return tuple(Fraction(1) if limit is None else limit for limit in limits)
 
     @property
     def n_records(self) -> int:

@@ -14,6 +14,7 @@ from pipeline.execution.units.shared import (
     stack_codes,
     write_counts,
 )
+from pipeline.execution.units.whole import keep_stretch
 from pipeline.model import Int64
 from pipeline.stages.keys import Keys
 from pipeline.stages.microaggregate import find_changes
@@ -64,7 +65,9 @@ def verify_unit(workspace: Workspace, item: StretchItem, drafts: Drafts) -> Stre
         rows = rows.take(pa.array(order))
     class_keys = [column[by_keys][changed] for column in keys]
     codes = stack_codes(rows, plan) if rows is not None else np.empty((0, of_row.size), np.int64)
-    checks = check_classes(starts, codes, load_distributions(workspace, plan), plan.max_emds)
+    tables = load_distributions(workspace, plan)
+    checks = check_classes(starts, codes, tables, plan.judged_emds, plan.further)
+    keep_stretch(class_keys, starts, codes, plan.further, drafts)
     for a in range(len(plan.confidential)):
         counted = {(): count_values(codes[a])}
         write_counts(counted, drafts.new(f"counts{a}"))

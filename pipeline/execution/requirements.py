@@ -1,0 +1,115 @@
+"""What a policy's further models ask, bound to the data: for construction, verification, audit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, floor, isfinite
+
+import numpy as np
+
+from pipeline.errors import InfeasibleError
+from pipeline.model import Distribution, Int64
+from pipeline.settings import Policy
+from pipeline.stages.grouping import similar_values
+from pipeline.stages.models.counts import ClassCounts
+from pipeline.stages.plan import Plan
+from pipeline.stages.requirements import Further, Model, Requirement, bind, check_counts
+from pipeline.stages.whole_table import check_size
+
+
+def require_models(
+    plan: Plan, policy: Policy, distributions: Sequence[Distribution], n_records: int
+) -> Plan:
+    """The plan with what the policy's further models ask.
+
+    (n, t)-closeness is not monotone, so it is made by way of t-closeness with the same t: the whole
+    table is a superset of n records. Classes are judged by (n, t) alone.
+
+    Raises
+    ------
+    PolicyError
+        Buckets that cannot be made of the values that there are; too large a table.
+    """
+    places = {e.column.name: a for a, e in enumerate(plan.confidential)}
+    requirements = []
+    for asked in policy.require_models():
+        a = places[asked.name]
+        encoding = plan.confidential[a]
+        requirements.append(bind(asked, a, encoding.column, distributions[a], encoding.texts))
+    groupings = tuple(
+        similar_values(e.column, d, e.texts)
+        for e, d in zip(plan.confidential, distributions, strict=True)
+    )
+    further = Further(tuple(requirements), groupings)
+    check_size(further, n_records)
+    max_emds = list(plan.max_emds)
+    for requirement in further.by_table:
+        a = requirement.attribute
+        max_emds[a] = min(max_emds[a], requirement.limit)
+    return replace(plan, max_emds=tuple(max_emds), further=further)
+
+
+def check_models_feasible(
+    name: str,
+    plan: Plan,
+    distributions: Sequence[Distribution],
+    domain: Sequence[Distribution],
+    emds: Sequence[Fraction],
+) -> None:
+    """Prove that a domain can meet the further models at all.
+
+    All but (n, t)-closeness are monotone: if all classes met one, so would the domain as one class.
+    And if that does, merging can bring it about.
+
+    Parameters
+    ----------
+    domain : its distributions, over the values of the table
+    emds : its distances to the table
+
+    Raises
+    ------
+    InfeasibleError
+        With what the domain has: the nearest demand that could be met.
+    """
+    for requirement in plan.further.by_class:
+        a = requirement.attribute
+        counts = _as_class(domain[a].counts)
+        measures = check_counts(requirement, counts, distributions[a].counts)
+        if not measures.meets.all():
+            nearest = _say_nearest(requirement, float(measures.values[0]))
+            raise InfeasibleError(
+                f"{name}: cannot meet {requirement.model} of {requirement.name!r} even as one "
+                f"class, so some class does not, however it is cut; {nearest}"
+            )
+    for requirement in plan.further.by_table:
+        a = requirement.attribute
+        if plan.judged_emds[a] >= emds[a] > requirement.limit:
+            raise InfeasibleError(
+                f"{name}: {requirement.model} is made by way of t-closeness with the same t, but "
+                f"{requirement.name!r} is at distance {float(emds[a]):.6f} from the whole table "
+                f"here; the smallest t that works is {ceil(emds[a] * 10**6) / 10**6:.6f}"
+            )
+
+
+def _as_class(counts: Int64) -> ClassCounts:
+    """A domain as one class."""
+    present = np.flatnonzero(counts)
+    ends = np.array([0, present.size], dtype=np.int64)
+    return ClassCounts(np.array([counts.sum()]), ends, present, counts[present])
+
+
+def _say_nearest(requirement: Requirement, reached: float) -> str:
+    """The demand nearest to the one that cannot be met, from what the whole domain has."""
+    model = requirement.model
+    if model in (Model.DISTINCT, Model.SENSITIVITY):
+        letter = "l" if model is Model.DISTINCT else "p"
+        return f"it has {int(reached):,} different values: {letter} can be at most that"
+    if model is Model.ENTROPY:
+        return f"l can be at most {floor(reached * 10**6) / 10**6:.6f}"
+    if model is Model.RECURSIVE:
+        if not isfinite(reached):
+            return f"it has fewer than {requirement.count} different values: lower l"
+        return f"with l = {requirement.count}, c has to be above {reached:.6f}"
+    if not isfinite(reached):
+        return "it lacks values that the table has, so no t would do: ask for wider buckets"
+    return f"the smallest t that could work is {ceil(reached * 10**6) / 10**6:.6f}"
