@@ -32,6 +32,8 @@ def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
         named = "" if t["distance"] == "ordered" else f" ({t['distance']})"
         text = f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"
         rows.append((f"t of {name}", text))
+    for model in privacy["models"]:
+        rows += _model_rows(model)
     return rows
 
 
@@ -41,6 +43,44 @@ def _noise_rows(noise: dict[str, Any]) -> list[tuple[str, str]]:
         text = f"epsilon {given['epsilon']:g} ({given['mechanism']})"
         rows.append((f"noise on {name}", f"{text}, stochastic t {given['stochastic_t']:.3f}"))
     return rows
+
+
+def _model_rows(model: dict[str, Any]) -> list[tuple[str, str]]:
+    reached = "none" if model["reached"] is None else f"{model['reached']:.6g}"
+    rows = [(f"{model['name']} of {model['attribute']}",
+             f"asked {_say_asked(model['asked'])}, reached {reached}")]  # fmt: skip
+    if "epsilon" in model:
+        text = f"{model['epsilon']:.6g}, about {model['epsilon_is_about']}"
+        rows.append(("  epsilon (Proposition 3)", text))
+        rows += [("    assuming that", text) for text in model["epsilon_assumes"]]
+    return rows
+
+
+def _say_asked(asked: dict[str, Any]) -> str:
+    groups = asked.get("buckets")
+    shown = asked | ({"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {})
+    return ", ".join(f"{name} = {value}" for name, value in shown.items())
+
+
+def _risk_rows(risk: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [("average class size / k", f"{risk['average_class_size']:.3f}"),
+            ("discernibility", f"{risk['discernibility']:,}")]  # fmt: skip
+    for name, attacks in risk["attributes"].items():
+        rows.append((f"attacks on {name}", f"groups: {attacks['groups']}"))
+        rows += [(f"  {a}", _say_exposed(attacks[a])) for a in ("homogeneity", "similarity")]
+        rows.append(("  skewness", _say_skewness(attacks["skewness"])))
+    return rows
+
+
+def _say_skewness(skewness: dict[str, Any]) -> str:
+    return (
+        f"{_say_exposed(skewness)} make a group more than {skewness['factor']:g} times as likely; "
+        f"largest {skewness['largest']:.3g}, mean {skewness['mean']:.3g}"
+    )
+
+
+def _say_exposed(exposed: dict[str, Any]) -> str:
+    return f"{exposed['records']:,} records in {exposed['classes']:,} classes"
 
 
 def _class_rows(classes: dict[str, Any]) -> list[tuple[str, str]]:
@@ -68,6 +108,10 @@ def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) 
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
     limits = ", ".join(f"{t:g} for {name}" for name, t in plan["t"].items())
     rows.append(("asked", f"k = {plan['k']}" + (f"; t = {limits}" if limits else "")))
+    rows += [
+        (f"  {model['name']} of {model['attribute']}", _say_asked(model["asked"]))
+        for model in plan.get("models", ())
+    ]
     if "subsets_of" in plan and plan["cut_by_subsets"]:
         rows.append(("subsets of", plan["subsets_of"]))
     rows.append(("method", plan["method"]))
@@ -102,5 +146,6 @@ def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
         rows.append(("records", f"{audit['records']:,}"))
         rows += _privacy_rows(audit["privacy"])
         rows += _class_rows(audit["classes"])
+        rows += _risk_rows(audit["risk"])
     rows.append(("release", audit["release"]))
     return render_table(rows)

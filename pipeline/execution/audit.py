@@ -22,12 +22,25 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import DataError, OutputError, PolicyError
-from pipeline.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from pipeline.execution.audit_models import bind_models
+from pipeline.model import (
+    Attribute,
+    Column,
+    Distance,
+    Distribution,
+    Int64,
+    Kind,
+    Reached,
+    Role,
+)
 from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Keys, folder_type, plain_type, to_keys
 from pipeline.stages.microaggregate import find_changes
+from pipeline.stages.requirements import Further
 from pipeline.stages.summarise import ValueCounts, count_values, merge_counts
-from pipeline.stages.verify import ClassChecks, check_classes, decide
+from pipeline.stages.verify import ClassChecks, add_whole, check_classes, decide
+from pipeline.stages.whole_table import Stretch, check_table, take_stretch
+from pipeline.storage.accounts import describe_risk, find_differences
 from pipeline.storage.manifest import describe_privacy
 from pipeline.storage.releases import find_damage, find_edits, read_manifest
 from pipeline.storage.tables import make_distribution
@@ -148,13 +161,16 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     categories, distributions = _survey(paths, layout)
     limits = tuple(Fraction(str(asked["t"][c["name"]]["asked"])) for c in layout.confidential)
     findings: list[str] = []
+    further = _find_models(paths, layout, categories, distributions, asked["models"])
+    checker = _Checker(distributions, limits, further, [])
     try:
-        checks = _check_in_order(_encode_files(paths, layout, categories, distributions),
-                                 distributions, limits)  # fmt: skip
+        checks = checker.check_in_order(_encode_files(paths, layout, categories, distributions))
     except _NotInOrderError:
         findings.append("rows are not in canonical order: their places may say something")
         files = list(_encode_files(paths, layout, categories, distributions))
-        checks = _check_at_once(files, distributions, limits)
+        checker = _Checker(distributions, limits, further, [])
+        checks = checker.check_at_once(files)
+    checks = add_whole(checks, check_table(checker.kept, further, distributions))
     verdict = decide(
         checks,
         k=asked["k"]["asked"],
@@ -162,19 +178,36 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         max_emds=limits,
         n_expected=manifest["records"],
         n_changed={},
+        further=further,
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
     privacy = describe_privacy(
         verdict, {column["name"]: _as_column(column).distance for column in layout.confidential}
     )
     findings += _compare(manifest, privacy, asdict(verdict.sizes))
+    risk = describe_risk(verdict, verdict.k)
+    findings += _compare_accounts(manifest, privacy["models"], risk)
     return {
         "findings": findings,
         "checked": True,
         "records": verdict.n_records,
         "privacy": privacy,
         "classes": asdict(verdict.sizes),
+        "risk": risk,
     }
+
+
+def _find_models(
+    paths: list[Path],
+    layout: _Layout,
+    categories: dict[str, pa.Array],
+    distributions: tuple[Distribution, ...],
+    models: list[dict[str, Any]],
+) -> Further:
+    """What the manifest's further models ask of these rows."""
+    schema = pq.read_schema(paths[0])
+    columns = [_as_column(c, plain_type(schema.field(c["name"]).type)) for c in layout.confidential]
+    return bind_models(models, columns, distributions, categories)
 
 
 def _has_role_columns(layout: _Layout, asked: dict[str, Any]) -> bool:
@@ -203,6 +236,15 @@ def _compare(
         if manifest["classes"][key] != value:
             findings.append(f"manifest.json: classes.{key} differs from what the rows say")
     return findings
+
+
+def _compare_accounts(
+    manifest: dict[str, Any], models: list[dict[str, Any]], risk: dict[str, Any]
+) -> list[str]:
+    """Where the manifest says something else of further models and of attacks than the rows."""
+    places = find_differences(manifest["privacy"]["models"], models, "privacy.models")
+    places += find_differences(manifest["risk"], risk, "risk")
+    return [f"manifest.json: {place} differs from what the rows say" for place in places]
 
 
 def _read_file(path: Path, layout: _Layout) -> pa.Table:
@@ -273,6 +315,7 @@ def _as_column(column: dict[str, Any], dtype: pa.DataType | None = None) -> Colu
     attribute = Attribute(
         column["name"],
         Role.CONFIDENTIAL,
+        order=tuple(column.get("order", ())),
         distance=None if named is None else Distance(named),
         taxonomy=tuple(tuple(row) for row in column.get("taxonomy", ())),
     )
@@ -338,27 +381,53 @@ class _NotInOrderError(Exception):
     """Rows do not ascend by their class keys."""
 
 
-def _check_in_order(
-    files: Iterator[_Rows], distributions: tuple[Distribution, ...], limits: tuple[Fraction, ...]
-) -> ClassChecks:
-    """Check sorted rows file by file; a class that goes on in the next file waits for it."""
-    merged: ClassChecks | None = None
-    waiting: _Rows | None = None
-    for rows in files:
-        joined = rows if waiting is None else _join([waiting, rows])
-        first = np.flatnonzero(find_changes(joined.keys))
-        if not _ascend(joined.keys, first):
-            raise _NotInOrderError
-        last = int(first[-1])
-        waiting = _Rows([k[last:] for k in joined.keys], joined.codes[:, last:])
-        if last:
-            checks = check_classes(first, joined.codes[:, :last], distributions, limits)
-            merged = checks if merged is None else merged.merge(checks)
-    if waiting is None:
-        return ClassChecks(0, np.zeros((2, 0), np.int64), (0.0,) * len(limits), (0,) * len(limits))
-    ends = np.array([0, waiting.keys[0].size], dtype=np.int64)
-    checks = check_classes(ends, waiting.codes, distributions, limits)
-    return checks if merged is None else merged.merge(checks)
+@dataclass(frozen=True, eq=False)
+class _Checker:
+    """Checks classes; ``kept``: what models that need the whole table have to see of them."""
+
+    distributions: tuple[Distribution, ...]
+    limits: tuple[Fraction, ...]
+    further: Further
+    kept: list[Stretch]
+
+    def check_in_order(self, files: Iterator[_Rows]) -> ClassChecks:
+        """Check sorted rows file by file; a class that goes on in the next file waits for it."""
+        merged: ClassChecks | None = None
+        waiting: _Rows | None = None
+        for rows in files:
+            joined = rows if waiting is None else _join([waiting, rows])
+            first = np.flatnonzero(find_changes(joined.keys))
+            if not _ascend(joined.keys, first):
+                raise _NotInOrderError
+            last = int(first[-1])
+            waiting = _Rows([k[last:] for k in joined.keys], joined.codes[:, last:])
+            if last:
+                checks = self._check([k[:last] for k in joined.keys], first, joined.codes[:, :last])
+                merged = checks if merged is None else merged.merge(checks)
+        if waiting is None:
+            return self._check_nothing()
+        ends = np.array([0, waiting.keys[0].size], dtype=np.int64)
+        checks = self._check(waiting.keys, ends, waiting.codes)
+        return checks if merged is None else merged.merge(checks)
+
+    def check_at_once(self, files: list[_Rows]) -> ClassChecks:
+        """Check rows in any order: sort them by class first."""
+        rows = _join(files)
+        order = np.lexsort(rows.keys[::-1])
+        keys = [column[order] for column in rows.keys]
+        starts = np.append(np.flatnonzero(find_changes(keys)), order.size).astype(np.int64)
+        return self._check(keys, starts, rows.codes[:, order])
+
+    def _check(self, keys: list[Keys], starts: Int64, codes: Int64) -> ClassChecks:
+        if self.further.by_table:
+            of_classes = [column[starts[:-1]] for column in keys]
+            self.kept.append(take_stretch(of_classes, starts, codes, self.further))
+        return check_classes(starts, codes, self.distributions, self.limits, self.further)
+
+    def _check_nothing(self) -> ClassChecks:
+        n = len(self.limits)
+        models = (Reached(),) * len(self.further.requirements)
+        return ClassChecks(0, np.zeros((2, 0), np.int64), (0.0,) * n, (0,) * n, models)
 
 
 def _join(pieces: list[_Rows]) -> _Rows:
@@ -375,14 +444,3 @@ def _ascend(keys: list[Keys], first: Int64) -> bool:
         above |= ~settled & (after > before)
         settled |= after != before
     return bool(above.all())
-
-
-def _check_at_once(
-    files: list[_Rows], distributions: tuple[Distribution, ...], limits: tuple[Fraction, ...]
-) -> ClassChecks:
-    """Check rows in any order: sort them by class first."""
-    rows = _join(files)
-    order = np.lexsort(rows.keys[::-1])
-    keys = [column[order] for column in rows.keys]
-    starts = np.append(np.flatnonzero(find_changes(keys)), order.size).astype(np.int64)
-    return check_classes(starts, rows.codes[:, order], distributions, limits)

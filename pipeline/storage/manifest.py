@@ -19,6 +19,7 @@ from pipeline.stages.methods.method import AS_USUAL
 from pipeline.stages.methods.stochastic import stochastic_closeness
 from pipeline.stages.plan import Plan, domain_name
 from pipeline.stages.refine import Round
+from pipeline.storage.accounts import describe_models, describe_risk
 from pipeline.storage.documents import list_documents
 from pipeline.storage.provenance import code_version, git_state, runtime
 
@@ -75,6 +76,7 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "noise": describe_noise(account.plan, account.verdict),
         "records": account.verdict.n_records,
         "classes": asdict(account.verdict.sizes),
+        "risk": describe_risk(account.verdict, account.plan.k),
         "information_loss": asdict(account.loss.rounded()),
         "refinement": describe_rounds(account),
         "partition_by": list(account.policy.output.partition_by),
@@ -139,6 +141,7 @@ def describe_privacy(verdict: Verdict, distances: Mapping[str, Distance]) -> dic
             }
             for result in verdict.attributes
         },
+        "models": describe_models(verdict),
     }
 
 
@@ -220,8 +223,13 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
             }
         )
     described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
-    described |= {"k": plan.k, "t": _limits(plan.confidential, plan.max_emds)}
+    described |= {"k": plan.k, "t": _limits(plan.confidential, plan.judged_emds)}
     described |= {"method": plan.method.name, "cut_by_subsets": plan.method == AS_USUAL}
+    if plan.further.requirements:
+        described["models"] = [
+            {"name": str(r.model), "attribute": r.name, "asked": r.asked}
+            for r in plan.further.requirements
+        ]
     if plan.confidential:
         described["subsets_of"] = plan.confidential[plan.primary].column.name
     if n_repaired is not None:

@@ -1,0 +1,82 @@
+"""What a manifest says of further models and of attacks: measured on the released rows alone."""
+
+from dataclasses import asdict
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from pipeline.model import ModelResult, RiskResult, Verdict
+from pipeline.stages.models.ratio import ASSUMPTIONS, epsilon_of_ratio
+from pipeline.stages.requirements import Model
+
+# Figures that are sums of floats, made again in another order of their terms.
+SAME_FIGURE = 1e-9
+
+
+def describe_models(verdict: Verdict) -> list[dict[str, Any]]:
+    """What each further model asked of each confidential attribute, and what was reached."""
+    return [_describe_model(result) for result in verdict.models]
+
+
+def _describe_model(result: ModelResult) -> dict[str, Any]:
+    described = {
+        "name": result.model,
+        "attribute": result.name,
+        "asked": result.asked,
+        "reached": result.reached if isfinite(result.reached) else None,
+        "failing_classes": result.n_failing,
+    }
+    if result.model != Model.RATIO:
+        return described
+    return described | {
+        "epsilon": float(epsilon_of_ratio(Fraction(str(result.asked["t"])))),
+        "epsilon_is_about": _subject(result.asked),
+        "epsilon_assumes": list(ASSUMPTIONS),
+    }
+
+
+def _subject(asked: dict[str, Any]) -> str:
+    if "buckets" not in asked:
+        return "the attribute's value"
+    return (
+        "the bucket that the attribute's value is in; the value itself is released, and what it "
+        "says beyond its bucket is not covered"
+    )
+
+
+def describe_risk(verdict: Verdict, k: int) -> dict[str, Any]:
+    """Discernibility, average class size over k, and attacks on each confidential attribute."""
+    return {
+        "discernibility": verdict.discernibility,
+        "average_class_size": verdict.sizes.mean / k,
+        "attributes": {risk.name: _describe_attacks(risk) for risk in verdict.risks},
+    }
+
+
+def _describe_attacks(risk: RiskResult) -> dict[str, Any]:
+    figures = asdict(risk)
+    return {
+        "homogeneity": {what: figures[f"homogeneous_{what}"] for what in ("records", "classes")},
+        "groups": risk.groups,
+        "similarity": {what: figures[f"similar_{what}"] for what in ("records", "classes")},
+        "skewness": {
+            "factor": risk.factor,
+            "records": risk.skewed_records,
+            "classes": risk.skewed_classes,
+            "largest": risk.largest_factor,
+            "mean": risk.mean_factor,
+        },
+    }
+
+
+def find_differences(said: Any, found: Any, place: str) -> list[str]:
+    """Places in which two accounts differ; figures that differ by rounding alone do not."""
+    if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():
+        pairs = [(said[key], found[key], f"{place}.{key}") for key in said]
+        return [line for pair in pairs for line in find_differences(*pair)]
+    if isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
+        items = enumerate(zip(said, found, strict=True))
+        return [line for i, pair in items for line in find_differences(*pair, f"{place}[{i}]")]
+    if isinstance(said, float) and isinstance(found, float):
+        return [] if abs(said - found) <= SAME_FIGURE * max(1.0, abs(found)) else [place]
+    return [] if said == found and type(said) is type(found) else [place]
