@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pipeline
-from pipeline.errors import TcloseError
+from pipeline.errors import TcloseError, UsageError
 from pipeline.execution.progress import Progress, default_style
 from pipeline.frontier_command import add_frontier_options, show_frontier
 
@@ -79,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
                  "tclose audit releases/demo            # the current release\n"
                  "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
     audit.add_argument("release", metavar="RELEASE", help="folder of a release, or of its name")
+    audit.add_argument("--originals", metavar="POLICY", help="compare with the records that the "
+                       "policy reads: linkage and loss; makes the release again in a private "
+                       "folder; the figures come of the raw data")  # fmt: skip
+    audit.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+                       help="override a key of that policy, as the run did")  # fmt: skip
     audit.add_argument("--json", action="store_true", help="print the findings as JSON")
     audit.add_argument("--quiet", action="store_true", help="print the verdict and what is wrong")
     generate = _add(commands, "generate", "write realistic hospital discharges, of any size",
@@ -206,7 +211,15 @@ def _audit(given: argparse.Namespace) -> int:
     from pipeline.execution.audit import audit_release
     from pipeline.report import report_audit
 
+    if given.overrides and not given.originals:
+        raise UsageError("--set goes with --originals POLICY")
     audit = audit_release(Path(given.release))
+    if given.originals and audit["checked"]:
+        from pipeline.execution.originals import add_originals
+        from pipeline.settings import load_policy
+
+        policy = load_policy(given.originals, given.overrides)
+        audit = add_originals(audit, policy, Progress(default_style(given.quiet)))
     print(json.dumps(audit, indent=2) if given.json else report_audit(audit, brief=given.quiet))
     return 3 if audit["findings"] else 0
 

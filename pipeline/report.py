@@ -147,5 +147,26 @@ def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
         rows += _privacy_rows(audit["privacy"])
         rows += _class_rows(audit["classes"])
         rows += _risk_rows(audit["risk"])
+    rows += _originals_rows(audit.get("originals"))
     rows.append(("release", audit["release"]))
     return render_table(rows)
+
+
+def _originals_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Beside the originals: figures of the raw data, to be kept inside."""
+    if found is None:
+        return []
+    linked = f"{_figure(found['linkage'])} of {found['attackers']:,} records"
+    rows = [("linked to their own", linked)]
+    rows.append(("SSE", f"{_figure(found['sse'])} per record and quasi-identifier"))
+    if "il1s" in found:
+        rows.append(("IL1s", _figure(found["il1s"])))
+    titles = {"changes_of_means": "mean, in deviations", "changes_of_variances": "variance",
+              "changes_of_correlations": "correlation"}  # fmt: skip
+    for key, title in titles.items():
+        rows += [(f"  {title}: {n}", f"{_figure(v)}") for n, v in found.get(key, {}).items()]
+    return rows
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
