@@ -21,7 +21,7 @@ from pipeline.execution.release import microaggregate, plan, summarise, verify
 from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.sample import Sample, take_sample
 from pipeline.execution.units.regions import RegionResult
-from pipeline.model import Float64, Kind, Verdict
+from pipeline.model import Float64, Kind, Role, Verdict
 from pipeline.settings import EngineSettings, Policy
 from pipeline.stages.keys import Encoding
 from pipeline.stages.linkage import measure_linkage, released_keys
@@ -179,7 +179,7 @@ class _Made:
             part = compare_records(np.asarray(own), released)
             comparison = part if comparison is None else comparison.merge(part)
         assert comparison is not None
-        n_quasi = sum(encoding in self.plan.encodings for encoding in encodings)
+        n_quasi = sum(e.column.role is Role.QUASI_IDENTIFIER for e in encodings)
         il1s = measure_il1s(_first(comparison, n_quasi)) if n_quasi else None
         return {"il1s": _three_digits(il1s)} | _describe_changes(comparison, encodings)
 
