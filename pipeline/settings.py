@@ -298,6 +298,7 @@ class Policy(_Settings):
         roles = [attribute.role for attribute in self.attributes.values()]
         if Role.QUASI_IDENTIFIER not in roles:
             raise ValueError("attributes: no quasi-identifier; at least one is needed")
+        self.privacy.check_attributes(self.confidential)
         for name, attribute in self.attributes.items():
             self._check_noise(name, attribute)
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
@@ -307,7 +308,6 @@ class Policy(_Settings):
                     f"privacy.t is missing: {name!r} is confidential and has no t; give either, "
                     "or a model of privacy.models"
                 )
-        self.privacy.check_attributes(self.confidential)
         self._check_partition_columns()
         return self
 

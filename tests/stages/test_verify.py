@@ -128,6 +128,7 @@ class TestVerdict:
             ClassSizes(2, 3, 3, 3.0),
             (AttributeResult("income", Fraction(1, 5), GOOD.largest[0], 0),),
             (),
+            discernibility=3 * 3 + 3 * 3,
         )
 
     @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""Further models in a policy: what is said is what is meant, and what is wrong is named."""
+
+from fractions import Fraction
+from typing import Any
+
+import jsonschema
+import pytest
+
+from pipeline.errors import PolicyError
+from pipeline.privacy_settings import MODELS
+from pipeline.settings import Policy, parse_policy, policy_schema
+from pipeline.stages.requirements import Model
+
+
+def document(*models: Any, **keys: Any) -> dict[str, Any]:
+    return {
+        "name": "people",
+        "input": {"path": "people.csv"},
+        "attributes": {"age": "quasi-identifier", "pay": "confidential", "job": "confidential"},
+        "privacy": {"k": 3, "models": list(models)},
+    } | keys
+
+
+def parse(*models: Any, **keys: Any) -> Policy:
+    return parse_policy(document(*models, **keys))
+
+
+EXAMPLES = {
+    "distinct-l-diversity": ({"l": 3}, Fraction(3), 0),
+    "entropy-l-diversity": ({"l": 2.5}, Fraction(5, 2), 0),
+    "recursive-cl-diversity": ({"c": 0.1, "l": 2}, Fraction(1, 10), 2),
+    "p-sensitive-k-anonymity": ({"p": 2}, Fraction(2), 3),
+    "n-t-closeness": ({"n": 1000, "t": 0.1}, Fraction(1, 10), 1000),
+    "ratio-closeness": ({"t": 2.1, "buckets": 3}, Fraction(21, 10), 0),
+}
+
+
+def test_every_model_has_settings():
+    assert set(MODELS) == set(EXAMPLES) == {str(model) for model in Model}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_asked(name):
+    given, limit, count = EXAMPLES[name]
+    found = parse({"name": name} | given).require_models()
+    assert [(r.model, r.name) for r in found] == [(name, "pay"), (name, "job")]
+    assert {(r.limit, r.count) for r in found} == {(limit, count)}
+    assert found[0].asked.items() >= given.items()
+
+
+def test_attributes_and_short_form():
+    models = {"name": "distinct-l-diversity", "l": 3, "attributes": ["job"]}
+    policy = parse(models, privacy={"k": 3, "t": 0.2, "models": [models]})
+    assert [r.name for r in policy.require_models()] == ["job"]
+    assert [a.max_emd for a in policy.resolve_attributes()] == [
+        None,
+        Fraction(1, 5),
+        Fraction(1, 5),
+    ]
+
+
+def test_an_attribute_that_a_model_covers_needs_no_t():
+    model = {"name": "distinct-l-diversity", "l": 3}
+    assert [a.max_emd for a in parse(model).resolve_attributes()] == [None, 1, 1]
+    with pytest.raises(PolicyError, match=r"'pay' is confidential and has no t; give either, or a"):
+        parse(model | {"attributes": ["job"]})
+
+
+def test_groups_of_values_are_texts():
+    model = {"name": "ratio-closeness", "t": 2, "buckets": [[1, "b"], [2.5]]}
+    assert parse(model).require_models()[0].buckets == (("1", "b"), ("2.5",))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"name": "distinct-l-diversity"}, "privacy.models.distinct-l-diversity.l: is missing"),
+        (
+            {"name": "distinct-l-diversity", "l": 1},
+            "privacy.models.distinct-l-diversity.l: has to be at least 2 (given: 1)",
+        ),
+        (
+            {"name": "distinct-l-diversity", "l": True},
+            "privacy.models.distinct-l-diversity.l: has to be a whole number (given: 'True')",
+        ),
+        (
+            {"name": "entropy-l-diversity", "l": 2, "k": 3},
+            "privacy.models.entropy-l-diversity.k: unknown key; allowed: attributes, l, name",
+        ),
+        (
+            {"name": "entropy-l-diversity", "l": float("inf")},
+            "privacy.models.entropy-l-diversity.l: has to be a number (given: inf)",
+        ),
+        (
+            {"name": "recursive-cl-diversity", "c": 0, "l": 2},
+            "privacy.models.recursive-cl-diversity.c: has to be above 0 (given: 0)",
+        ),
+        (
+            {"name": "n-t-closeness", "n": 100, "t": 1.5},
+            "privacy.models.n-t-closeness.t: has to be at most 1 (given: 1.5)",
+        ),
+        (
+            {"name": "ratio-closeness", "t": 2, "buckets": "many"},
+            "ratio-closeness.buckets: has to be a number of stretches from 2 to 1000, or groups",
+        ),
+        (
+            {"name": "ratio-closeness", "t": 2, "buckets": [["a"], ["b", "a"]]},
+            "privacy.models.ratio-closeness: buckets name a value twice",
+        ),
+        ({"l": 3}, "privacy.models: each needs a name: distinct-l-diversity, entropy-l-diversity"),
+        ({"name": "l-diversity"}, "privacy.models: a name has to be one of distinct-l-diversity"),
+        ("l-diversity", "privacy.models: has to be keys and their values, as in {name: ..., l: 3}"),
+        (
+            {"name": "distinct-l-diversity", "l": 2, "attributes": ["age"]},
+            "privacy.models: distinct-l-diversity of 'age', which is no confidential attribute",
+        ),
+        (
+            {"name": "distinct-l-diversity", "l": 2, "attributes": []},
+            "privacy.models.distinct-l-diversity.attributes: is empty",
+        ),
+        (
+            {"name": "p-sensitive-k-anonymity", "p": 4},
+            "is above k = 3; a class of k records has no more values: raise k, or lower p to 3",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(model, message):
+    with pytest.raises(PolicyError) as refused:
+        parse(model)
+    assert message in str(refused.value)
+
+
+def test_models_need_a_confidential_attribute():
+    with pytest.raises(PolicyError, match="distinct-l-diversity needs a confidential attribute"):
+        parse({"name": "distinct-l-diversity", "l": 2}, attributes={"age": "quasi-identifier"})
+
+
+def test_schema_knows_the_models():
+    check = jsonschema.Draft202012Validator(policy_schema())
+    for name, (given, _, _) in EXAMPLES.items():
+        check.validate(document({"name": name} | given))
+    for wrong in ({"name": "l-diversity", "l": 2}, {"name": "distinct-l-diversity", "l": 1}):
+        assert not check.is_valid(document(wrong))
+
+
+def test_policy_reads_back_from_its_own_account():
+    policy = parse(*({"name": name} | given for name, (given, _, _) in EXAMPLES.items()))
+    assert parse_policy(policy.model_dump(mode="json", exclude_unset=True)) == policy
