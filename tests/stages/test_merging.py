@@ -15,9 +15,7 @@ from support.tables import quasi_identifiers, repeatable, seeds
 
 def distinct_at_least(codes, least):
     def holds(order, starts):
-        found = [
-            np.unique(codes[order[a:b]]).size for a, b in pairwise(starts)
-        ]
+        found = [np.unique(codes[order[a:b]]).size for a, b in pairwise(starts)]
         return np.array(found) >= least
 
     return holds
