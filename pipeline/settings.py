@@ -19,7 +19,7 @@ from pydantic import (
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import Attribute, Distance, Kind, Noise, Role
 from pipeline.privacy_settings import MODELS, PrivacySettings, Scalar, Threshold, refuse_truth
-from pipeline.stages.requirements import Requirement
+from pipeline.stages.requirements import Model, Requirement
 from pipeline.taxonomy_files import read_rows
 
 NO_NUL = r"^[^\x00]*$"
@@ -342,8 +342,13 @@ class Policy(_Settings):
         return tuple(n for n, a in pairs if a.role is Role.CONFIDENTIAL and a.noise is None)
 
     def require_models(self) -> tuple[Requirement, ...]:
-        """What `privacy.models` asks of each confidential attribute, unbound."""
-        return self.privacy.require(self.confidential)
+        """What `privacy.models`, and bucketization, ask of the confidential attributes, unbound."""
+        asked = self.privacy.require(self.confidential)
+        if self.method.ratio is None:
+            return asked
+        ratio = Fraction(str(self.method.ratio))
+        buckets = (Requirement(Model.RATIO, name, ratio) for name in self.confidential)
+        return (*asked, *buckets)
 
     def resolve_attributes(self) -> tuple[Attribute, ...]:
         """The attributes as values, each confidential one with the t that holds for it."""

@@ -184,6 +184,7 @@ def _make_clusters(
             distributions,
             plan.k,
             plan.max_emds,
+            plan.further,
         )
     )
     return made.labels, None, made.levels

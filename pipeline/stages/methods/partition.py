@@ -22,6 +22,7 @@ from pipeline.stages.methods.method import Method
 from pipeline.stages.methods.mondrian import partition_mondrian
 from pipeline.stages.methods.sabre import partition_sabre
 from pipeline.stages.methods.tree_buckets import hierarchical_buckets
+from pipeline.stages.requirements import NOTHING, Further, meet_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +44,14 @@ class Problem:
     distributions: tuple[Distribution, ...]
     k: int
     max_emds: tuple[Fraction, ...]
+    further: Further = NOTHING
 
     def holds(self, order: Int64, starts: Int64) -> NDArray[np.bool_]:
-        """Which classes have k records and are within every t, decided exactly."""
+        """Which classes have k records, are within every t, and meet the further models."""
         found: NDArray[np.bool_] = np.diff(starts) >= self.k
+        asked = self.further.by_class
+        if asked:
+            found &= meet_all(asked, starts, self.codes[:, order], self.distributions)
         above = find_above(order, starts, self.codes, self.distributions, self.max_emds)
         found[above] = False
         return found
