@@ -133,7 +133,7 @@ def spell_keys(encoding: Encoding, keys: Keys) -> list[str]:
     distinct, place = found
     is_category = encoding.categories is not None
     values = encoding.decode_values(distinct) if is_category else from_keys(distinct, encoding.type)
-    spelled = [_quote(text) for text in _spell(values)]
+    spelled = [quote_text(text) for text in _spell(values)]
     return [spelled[i] for i in place.tolist()]
 
 
@@ -217,7 +217,8 @@ def _spell(values: pa.Array) -> list[str]:
     return [str(value) for value in values.to_pylist()]
 
 
-def _quote(text: str) -> str:
+def quote_text(text: str) -> str:
+    """The text as it stands in a release: quoted where it could be mistaken for notation."""
     is_plain = _ONE.fullmatch(text) and text.isprintable() and text == text.strip()
     return text if is_plain and not text.startswith('"') else json.dumps(text, ensure_ascii=False)
 
@@ -259,7 +260,7 @@ def _cover_by_nodes(
     for nodes, names in zip(ancestors.nodes, ancestors.names, strict=True):
         low = np.minimum.reduceat(nodes[values], ends[:-1])
         meets = is_open & (low == np.maximum.reduceat(nodes[values], ends[:-1]))
-        texts[meets] = np.array([_quote(str(name)) for name in names], dtype=object)[low[meets]]
+        texts[meets] = np.array([quote_text(str(name)) for name in names], dtype=object)[low[meets]]
         covered[meets] = np.bincount(nodes)[low[meets]]
         is_open &= ~meets
     return is_open, covered

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from pipeline.errors import PolicyError
 from pipeline.model import Float64, Int64, Kind
 from pipeline.stages.distances import taxonomy_of
-from pipeline.stages.generalise import Generalised, spell_keys
+from pipeline.stages.generalise import Generalised, quote_text, spell_keys
 from pipeline.stages.intervals import IntervalTaxonomy, build_intervals
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.methods.incognito import find_generalisations
@@ -85,10 +87,28 @@ def _make_hierarchy(encoding: Encoding, keys: Keys) -> Hierarchy:
     attribute = encoding.column.attribute
     if encoding.is_nominal and attribute.taxonomy:
         return _taxonomy_levels(encoding, keys)
-    if attribute.intervals is not None and encoding.column.kind is Kind.NUMERIC:
-        widths, origin = attribute.intervals
-        return _interval_levels(encoding, keys, build_intervals(widths, origin))
+    if attribute.intervals is not None:
+        return _interval_levels(encoding, keys, _intervals_of(encoding))
     return _two_levels(encoding, keys)
+
+
+def _intervals_of(encoding: Encoding) -> IntervalTaxonomy:
+    """The intervals of the policy, in units of the values.
+
+    Raises
+    ------
+    PolicyError
+        They are none, or the attribute holds no numbers; names the attribute.
+    """
+    column = encoding.column
+    assert column.attribute.intervals is not None
+    where = f"attributes.{column.name}"
+    if column.kind is not Kind.NUMERIC:
+        raise PolicyError(f"{where}: is {column.kind}; intervals go with numbers, take them out")
+    try:
+        return build_intervals(*column.attribute.intervals)
+    except PolicyError as error:
+        raise PolicyError(f"{where}.{error}") from None
 
 
 def _two_levels(encoding: Encoding, keys: Keys) -> Hierarchy:
@@ -108,20 +128,21 @@ def _two_levels(encoding: Encoding, keys: Keys) -> Hierarchy:
 
 def _taxonomy_levels(encoding: Encoding, keys: Keys) -> Hierarchy:
     taxonomy = taxonomy_of(encoding.column.attribute.taxonomy)
-    leaves = taxonomy.encode(encoding.texts, encoding.column.name)[keys.astype(np.int64)]
-    tables = taxonomy.levels[:, leaves]
-    names = np.array(taxonomy.names, dtype=np.str_)
-    n_leaves = len(taxonomy.leaves)
-    below = np.zeros(len(taxonomy.names))
-    for path in taxonomy.paths.T:
-        np.add.at(below, path[path >= 0], 1)
-    spans = (below[tables] - 1) / max(n_leaves - 1, 1)
+    leaves = taxonomy.encode(encoding.texts, encoding.column.name)
+    of_values = taxonomy.levels[:, leaves]
+    tables = of_values[:, keys.astype(np.int64)]
+    names = np.array([quote_text(name) for name in taxonomy.names], dtype=np.str_)
+    n_nodes = names.size
+    below = np.array([np.bincount(level, minlength=n_nodes) for level in of_values])
+    covered = np.take_along_axis(below, tables, axis=1)
     own = np.broadcast_to(keys.astype(np.float64), tables.shape)
+    spans = (covered - 1) / max(leaves.size - 1, 1)
     return Hierarchy(keys, tables, names[tables], own, own, spans)
 
 
 def _interval_levels(encoding: Encoding, keys: Keys, intervals: IntervalTaxonomy) -> Hierarchy:
-    tables = intervals.tabulate(keys)
+    in_keys = _in_units_of_keys(intervals, encoding)
+    tables = in_keys.tabulate(keys)
     own = keys.astype(np.float64)
     texts, lows, highs = [np.array(spell_keys(encoding, keys), dtype=np.str_)], [own], [own]
     for level in range(1, intervals.height + 1):
@@ -132,7 +153,7 @@ def _interval_levels(encoding: Encoding, keys: Keys, intervals: IntervalTaxonomy
             np.full(keys.size, float(encoding.high)),
         )
         if level < intervals.height:
-            width, origin = float(intervals.widths[level - 1]), float(intervals.origin)
+            width, origin = float(in_keys.widths[level - 1]), float(in_keys.origin)
             low = np.maximum(low, origin + tables[level] * width)
             high = np.minimum(high, origin + (tables[level] + 1) * width)
         lows.append(low)
@@ -140,6 +161,14 @@ def _interval_levels(encoding: Encoding, keys: Keys, intervals: IntervalTaxonomy
     span = float(encoding.high - encoding.low) or 1.0
     ends = np.array(lows), np.array(highs)
     return Hierarchy(keys, tables, _stack(texts), *ends, (ends[1] - ends[0]) / span)
+
+
+def _in_units_of_keys(intervals: IntervalTaxonomy, encoding: Encoding) -> IntervalTaxonomy:
+    """The same intervals for keys: those of decimals count their last digit."""
+    if not pa.types.is_decimal(encoding.type):
+        return intervals
+    parts = 10**encoding.type.scale
+    return IntervalTaxonomy(tuple(w * parts for w in intervals.widths), intervals.origin * parts)
 
 
 def _stack(texts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
