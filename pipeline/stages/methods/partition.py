@@ -128,9 +128,26 @@ def _k_anonymity_first(problem: Problem) -> Int64:
 
 
 def _mondrian(problem: Problem) -> Int64:
-    levels = [len(e.categories or ()) for e in problem.encodings if e.is_nominal]
-    n_levels = np.array(levels, dtype=np.int64)
-    return partition_mondrian(problem.numeric, problem.nominal, n_levels, problem.holds)
+    n_records = problem.keys[0].size
+    everything = np.arange(n_records), np.array([0, n_records])
+    if not problem.holds(*everything)[0]:
+        # A region above t is no proof for the table: one class, which is joined with others.
+        return np.zeros(n_records, dtype=np.int64)
+    ranks = [_cutting_ranks(e) for e in problem.encodings if e.is_nominal]
+    n_levels = np.array([of_values.size for of_values in ranks], dtype=np.int64)
+    nominal = np.empty_like(problem.nominal)
+    for j, of_values in enumerate(ranks):
+        nominal[j] = of_values[problem.nominal[j]]
+    return partition_mondrian(problem.numeric, nominal, n_levels, problem.holds)
+
+
+def _cutting_ranks(encoding: Encoding) -> Int64:
+    """Place of each nominal value among those that are cut between: of leaves, left to right."""
+    rows = encoding.column.attribute.taxonomy
+    if not rows:
+        return np.arange(len(encoding.categories or ()))
+    leaves = taxonomy_of(rows).encode(encoding.texts, encoding.column.name)
+    return np.argsort(np.argsort(leaves))
 
 
 def _sabre(problem: Problem) -> Int64:
