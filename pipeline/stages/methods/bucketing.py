@@ -52,10 +52,14 @@ def bucketize(encoding: Encoding, distribution: Distribution, demand: RatioDeman
 
 
 def _name(encoding: Encoding, distribution: Distribution, cut: Buckets) -> list[str]:
-    """Intervals of ordered values; of nominal ones the set of those in a bucket."""
+    """Intervals of ordered values; of nominal ones the set of those in a bucket, or one alone."""
     keys = distribution.values
     if encoding.column.kind is not Kind.NOMINAL:
         return name_buckets(cut, lambda code: spell_keys(encoding, keys[[code]])[0], open_ends=True)
     spelled = spell_keys(encoding, np.arange(keys.size))
     inside = [np.flatnonzero(cut.of_code == b) for b in range(cut.sizes.size)]
-    return ["{" + ", ".join(spelled[c] for c in codes) + "}" for codes in inside]
+    listed = [", ".join(spelled[c] for c in codes) for codes in inside]
+    return [
+        "{" + text + "}" if codes.size > 1 else text
+        for text, codes in zip(listed, inside, strict=True)
+    ]
