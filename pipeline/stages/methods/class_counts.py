@@ -9,6 +9,7 @@ those limits, finds counts wherever counts exist for these sizes.
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 
 import numpy as np
 
@@ -137,12 +138,13 @@ def _explain(sizes: Int64, k: int, t: Fraction) -> str:
     found = f"{sizes.size} buckets of {int(sizes.min()):,} to {int(sizes.max()):,} records"
     if nearest is None:
         return (
-            f"{found}: no t allows two classes, since equal values stay in one bucket and every "
-            "class needs a record of each; choose fewer buckets or another attribute"
+            f"{found}: no ratio allows two classes, since equal values stay in one bucket and "
+            "every class needs a record of each; choose fewer buckets or another attribute"
         )
+    rounded_up = ceil(nearest * 10**6) / 10**6
     return (
-        f"{found}: no two classes of k = {k:,} are within t = {t}; these buckets can meet "
-        f"t = {nearest} ({float(nearest):.6f}): raise t, or choose fewer buckets"
+        f"{found}: no two classes of k = {k:,} are within the ratio {float(t):g}; these buckets "
+        f"can meet {rounded_up:.6f}: raise the ratio to that, or choose fewer buckets"
     )
 
 
