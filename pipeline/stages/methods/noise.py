@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from pipeline.errors import DataError, PolicyError
 from pipeline.model import Column, Kind, Noise
-from pipeline.stages.keys import is_number, plain_type, to_keys
+from pipeline.stages.keys import from_keys, is_number, plain_type, to_keys
 from pipeline.stages.methods.dp_confidential import Grid, draw_codes, draw_steps
 
 
@@ -21,18 +21,55 @@ def check_noise(column: Column) -> None:
     noise, where = column.attribute.noise, f"column {column.name!r}"
     assert noise is not None
     if column.kind is Kind.NUMERIC and is_number(plain_type(column.type)):
-        grid = _grid_of(noise, where)
-        if pa.types.is_decimal(plain_type(column.type)):
-            raise PolicyError(f"{where}: noise does not go with decimals; store them as floats")
-        if pa.types.is_integer(plain_type(column.type)) and not grid.is_whole:
-            raise PolicyError(f"{where}: holds integers; noise needs a whole low, high and step")
-    elif column.kind is Kind.ORDINAL or noise.values:
+        if noise.values:
+            raise PolicyError(f"{where}: noise.values does not go with numbers; give low and high")
+        _check_grid(column, where)
         return
-    else:
+    if noise.low is not None or noise.high is not None:
+        raise PolicyError(f"{where}: is {column.kind}; noise.low and noise.high go with numbers")
+    if column.kind is Kind.ORDINAL and noise.values:
+        raise PolicyError(f"{where}: noise.values does not go with an order; take it out")
+    listed = _listed(column)
+    if not listed:
         raise PolicyError(
             f"{where}: is {column.kind}; noise goes with numbers (low, high), ordinal values "
             "(order) and others whose noise.values are listed"
         )
+    if len(set(listed)) < max(len(listed), 2):
+        raise PolicyError(f"{where}: noise needs two values or more, each listed once")
+    try:
+        pa.array(listed).cast(plain_type(column.type))
+    except pa.ArrowInvalid:
+        raise PolicyError(
+            f"{where}: values are listed that are not of type {plain_type(column.type)}; list them "
+            "as the data have them"
+        ) from None
+
+
+def _check_grid(column: Column, where: str) -> None:
+    """Refuse a grid with values that the column's type does not have."""
+    assert column.attribute.noise is not None
+    grid, dtype = _grid_of(column.attribute.noise, where), plain_type(column.type)
+    if pa.types.is_decimal(dtype):
+        raise PolicyError(f"{where}: noise does not go with decimals; store them as floats")
+    if not pa.types.is_integer(dtype):
+        return
+    if not grid.is_whole:
+        raise PolicyError(f"{where}: holds integers; noise needs a whole low, high and step")
+    try:
+        pa.array([int(grid.low), int(grid.high)]).cast(dtype)
+    except pa.ArrowInvalid:
+        raise PolicyError(
+            f"{where}: low or high of noise is beyond type {dtype}; store it in a wider type, or "
+            "narrow them"
+        ) from None
+
+
+def _listed(column: Column) -> tuple[str, ...]:
+    """All that a value that is no number can be released as."""
+    assert column.attribute.noise is not None
+    is_ordinal = column.kind is Kind.ORDINAL
+    return column.attribute.order if is_ordinal else column.attribute.noise.values
 
 
 def _grid_of(noise: Noise, where: str) -> Grid:
@@ -41,7 +78,10 @@ def _grid_of(noise: Noise, where: str) -> Grid:
             f"{where}: noise needs low and high from the policy; bounds taken from the data would "
             "tell of them"
         )
-    return Grid(noise.low, noise.high, noise.step)
+    try:
+        return Grid(noise.low, noise.high, noise.step)
+    except PolicyError as error:
+        raise PolicyError(f"{where}: noise: {error}") from None
 
 
 def add_noise(values: pa.Array, column: Column) -> pa.Array:
@@ -59,8 +99,8 @@ def add_noise(values: pa.Array, column: Column) -> pa.Array:
         grid = _grid_of(noise, f"column {column.name!r}")
         steps = grid.to_steps(to_keys(values, column.name))
         released = grid.to_values(draw_steps(steps, grid.n_steps, noise.epsilon))
-        return pa.array(released).cast(dtype)
-    listed = column.attribute.order if column.kind is Kind.ORDINAL else noise.values
+        return from_keys(released, dtype)
+    listed = _listed(column)
     codes = _codes_of(values, listed, column.name)
     if column.kind is Kind.ORDINAL:
         codes = draw_steps(codes, len(listed) - 1, noise.epsilon)
