@@ -188,6 +188,8 @@ class Cells:
     def find(self, codes: Int64, primary: int) -> Int64:
         """Cell of each record, int64 (n,), by its codes (p, n)."""
         cells = np.zeros(codes.shape[1], dtype=np.int64)
+        if not self.cut_codes:  # one cell, whatever attributes there are
+            return cells
         further = np.delete(np.arange(codes.shape[0]), primary) if codes.shape[0] else ()
         for a, cuts in zip(further, self.cut_codes, strict=True):
             cells = cells * (cuts.size + 1) + np.searchsorted(cuts, codes[a], side="right")
