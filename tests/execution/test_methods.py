@@ -1,0 +1,356 @@
+"""Every method from a policy: released, verified, audited, and true by an independent look."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import LocalCluster
+
+from pipeline.execution.audit import audit_release
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import run_release
+from pipeline.execution.run import Outcome
+from pipeline.settings import parse_policy
+from pipeline.stages import tree
+from pipeline.stages.methods import method as methods
+from pipeline.storage import inputs
+from support import naive, naive_taxonomy
+from support.patients import ILLS, STAGES, TOWNS, patient_document, patients, write_patients
+from support.policies import data_digests, shared_file
+from support.released import as_tree, check_release, classes_in, read_rows
+
+QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"
+N_RECORDS = 2_000
+LOOSE = {"k": 5, "t": 0.6}  # for methods that know nothing of t
+BY_MAP = {"town": {"role": QUASI, "taxonomy": TOWNS}}
+BY_WIDTH = {
+    "age": {"role": QUASI, "intervals": {"widths": [5, 20]}},
+    "height": {"role": QUASI, "intervals": {"widths": [2.5, 10, 40], "origin": 0.5}},
+}
+STAGE = {"role": CONFIDENTIAL, "type": "ordinal", "order": STAGES}
+SEVERAL = {
+    "stage": STAGE | {"t": 0.25},
+    "ill": {"role": CONFIDENTIAL, "taxonomy": ILLS, "t": 0.5},
+}
+ILL_ALONE = {"pay": "identifier", "ill": {"role": CONFIDENTIAL, "distance": "equal"}}
+ILL_BY_TREE = {"pay": "identifier", "ill": {"role": CONFIDENTIAL, "taxonomy": ILLS}}
+STAGE_ALONE = {"pay": "identifier", "stage": STAGE}
+DAYS = {"day": QUASI, "stage": {"role": QUASI, "type": "ordinal", "order": STAGES}}
+BY_SITE = {"attributes": {"site": "non-confidential"}, "output": {"partition_by": ["site"]}}
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "blocks": ({"name": "t-closeness-first"}, {}),
+    "table": ({"name": "t-closeness-first", "scope": "table"}, {}),
+    "mdav": ({"name": "mdav"}, {"privacy": LOOSE}),
+    "mdav refined": ({"name": "mdav", "refine": 2}, {"privacy": LOOSE}),
+    "mdav by site": ({"name": "mdav"}, {"privacy": LOOSE} | BY_SITE),
+    "v-mdav": ({"name": "v-mdav", "gamma": 0.6}, {"privacy": LOOSE}),
+    "merge": ({"name": "microaggregate-and-merge"}, {}),
+    "merge v-mdav": ({"name": "microaggregate-and-merge", "start": "v-mdav"}, {}),
+    "merge several": ({"name": "microaggregate-and-merge"}, {"attributes": SEVERAL}),
+    "merge by site": ({"name": "microaggregate-and-merge"}, BY_SITE),
+    "k first": ({"name": "k-anonymity-first"}, {}),
+    "k first several": ({"name": "k-anonymity-first"}, {"attributes": {"stage": STAGE}}),
+    "k first by site": ({"name": "k-anonymity-first"}, BY_SITE),
+    "buckets": ({"name": "bucketization", "ratio": 2}, {"privacy": {"k": 5}}),
+    "few buckets": (
+        {"name": "bucketization", "ratio": 3.5, "buckets": 3},
+        {"privacy": {"k": 5}, "attributes": STAGE_ALONE},
+    ),
+    "buckets of ills": (
+        {"name": "bucketization", "ratio": 1.6, "buckets": 4},
+        {"privacy": {"k": 12}, "attributes": ILL_ALONE},
+    ),
+    "mondrian": ({"name": "mondrian"}, {"attributes": BY_MAP}),
+    "mondrian several": ({"name": "mondrian"}, {"attributes": SEVERAL | DAYS}),
+    "mondrian by site": ({"name": "mondrian"}, BY_SITE),
+    "mondrian in folders": (
+        {"name": "mondrian"},
+        {
+            "attributes": BY_MAP,
+            "privacy": {"k": 50, "t": 0.2},
+            "output": {"partition_by": ["town"]},
+        },
+    ),
+    "incognito": ({"name": "incognito"}, {"attributes": BY_MAP | BY_WIDTH | DAYS}),
+    "incognito several": ({"name": "incognito"}, {"attributes": BY_MAP | BY_WIDTH | SEVERAL}),
+    "incognito by site": (
+        {"name": "incognito"},
+        {
+            "attributes": BY_MAP | BY_WIDTH | BY_SITE["attributes"],
+            "output": BY_SITE["output"],
+        },
+    ),
+    "sabre": ({"name": "sabre"}, {"attributes": BY_MAP}),
+    "sabre equal": ({"name": "sabre"}, {"attributes": ILL_ALONE}),
+    "sabre by tree": ({"name": "sabre"}, {"attributes": ILL_BY_TREE}),
+}  # fmt: skip
+# One of each method, whose bytes are compared.
+EACH = ["blocks", "mdav", "v-mdav", "merge", "k first", "buckets", "mondrian", "incognito", "sabre"]
+
+
+def publish(document: dict[str, Any]) -> Outcome:
+    return run_release(parse_policy(document), Progress("none"))
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return patients(N_RECORDS)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_patients(tmp_path_factory.mktemp("patients") / "input", N_RECORDS)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_release_is_what_it_says(case: str, source: Path, table: pa.Table, tmp_path: Path) -> None:
+    method, keys = CASES[case]
+    document = patient_document(source, tmp_path, method, **keys)
+    made = publish(document)
+    assert made.manifest["verdict"] == "pass"
+    assert made.manifest["method"] == method["name"]
+    assert made.manifest["classes"]["n_classes"] > 3
+    assert audit_release(made.release)["findings"] == []
+    check_release(made.release, table, document)
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[list[str]]:
+    """Addresses of a cluster of one worker and of one of two."""
+    with contextlib.ExitStack() as stack:
+        made = [
+            LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+            )
+            for n_workers in (1, 2)
+        ]
+        yield [stack.enter_context(cluster).scheduler_address for cluster in made]
+
+
+class TestRegions:
+    """The same bytes whatever runs the units and however the input is cut, in several regions."""
+
+    @pytest.fixture(autouse=True)
+    def four_regions(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tree, "MIN_REGION_RECORDS", 500)
+        monkeypatch.setattr(methods, "MAX_QUADRATIC_RECORDS", 500)
+
+    @pytest.mark.parametrize("case", EACH[1:])
+    def test_bytes(
+        self,
+        case: str,
+        source: Path,
+        table: pa.Table,
+        clusters: list[str],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        method, keys = CASES[case]
+        document = patient_document(source, tmp_path / "here", method, **keys)
+        made = publish(document)
+        assert audit_release(made.release)["findings"] == []
+        check_release(made.release, table, document)
+        plan = json.loads((made.release / "internal" / "plan.json").read_text())
+        assert plan["domains"][0]["regions"] == (1 if method["name"] in methods.WHOLE else 4)
+        expected = data_digests(made.release)
+        for number, address in enumerate(clusters):
+            document["engine"] = {"scheduler": address}
+            document["output"] = {"path": str(tmp_path / f"{number}")}
+            assert data_digests(publish(document).release) == expected
+        monkeypatch.setattr(inputs, "PARTITION_ROWS", 400)
+        monkeypatch.setattr(inputs, "MIN_PARTITION_ROWS", 1)
+        cut = write_patients(tmp_path / "cut", N_RECORDS, cuts=3)
+        document = patient_document(cut, tmp_path / "out", method, **keys)
+        assert data_digests(publish(document).release) == expected
+
+    @pytest.mark.parametrize("case", ["mondrian", "merge", "k first"])
+    def test_region_that_is_above_t_as_a_whole_is_joined(
+        self, case: str, source: Path, table: pa.Table, tmp_path: Path
+    ) -> None:
+        """The table has no distance to itself, so there is always a release."""
+        tight = {"stage": STAGE | {"t": 0.002}}
+        method, _ = CASES[case]
+        document = patient_document(
+            source, tmp_path, method, privacy={"k": 5, "t": 0.01}, attributes=tight
+        )
+        check_release(publish(document).release, table, document)
+
+
+def test_shares_of_buckets_are_within_the_ratio_by_pandas(source: Path, tmp_path: Path) -> None:
+    """Counted once more, another way than in `check_release`."""
+    method, keys = CASES["buckets"]
+    made = publish(patient_document(source, tmp_path, method, **keys))
+    frame = pd.read_parquet(made.release / "data")
+    counts = pd.crosstab([frame["age"], frame["height"], frame["town"]], frame["pay"]).to_numpy()
+    assert counts.shape[1] == 3  # floor(ratio) + 1
+    size, total = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
+    n_records = counts.sum()
+    assert (counts * n_records <= 2 * size * total).all()
+    assert (size * total <= 2 * counts * n_records).all()
+
+
+class TestIncognito:
+    LEVELS = (
+        ("age", [str, lambda v: half_open(v, 20), lambda v: half_open(v, 40), lambda v: "*"]),
+        ("town", None),
+        ("stage", [str, lambda v: "*"]),
+    )
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_levels_are_minimal(self, seed: int, tmp_path: Path) -> None:
+        """Against every combination of levels, and every text against its definition."""
+        table = patients(150, seed)
+        pq.write_table(table, tmp_path / "in.parquet")
+        privacy = {"k": 2 + seed, "t": [0.5, 0.3, 0.2][seed % 3]}
+        attributes = {
+            "height": "identifier",
+            "age": {"role": QUASI, "intervals": {"widths": [20, 40]}},
+            "town": {"role": QUASI, "taxonomy": TOWNS},
+            "stage": {"role": QUASI, "type": "ordinal", "order": STAGES},
+        }
+        document = patient_document(
+            tmp_path / "in.parquet",
+            tmp_path / "out",
+            {"name": "incognito"},
+            attributes=attributes,
+            privacy=privacy,
+        )
+        rows = check_release(publish(document).release, table, document).sort_values("id")
+        texts = {
+            name: [[spell(v) for v in table[name].to_pylist()] for spell in spellings(name, levels)]
+            for name, levels in self.LEVELS
+        }
+        node = tuple(
+            next(i for i, at in enumerate(texts[name]) if at == rows[name].tolist())
+            for name, _ in self.LEVELS
+        )
+        assert node in minimal_levels(list(texts.values()), table["pay"].to_pylist(), privacy)
+
+
+def half_open(value: int, width: int) -> str:
+    low = value // width * width
+    return f"[{low}, {low + width})"
+
+
+def spellings(name: str, levels: Any) -> list[Any]:
+    """What a value becomes at each level."""
+    if levels is not None:
+        return levels
+    whole = as_tree(TOWNS)
+    return [
+        lambda v, level=level: quoted(naive_taxonomy.generalised(whole, v, level))
+        for level in range(naive_taxonomy.height(whole) + 1)
+    ]
+
+
+def quoted(name: str) -> str:
+    return f'"{name}"' if "," in name else name
+
+
+def minimal_levels(
+    texts: list[list[list[str]]], pay: list[int], privacy: dict[str, Any]
+) -> list[tuple[int, ...]]:
+    """Levels that hold while none less general does: all of them are tried."""
+    limit = Fraction(str(privacy["t"]))
+
+    def holds(node: tuple[int, ...]) -> bool:
+        keys = zip(*(at[level] for at, level in zip(texts, node, strict=True)), strict=True)
+        classes: dict[Any, list[int]] = {}
+        for key, value in zip(keys, pay, strict=True):
+            classes.setdefault(key, []).append(value)
+        return all(
+            len(members) >= privacy["k"] and naive.ordered_emd(members, pay) <= limit
+            for members in classes.values()
+        )
+
+    good = [n for n in product(*(range(len(at)) for at in texts)) if holds(n)]
+    below = {n: [m for m in good if m != n and np.all(np.array(m) <= n)] for n in good}
+    return [n for n in good if not below[n]]
+
+
+def test_mondrian_cuts_between_the_leaves_of_a_taxonomy(tmp_path: Path) -> None:
+    """By the alphabet a half would hold towns of both branches, which only the root covers."""
+    towns = ["a-east", "b-west", "c-east", "d-west"] * 50
+    ways = {"any": {"west": ["b-west", "d-west"], "east": ["a-east", "c-east"]}}
+    table = pa.table({"id": range(200), "town": towns, "pay": [i // 4 for i in range(200)]})
+    pq.write_table(table, tmp_path / "in.parquet")
+    document = patient_document(tmp_path / "in.parquet", tmp_path, {"name": "mondrian"})
+    document["attributes"] = {
+        "id": "non-confidential",
+        "town": {"role": QUASI, "taxonomy": ways},
+        "pay": CONFIDENTIAL,
+    }
+    document["privacy"] = {"k": 80, "t": 0.5}
+    rows = check_release(publish(document).release, table, document)
+    assert sorted(rows["town"].unique()) == ["east", "west"]
+
+
+ADULT = {
+    "id": "non-confidential",
+    "age": {"role": QUASI, "intervals": {"widths": [5, 10, 20]}},
+    "education-num": QUASI,
+    "marital-status": {
+        "role": QUASI,
+        "taxonomy": {
+            "any": {
+                "once": ["Divorced", "Separated", "Widowed"],
+                "now": ["Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent"],
+                "never": ["Never-married"],
+            }
+        },
+    },
+    "sex": QUASI,
+    "hours-per-week": CONFIDENTIAL,
+}
+
+
+@pytest.fixture(scope="module")
+def adults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    frame = pd.read_csv(shared_file("adult.csv"), nrows=5_000, skipinitialspace=True)
+    frame.insert(0, "id", range(len(frame)))
+    path = tmp_path_factory.mktemp("adult") / "adult.parquet"
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+    return path
+
+
+@pytest.mark.parametrize("case", EACH)
+def test_adult(case: str, adults: Path, tmp_path: Path) -> None:
+    method, keys = CASES[case]
+    privacy = keys.get("privacy", {"k": 5, "t": 0.1})
+    document = patient_document(adults, tmp_path, method, privacy=privacy)
+    document["attributes"] = ADULT
+    made = publish(document)
+    assert audit_release(made.release)["findings"] == []
+    check_release(made.release, pq.read_table(adults), document)
+
+
+def test_helpers_can_fail(source: Path, table: pa.Table, tmp_path: Path) -> None:
+    """The independent look finds a forged row: else it would prove nothing."""
+    method, keys = CASES["mondrian"]
+    document = patient_document(source, tmp_path, method, **keys)
+    made = publish(document)
+    tight = document | {"privacy": {"k": 5, "t": 0.01}}
+    with pytest.raises(AssertionError):
+        check_release(made.release, table, tight)
+    with pytest.raises(AssertionError):
+        check_release(made.release, table, document | {"privacy": {"k": 50, "t": 0.2}})
+    moved = table.set_column(1, "age", pa.array(np.roll(table["age"].to_numpy(), 1)))
+    with pytest.raises(AssertionError):
+        check_release(made.release, moved, document)
+    assert (
+        len(classes_in(read_rows(made.release), document)) == made.manifest["classes"]["n_classes"]
+    )

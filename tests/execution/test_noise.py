@@ -1,0 +1,174 @@
+"""dp-confidential from a policy: noise on the grid of the policy, and each value drawn once."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from pipeline.execution import release
+from pipeline.execution.audit import audit_release
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import run_release
+from pipeline.execution.run import Outcome
+from pipeline.execution.units import encoding
+from pipeline.settings import parse_policy
+from support.patients import STAGES, patient_document, patients, write_patients
+from support.policies import data_digests
+from support.released import check_release, read_rows
+
+pytest.importorskip("opendp")
+
+N_RECORDS = 1_000
+CONFIDENTIAL = "confidential"
+# Bounds narrower than the data, which go from 50 to 1,850.
+PAY = {"role": CONFIDENTIAL, "noise": {"epsilon": 2, "low": 200, "high": 1_500, "step": 25}}
+STAGE = {"role": CONFIDENTIAL, "type": "ordinal", "order": STAGES, "noise": {"epsilon": 1.5}}
+ILLS = ["asthma", "cold", "flu", "gout", "hernia", "ulcer"]
+ILL = {"role": CONFIDENTIAL, "noise": {"epsilon": 0.5, "values": ILLS}}
+HEIGHT = {"role": CONFIDENTIAL, "noise": {"epsilon": 3, "low": 150.1, "high": 190, "step": 0.1}}
+
+
+def document_of(source: Path, place: Path, **keys: Any) -> dict[str, Any]:
+    attributes = {"pay": PAY} | keys.pop("attributes", {})
+    method = {"name": "dp-confidential"} | keys.pop("method", {})
+    return patient_document(source, place, method, privacy={"k": 5}, attributes=attributes, **keys)
+
+
+def publish(document: dict[str, Any]) -> Outcome:
+    return run_release(parse_policy(document), Progress("none"))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_patients(tmp_path_factory.mktemp("patients") / "input", N_RECORDS)
+
+
+def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
+    attributes = {"stage": STAGE, "ill": ILL, "height": HEIGHT}
+    document = document_of(source, tmp_path, attributes=attributes)
+    made = publish(document)
+    assert audit_release(made.release)["findings"] == []
+    rows = check_release(made.release, patients(N_RECORDS), document)
+    assert set(rows["pay"]) <= set(range(200, 1_501, 25))
+    assert {200, 1_500} <= set(rows["pay"])  # clamped
+    assert set(rows["stage"]) <= set(STAGES)
+    assert set(rows["ill"]) == set(ILLS)  # gout, which nobody has, is as likely as any other
+    assert set(rows["height"]) <= {i / 10 for i in range(1_501, 1_901)}
+    own = patients(N_RECORDS).to_pandas().set_index("id").loc[rows["id"].tolist()]
+    for name in ("pay", "stage", "ill", "height"):
+        assert 0 < (rows[name].to_numpy() != own[name].to_numpy()).mean() < 1
+    types = {c["name"]: (c["type"], c.get("noised")) for c in made.manifest["columns"]}
+    assert types["pay"] == ("int64", True)
+    assert types["height"] == ("double", True)
+    assert types["age"] == ("int64", None)
+
+
+def test_manifest_tells_what_was_drawn(source: Path, tmp_path: Path) -> None:
+    made = publish(document_of(source, tmp_path, attributes={"stage": STAGE, "ill": ILL}))
+    noise = made.manifest["noise"]
+    pay = {"epsilon": 2, "low": 200, "high": 1_500, "step": 25, "mechanism": "discrete Laplace"}
+    assert noise["pay"].items() >= pay.items()
+    assert noise["stage"]["mechanism"] == "discrete Laplace"
+    assert noise["stage"]["values"] == STAGES
+    assert noise["ill"]["mechanism"] == "randomised response"
+    assert all(noise[name]["stochastic_t"] > 1 for name in noise)
+    assert made.manifest["privacy"]["t"] == {}
+
+
+def test_classes_know_nothing_of_the_confidential_values(source: Path, tmp_path: Path) -> None:
+    """They are those that mdav makes of the quasi-identifiers alone."""
+    with_noise = read_rows(publish(document_of(source, tmp_path / "noise")).release)
+    document = patient_document(source, tmp_path / "plain", {"name": "mdav"}, privacy={"k": 5})
+    document["attributes"]["pay"] = "identifier"
+    plain = read_rows(publish(document).release)
+    columns = ["id", "age", "height", "town"]
+    pd.testing.assert_frame_equal(
+        with_noise[columns].sort_values("id", ignore_index=True),
+        plain[columns].sort_values("id", ignore_index=True),
+    )
+
+
+def test_start_and_partitions(source: Path, tmp_path: Path) -> None:
+    document = document_of(
+        source,
+        tmp_path,
+        method={"start": "v-mdav", "gamma": 0.4},
+        attributes={"site": "non-confidential"},
+        output={"partition_by": ["site"]},
+    )
+    made = publish(document)
+    assert audit_release(made.release)["findings"] == []
+    check_release(made.release, patients(N_RECORDS), document)
+
+
+class TestDrawnOnce:
+    @pytest.fixture
+    def drawn(self, monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+        """All that was drawn, partition by partition: row groups of 701 records and 299."""
+        original, found = encoding.add_noise, []
+
+        def add_noise(values: pa.Array, column: Any) -> pa.Array:
+            made = original(values, column)
+            found.append(made.to_numpy())
+            return made
+
+        monkeypatch.setattr(encoding, "add_noise", add_noise)
+        return found
+
+    @pytest.mark.parametrize("stage", ["microaggregate", "verify", "publish"])
+    def test_run_that_goes_on_releases_what_was_drawn(
+        self, stage: str, source: Path, drawn: list[np.ndarray], tmp_path: Path
+    ) -> None:
+        document = document_of(source, tmp_path)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(release, stage, stop)
+            with pytest.raises(RuntimeError):
+                publish(document)
+        assert [values.size for values in drawn] == [701, 299]
+        rows = read_rows(publish(document).release)
+        assert len(drawn) == 2  # nothing was drawn again
+        by_id = rows.sort_values("id")["pay"].to_numpy().astype(np.int64)
+        assert np.array_equal(by_id, np.concatenate(drawn))
+
+    def test_partitions_that_were_finished_are_not_drawn_again(
+        self, source: Path, drawn: list[np.ndarray], tmp_path: Path
+    ) -> None:
+        document = document_of(source, tmp_path)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(encoding, "write_table", stop_at_second(encoding.write_table))
+            with pytest.raises(Exception, match="RuntimeError"):
+                publish(document)
+        assert [values.size for values in drawn] == [701, 299]
+        rows = read_rows(publish(document).release)
+        assert [values.size for values in drawn] == [701, 299, 299]
+        by_id = rows.sort_values("id")["pay"].to_numpy().astype(np.int64)
+        assert np.array_equal(by_id, np.concatenate([drawn[0], drawn[2]]))
+
+    def test_finished_release_is_found_and_a_new_run_draws_anew(
+        self, source: Path, drawn: list[np.ndarray], tmp_path: Path
+    ) -> None:
+        first = publish(document_of(source, tmp_path / "a"))
+        again = publish(document_of(source, tmp_path / "a"))
+        assert again.was_there
+        assert len(drawn) == 2
+        other = publish(document_of(source, tmp_path / "b"))
+        assert len(drawn) == 4
+        assert data_digests(first.release) != data_digests(other.release)
+        assert not np.array_equal(drawn[0], drawn[2])
+
+
+def stop(*_: Any) -> None:
+    raise RuntimeError
+
+
+def stop_at_second(function: Any) -> Any:
+    calls = []
+
+    def stopping(*given: Any) -> Any:
+        calls.append(given)
+        return stop() if len(calls) == 2 else function(*given)
+
+    return stopping
