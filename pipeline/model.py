@@ -38,6 +38,10 @@ class Kind(StrEnum):
         return self in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
+# The aggregate that releases the lowest node of a taxonomy above a class's values.
+ANCESTOR = "ancestor"
+
+
 class Distance(StrEnum):
     """How far two confidential values are from each other (papers/004, section 5)."""
 
@@ -149,7 +153,7 @@ class Column:
 
     @property
     def aggregate(self) -> str:
-        """How a cluster's values become one: mean, median or mode."""
+        """How a cluster's values become one: mean, median, mode or ancestor."""
         if self.attribute.aggregate is not None:
             return self.attribute.aggregate
         by_kind = {Kind.NUMERIC: "mean", Kind.DATE: "mean", Kind.ORDINAL: "median"}

@@ -41,6 +41,7 @@ from pipeline.stages.plan import (
     domain_name,
 )
 from pipeline.stages.refine import choose_effort
+from pipeline.stages.scaling import NOTHING, scale_columns
 from pipeline.stages.subsets import (
     NO_CELLS,
     Cells,
@@ -57,7 +58,6 @@ from pipeline.stages.summarise import (
     TableSummary,
     make_encoding,
     own_values,
-    scale_columns,
 )
 from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
 from pipeline.storage.tables import (
@@ -488,13 +488,12 @@ class _Planner:
     ) -> CoarseTree:
         subsets, cells = strata
         none = np.empty(0, dtype=np.int64)
-        empty = np.empty((0, 0)), np.empty((0, 0), dtype=np.int32), 1
         if sample is None or n_regions == 1:
-            return sample_leaves(subsets, none, *empty, n_regions=1, cells=(none, cells.n_cells))
+            return sample_leaves(subsets, none, NOTHING, n_regions=1, cells=(none, cells.n_cells))
         rows = split_domains(sample, self.findings.source.hard).get(key, none)
         of_domain = sample.take(pa.array(rows))
         keys = [e.encode(of_domain[e.column.name].combine_chunks()) for e in self.plan.encodings]
-        numeric, nominal, n_levels = scale_columns(list(self.plan.encodings), keys)
+        scaled = scale_columns(list(self.plan.encodings), keys)
         codes = np.array(
             [
                 confidential_codes(of_domain, e, d)
@@ -504,7 +503,7 @@ class _Planner:
         ).reshape(len(distributions), rows.size)
         of_primary = codes[primary] if len(distributions) else np.zeros(rows.size, np.int64)
         of_cell = cells.find(codes, primary), cells.n_cells
-        return sample_leaves(subsets, of_primary, numeric, nominal, n_levels, n_regions, of_cell)
+        return sample_leaves(subsets, of_primary, scaled, n_regions, of_cell)
 
     def _cut_cells(
         self, key: tuple[Any, ...], primary: int, distributions: tuple[Distribution, ...]

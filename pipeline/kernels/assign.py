@@ -97,7 +97,8 @@ def _fill_costs(block, classes, given, costs):
                 cost -= (totals[c, j] - values[x, j] + values[y, j]) ** 2
             for j in range(levels.shape[1]):
                 if levels[x, j] != levels[y, j]:
-                    cost -= 1.0 + counts[c, j, levels[y, j]] - counts[c, j, levels[x, j]]
+                    more = 1.0 + counts[c, j, levels[y, j]] - counts[c, j, levels[x, j]]
+                    cost -= block.weights[j] * more
             costs[i, m] = cost / size
 
 

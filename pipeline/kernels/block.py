@@ -11,6 +11,7 @@ from pipeline.kernels.tree_budget import sum_nodes, take_records
 
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
+#   weights float64 (q,)        what it counts that a nominal one differs, see `clusters`
 #   places float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `budget`
 #   members int32 (p, c, cap)   records of each class, ascending in each confidential attribute
 #   ranks int32 (p, n)          place of each record among its class's members
@@ -22,8 +23,8 @@ from pipeline.kernels.tree_budget import sum_nodes, take_records
 #   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node; sums over them
 Block = namedtuple(
     "Block",
-    "values levels places sums limits members ranks ladders sizes totals counts squares excess "
-    "trees below tree_sums",
+    "values levels weights places sums limits members ranks ladders sizes totals counts squares "
+    "excess trees below tree_sums",
 )
 
 # Room in a class for records that join it.
@@ -36,8 +37,8 @@ def gather_block(records, by_class, classes):
 
     Parameters
     ----------
-    records : values float64 (n, d), levels int32 (n, q), places float64 (p, n, 3), sums, limits: as
-        in `Block`, and trees, of all records
+    records : values float64 (n, d), levels int32 (n, q), weights, places float64 (p, n, 3), sums,
+        limits: as in `Block`, and trees, of all records
     by_class : all records class by class, and where each class begins
     classes : int64 (c,)
 
@@ -45,7 +46,7 @@ def gather_block(records, by_class, classes):
     -------
     block, and which records it has: int64 (n,)
     """
-    values, levels, places, sums, limits, trees = records
+    values, levels, weights, places, sums, limits, trees = records
     order, starts = by_class
     sizes = starts[classes + 1] - starts[classes]
     rows = np.empty(sizes.sum(), dtype=np.int64)
@@ -69,7 +70,7 @@ def gather_block(records, by_class, classes):
     n_levels = max(1, n_local.max()) if n_local.size else 1
     cap = sizes.max() + SPARE
     block = Block(
-        own_values, np.ascontiguousarray(local.T), own_places, sums, limits,
+        own_values, np.ascontiguousarray(local.T), weights, own_places, sums, limits,
         np.zeros((places.shape[0], sizes.size, cap), dtype=np.int32),
         np.zeros((places.shape[0], rows.size), dtype=np.int32),
         np.zeros((places.shape[0], sizes.size, N_LADDERS, cap + 1)),
@@ -113,7 +114,10 @@ def _fill_classes(block):
 
 @njit(cache=True, nogil=True)
 def measure_block(block):
-    """Loss of a block as a release has it: squared differences to means, records off the mode."""
+    """Loss of a block as a release has it: squared differences to means, records off the mode.
+
+    Each nominal column has a mode of its own: of a taxonomy, level by level.
+    """
     loss = 0.0
     for c in range(block.sizes.size):
         for m in range(block.sizes[c]):
@@ -121,7 +125,7 @@ def measure_block(block):
             for j in range(block.values.shape[1]):
                 loss += (block.values[i, j] - block.totals[c, j] / block.sizes[c]) ** 2
         for j in range(block.levels.shape[1]):
-            loss += block.sizes[c] - block.counts[c, j].max()
+            loss += block.weights[j] * (block.sizes[c] - block.counts[c, j].max())
     return loss
 
 

@@ -5,7 +5,9 @@ same number of records of every subset, at every depth, and clusters of one reco
 made in each. An extra record (n mod K of them) goes with a cluster that can take it.
 
 Throughout, ``numeric`` is float64 (d, n), each quasi-identifier divided by its range, and
-``nominal`` int32 (q, n), category codes: attributes are rows, so that a scan is contiguous.
+``nominal`` int32 (q, n), category codes: attributes are rows, so that a scan is contiguous. A plain
+nominal quasi-identifier is one row, of which ``weights`` (float64 (q,)) has 1; one with a taxonomy
+of height H is H rows of weight 1/H: its nodes at the levels 0 to H-1, numbered from left to right.
 """
 
 import numpy as np
@@ -73,17 +75,25 @@ def _nominal_spread(codes, rows, counts):
 
 
 @njit(cache=True, nogil=True)
-def widest_axis(numeric, nominal, rows, counts):
-    """The quasi-identifier of largest spread among ``rows``: numeric ones first, then nominal."""
+def widest_axis(numeric, nominal, weights, rows, counts):
+    """The quasi-identifier of largest spread among ``rows``: numeric ones first, then nominal.
+
+    Of one with a taxonomy the spread is the sum over its levels: half the mean hierarchical
+    distance of two records. It is known by its lowest row, along which all levels are in order.
+    """
     best, axis = -1.0, 0
     for j in range(numeric.shape[0]):
         spread = _numeric_spread(numeric[j], rows)
         if spread > best:
             best, axis = spread, j
-    for j in range(nominal.shape[0]):
-        spread = _nominal_spread(nominal[j], rows, counts)
+    lowest = 0
+    while lowest < nominal.shape[0]:
+        spread, above = 0.0, lowest + round(1.0 / weights[lowest])
+        for j in range(lowest, min(above, nominal.shape[0])):
+            spread += weights[j] * _nominal_spread(nominal[j], rows, counts)
         if spread > best:
-            best, axis = spread, numeric.shape[0] + j
+            best, axis = spread, numeric.shape[0] + lowest
+        lowest = above
     return axis
 
 
@@ -133,13 +143,13 @@ def axis_keys(numeric, nominal, axis, rows):
 
 @njit(cache=True, nogil=True)
 def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
-    numeric, nominal, n_levels, cells, subset_starts, take, n_clusters, block_clusters
+    numeric, nominal, weights, n_levels, cells, subset_starts, take, n_clusters, block_clusters
 ):
     """Cut a region into blocks of at most ``block_clusters`` clusters, balanced in every subset.
 
     Parameters
     ----------
-    numeric, nominal : as in the module's text; records of a subset adjacent
+    numeric, nominal, weights : as in the module's text; records of a subset adjacent
     n_levels : the largest number of categories of a nominal quasi-identifier
     cells : int64 (n,): records of a subset that are alike in further confidential attributes; each
         half takes the same share of every cell, but for what is less than a record
@@ -181,7 +191,7 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
             n_blocks += 1
             continue
         rows = gather_rows(perm, begin, g * take + spare)
-        axis = widest_axis(numeric, nominal, rows, counts)
+        axis = widest_axis(numeric, nominal, weights, rows, counts)
         g_left = g // 2
         left = split_extras(spare, g, g_left)
         for s in range(n_subsets):

@@ -13,7 +13,7 @@ from pipeline.kernels.clusters import compact_codes
 
 
 @njit(cache=True, nogil=True)
-def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes):
+def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes, weights=None):
     """Cut records into blocks of at most ``block_classes`` classes, with their exact counts.
 
     A stretch of classes is halved along the quasi-identifier of largest spread; each bucket gives
@@ -25,6 +25,7 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes)
     n_levels : the largest number of categories of a nominal quasi-identifier
     starts : int64 (b,): where each bucket begins
     cumulative : int64 (g + 1, b): records of each bucket that go with the classes before each
+    weights : float64 (q,), as in `pipeline.kernels.blocks`; by default 1 each
 
     Returns
     -------
@@ -33,6 +34,7 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes)
     edges : int64 (blocks + 1,): the first class of each block, and the end
     """
     n_classes = cumulative.shape[0] - 1
+    counted = np.ones(nominal.shape[0]) if weights is None else weights
     order = np.arange(cumulative[n_classes].sum())
     counts = np.zeros(n_levels, dtype=np.int64)
     edges = np.empty(n_classes + 1, dtype=np.int64)
@@ -48,7 +50,7 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes)
             continue
         begin = starts + cumulative[first]
         sizes = cumulative[last] - cumulative[first]
-        axis = widest_axis(numeric, nominal, gather_rows(order, begin, sizes), counts)
+        axis = widest_axis(numeric, nominal, counted, gather_rows(order, begin, sizes), counts)
         middle = (first + last) // 2
         for i in range(starts.size):
             segment = order[begin[i] : begin[i] + sizes[i]]
@@ -63,7 +65,7 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes)
 
 
 @njit(cache=True, nogil=True)
-def _distances_from(numeric, nominal, point, levels, free, distances):
+def _distances_from(numeric, nominal, weights, point, levels, free, distances):
     """Squared distance of each free record to a point; -1 for those that are taken."""
     for i in range(free.size):
         distance = -1.0
@@ -72,7 +74,7 @@ def _distances_from(numeric, nominal, point, levels, free, distances):
             for j in range(numeric.shape[0]):
                 distance += (numeric[j, i] - point[j]) ** 2
             for j in range(nominal.shape[0]):
-                distance += 1.0 if nominal[j, i] != levels[j] else 0.0
+                distance += weights[j] if nominal[j, i] != levels[j] else 0.0
         distances[i] = distance
 
 
@@ -124,7 +126,7 @@ def _cheapest_counts(distances, free, starts, counts, left):
 
 
 @njit(cache=True, nogil=True)
-def fill_block(numeric, nominal, starts, counts):
+def fill_block(numeric, nominal, starts, counts, weights=None):
     """Partition the records of a block into classes with the given counts.
 
     Seeds are those of papers/003, Algorithm 3: the record farthest from the average of those left,
@@ -137,6 +139,7 @@ def fill_block(numeric, nominal, starts, counts):
     numeric, nominal : float64 (d, n), int32 (q, n); records of a bucket adjacent
     starts : int64 (b + 1,): where each bucket begins
     counts : int64 (g, b): records of each bucket in each class; columns add up to the buckets
+    weights : as in `cut_stretches`
 
     Returns
     -------
@@ -144,6 +147,7 @@ def fill_block(numeric, nominal, starts, counts):
     """
     n_records = starts[-1]
     nominal, n_local = compact_codes(nominal)
+    counted = np.ones(nominal.shape[0]) if weights is None else weights
     free = np.ones(n_records, dtype=np.bool_)
     left = np.ones(counts.shape[0], dtype=np.bool_)
     labels = np.empty(n_records, dtype=np.int64)
@@ -153,14 +157,14 @@ def fill_block(numeric, nominal, starts, counts):
     for made in range(counts.shape[0]):
         if made % 2 == 0:
             _average(numeric, nominal, n_local, free, point, levels)
-            _distances_from(numeric, nominal, point, levels, free, distances)
+            _distances_from(numeric, nominal, counted, point, levels, free, distances)
         else:
             # Distances are those to the seed before, whose records are not free any more.
             distances[~free] = -1.0
         seed = np.argmax(distances)
         point[:] = numeric[:, seed]
         levels[:] = nominal[:, seed]
-        _distances_from(numeric, nominal, point, levels, free, distances)
+        _distances_from(numeric, nominal, counted, point, levels, free, distances)
         row, nearest = _cheapest_counts(distances, free, starts, counts, left)
         left[row] = False
         for b in range(counts.shape[1]):
@@ -172,7 +176,7 @@ def fill_block(numeric, nominal, starts, counts):
 
 
 @njit(cache=True, nogil=True)
-def fill_classes(numeric, nominal, starts, cumulative, order, edges):
+def fill_classes(numeric, nominal, starts, cumulative, order, edges, weights=None):
     """`fill_block` on each block of `cut_stretches`; int64 (n,): class of each record."""
     labels = np.empty(order.size, dtype=np.int64)
     n_buckets = starts.size
@@ -193,6 +197,6 @@ def fill_classes(numeric, nominal, starts, cumulative, order, edges):
         for j in range(nominal.shape[0]):
             block_nominal[j] = nominal[j][members]
         counts = cumulative[first + 1 : last + 1] - cumulative[first:last]
-        local = fill_block(block_numeric, block_nominal, block_starts, counts)
+        local = fill_block(block_numeric, block_nominal, block_starts, counts, weights)
         labels[members] = first + local
     return labels

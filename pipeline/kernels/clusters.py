@@ -7,6 +7,10 @@ of a central subset while extras last.
 Records that are taken are swapped out of their subset's stretch, so every scan runs over contiguous
 memory that holds live records only. Ties in distance go to the record that stands first in the
 block, whatever was swapped.
+
+Throughout, ``weights`` is float64 (q,): what it counts that a nominal column differs. A plain
+nominal quasi-identifier is one column of weight 1; one with a taxonomy of height H is H columns of
+weight 1/H, of its nodes at the levels 0 to H-1, so that their sum is the hierarchical distance.
 """
 
 import numpy as np
@@ -14,19 +18,23 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def distances_to(numeric, nominal, point, levels, start, stop, distances):
-    """Squared distance of the records start..stop-1 to a point: numeric, then 0/1 nominal."""
+def distances_to(numeric, nominal, weights, point, start, stop, distances):
+    """Squared distance of the records start..stop-1 to a point: numeric, then weighted nominal.
+
+    ``point``: its values float64 (d,) and its codes int32 (q,).
+    """
+    values, levels = point
     distances[start:stop] = 0.0
     for j in range(numeric.shape[0]):
-        value = point[j]
+        value = values[j]
         row = numeric[j]
         for i in range(start, stop):
             distances[i] += (row[i] - value) ** 2
     for j in range(nominal.shape[0]):
-        level = levels[j]
+        level, weight = levels[j], weights[j]
         codes = nominal[j]
         for i in range(start, stop):
-            distances[i] += 1.0 if codes[i] != level else 0.0
+            distances[i] += weight if codes[i] != level else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -75,13 +83,13 @@ def compact_codes(nominal):
 
 
 @njit(cache=True, nogil=True)
-def cluster_block(numeric, nominal, subset_starts, take, n_clusters):
+def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
     """Partition the records of a block into clusters.
 
     Parameters
     ----------
     numeric : float64 (d, n): quasi-identifiers divided by their range
-    nominal : int32 (q, n): category codes
+    nominal, weights : int32 (q, n), float64 (q,): category codes, and what a difference counts
     subset_starts : int64 (S + 1,): where each subset begins; records of a subset are adjacent
     take : int64 (S,): records of each subset in every cluster
     n_clusters : the block's clusters; extras (records beyond ``take``) are at most as many, and a
@@ -116,7 +124,8 @@ def cluster_block(numeric, nominal, subset_starts, take, n_clusters):
             levels[j] = np.argmax(counts[j, : n_local[j]])
         for s in range(take.size):
             stop = subset_starts[s] + alive[s]
-            distances_to(numeric, nominal, point, levels, subset_starts[s], stop, distances)
+            start = subset_starts[s]
+            distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
         for _ in range(2):
             if made == n_clusters:
                 break
@@ -127,7 +136,7 @@ def cluster_block(numeric, nominal, subset_starts, take, n_clusters):
             for s in range(take.size):
                 start = subset_starts[s]
                 stop = start + alive[s]
-                distances_to(numeric, nominal, point, levels, start, stop, distances)
+                distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
                 n_take = take[s]
                 if not has_extra and alive[s] > take[s] * (n_clusters - made):
                     n_take += 1
@@ -146,12 +155,12 @@ def cluster_block(numeric, nominal, subset_starts, take, n_clusters):
 
 
 @njit(cache=True, nogil=True)
-def cluster_blocks(numeric, nominal, order, starts, sizes, take):
+def cluster_blocks(numeric, nominal, weights, order, starts, sizes, take):
     """`cluster_block` on each block of a region.
 
     Parameters
     ----------
-    numeric, nominal : the region's quasi-identifiers
+    numeric, nominal, weights : the region's quasi-identifiers
     order, starts, sizes : from `cut_blocks`
     take : as in `cluster_block`
 
@@ -170,7 +179,9 @@ def cluster_blocks(numeric, nominal, order, starts, sizes, take):
         block_nominal = np.empty((nominal.shape[0], members.size), dtype=np.int32)
         for j in range(nominal.shape[0]):
             block_nominal[j] = nominal[j][members]
-        local = cluster_block(block_numeric, block_nominal, starts[b] - begin, take, sizes[b])
+        local = cluster_block(
+            block_numeric, block_nominal, weights, starts[b] - begin, take, sizes[b]
+        )
         for i in range(members.size):
             labels[members[i]] = made + local[i]
         made += sizes[b]

@@ -8,10 +8,10 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _nearest_live(values, levels, seed, live, nearest, distances):
+def _nearest_live(values, levels, weights, seed, live, nearest, distances):
     """Fill ``nearest`` with the live records nearest to the seed, ascending by distance.
 
-    Squared numeric differences and 0/1 for nominal ones; of equally near ones the first.
+    Squared numeric differences and weighted nominal ones; of equally near ones the first.
     """
     n_wanted, filled = nearest.size, 0
     for i in live:
@@ -19,7 +19,7 @@ def _nearest_live(values, levels, seed, live, nearest, distances):
         for j in range(values.shape[1]):
             distance += (values[i, j] - values[seed, j]) ** 2
         for j in range(levels.shape[1]):
-            distance += 1.0 if levels[i, j] != levels[seed, j] else 0.0
+            distance += weights[j] if levels[i, j] != levels[seed, j] else 0.0
         if filled == n_wanted and distance >= distances[filled - 1]:
             continue
         filled = min(filled + 1, n_wanted)
@@ -33,7 +33,7 @@ def _nearest_live(values, levels, seed, live, nearest, distances):
 
 
 @njit(cache=True, nogil=True)
-def draw_classes(values, levels, seeds, members, bucket_starts, taken):
+def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights=None):
     """Give every record a class.
 
     Parameters
@@ -44,12 +44,14 @@ def draw_classes(values, levels, seeds, members, bucket_starts, taken):
     members : int64 (n,): records bucket by bucket, ascending within a bucket
     bucket_starts : int64 (b + 1,): where each bucket begins in ``members``
     taken : int64 (c, b): records of each bucket in each class; the columns' sums are the buckets
+    weights : float64 (q,), as in `pipeline.kernels.clusters`; by default 1 each
 
     Returns
     -------
     int64 (n,): class of each record, in the order of ``taken``
     """
     n_records, n_buckets = members.size, bucket_starts.size - 1
+    counted = np.ones(levels.shape[1]) if weights is None else weights
     labels = np.full(n_records, -1, dtype=np.int64)
     bucket_of = np.empty(n_records, dtype=np.int64)
     for b in range(n_buckets):
@@ -71,7 +73,9 @@ def draw_classes(values, levels, seeds, members, bucket_starts, taken):
                 continue
             start = bucket_starts[b]
             stop = start + n_live[b]
-            _nearest_live(values, levels, seeds[at], live[start:stop], nearest[:wanted], distances)
+            _nearest_live(
+                values, levels, counted, seeds[at], live[start:stop], nearest[:wanted], distances
+            )
             for i in nearest[:wanted]:
                 labels[i] = c
             left = start

@@ -60,7 +60,7 @@ TRIED_FIRST = 64
 STRETCHES_TIMES_K = 512
 
 
-def k_anonymity_first(numeric, nominal, k, targets):
+def k_anonymity_first(numeric, nominal, k, targets, weights=None):
     """Clusters of k records, and one of k to 2k-1; within t where exchanges could bring them there.
 
     Parameters
@@ -86,6 +86,7 @@ def k_anonymity_first(numeric, nominal, k, targets):
     return _make_clusters(
         numeric,
         nominal,
+        weights,
         k,
         (places, _place_grid(tables, max(1, STRETCHES_TIMES_K // k)), sums, limits),
     )
@@ -105,8 +106,8 @@ def _place_grid(tables, n_stretches):
 
 
 @njit(cache=True, nogil=True)
-def _make_clusters(numeric, nominal, k, targets):
-    records = gather_remaining(numeric, nominal)
+def _make_clusters(numeric, nominal, weights, k, targets):
+    records = gather_remaining(numeric, nominal, weights)
     draft = _new_draft(k, targets)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)

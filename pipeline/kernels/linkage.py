@@ -14,18 +14,20 @@ _POINTS_AT_ONCE = 512  # so that they stay in the processor's cache
 
 
 @njit(cache=True, nogil=True)
-def count_candidates(numeric, nominal, own, point_numeric, point_nominal, sizes):
+def count_candidates(numeric, nominal, weights, own, point_numeric, point_nominal, sizes):
     """For each record, among how many released records the nearest ones hide its own.
 
-    The squared distance is the sum of squared differences of numeric quasi-identifiers, and 1 for
-    each nominal one that differs: that of the clusters (papers/003, section 7). Every point is
-    looked at, until one is nearer than the record's own.
+    The squared distance is the sum of squared differences of numeric quasi-identifiers, and the
+    weight of each nominal column that differs: that of the clusters (papers/003, section 7). Every
+    point is looked at, until one is nearer than the record's own.
 
     Parameters
     ----------
     numeric, nominal : float64 (d, n) and int32 (q, n): the original records
+    weights : float64 (q,): what it counts that a nominal column differs
     own : int64 (n,): the point that each record was released as
-    point_numeric, point_nominal : float64 (d, c) and int32 (q, c): the released points
+    point_numeric, point_nominal : float64 (d, c) and int32 (q, c): the released points; a code that
+        no record has differs from all
     sizes : int64 (c,): released records at each point
 
     Returns
@@ -38,7 +40,8 @@ def count_candidates(numeric, nominal, own, point_numeric, point_nominal, sizes)
     point_codes = np.ascontiguousarray(point_nominal.T)
     nearer, farther = np.empty(n_records), np.empty(n_records)
     for i in range(n_records):
-        to_own = _square(numbers[i], codes[i], point_numbers[own[i]], point_codes[own[i]], np.inf)
+        c = own[i]
+        to_own = _square(numbers[i], codes[i], weights, point_numbers[c], point_codes[c], np.inf)
         nearer[i] = max(np.sqrt(to_own) - SAME_DISTANCE, 0.0) ** 2
         farther[i] = (np.sqrt(to_own) + SAME_DISTANCE) ** 2
     counts = np.zeros(n_records, dtype=np.int64)
@@ -48,7 +51,9 @@ def count_candidates(numeric, nominal, own, point_numeric, point_nominal, sizes)
             if counts[i] < 0:
                 continue
             for c in range(start, stop):
-                square = _square(numbers[i], codes[i], point_numbers[c], point_codes[c], farther[i])
+                square = _square(
+                    numbers[i], codes[i], weights, point_numbers[c], point_codes[c], farther[i]
+                )
                 if square < nearer[i]:
                     counts[i] = -1
                     break
@@ -58,12 +63,12 @@ def count_candidates(numeric, nominal, own, point_numeric, point_nominal, sizes)
 
 
 @njit(cache=True, nogil=True)
-def _square(numbers, codes, point_numbers, point_codes, limit):
+def _square(numbers, codes, weights, point_numbers, point_codes, limit):
     """Squared distance of a record and a point; part of it, above ``limit``, once it is."""
     total = 0.0
     for j in range(codes.size):
         if codes[j] != point_codes[j]:
-            total += 1.0
+            total += weights[j]
     for j in range(numbers.size):
         difference = numbers[j] - point_numbers[j]
         total += difference * difference

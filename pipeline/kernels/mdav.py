@@ -1,7 +1,7 @@
 """Microaggregation by quasi-identifiers alone: MDAV and V-MDAV (papers/003, section 5, [9], [24]).
 
-Distances are squared: numeric differences, and 0 or 1 for each nominal quasi-identifier. Ties go to
-the record that stands first.
+Distances are squared: numeric differences, and 0 or its weight, by default 1, for each nominal
+column. Ties go to the record that stands first.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def _take_nearest(records, n_left, seed, k, labels, label):
 
 
 @njit(cache=True, nogil=True)
-def mdav(numeric, nominal, k):
+def mdav(numeric, nominal, k, weights=None):
     """Clusters of k records, and one of k to 2k-1.
 
     The record farthest from the average of those left and its k-1 nearest make a cluster; so do,
@@ -40,12 +40,13 @@ def mdav(numeric, nominal, k):
     numeric : float64 (d, n): quasi-identifiers, scaled
     nominal : int32 (q, n): category codes
     k : at least 1; with fewer than 2k records there is one cluster
+    weights : float64 (q,), as in `pipeline.kernels.clusters`; by default 1 each
 
     Returns
     -------
     int64 (n,): cluster of each record, numbered as they are made
     """
-    records = gather_remaining(numeric, nominal)
+    records = gather_remaining(numeric, nominal, weights)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)
     made = 0
@@ -60,7 +61,7 @@ def mdav(numeric, nominal, k):
 
 
 @njit(cache=True, nogil=True)
-def v_mdav(numeric, nominal, k, gamma=GAMMA):
+def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):
     """Clusters of k to 2k-1 records, larger where records lie close together.
 
     Around the record farthest from the average of all records, of those left, k records make a
@@ -74,14 +75,14 @@ def v_mdav(numeric, nominal, k, gamma=GAMMA):
 
     Parameters
     ----------
-    numeric, nominal, k : as in `mdav`; with fewer than k records there is one cluster
+    numeric, nominal, k, weights : as in `mdav`; with fewer than k records there is one cluster
     gamma : at least 0, a ratio of distances (not squared); with 0 no cluster takes in a record
 
     Returns
     -------
     int64 (n,): cluster of each record, numbered as they are made
     """
-    records = gather_remaining(numeric, nominal)
+    records = gather_remaining(numeric, nominal, weights)
     n_records = records.rows.size
     n_left = n_records
     labels = np.full(n_records, -1, dtype=np.int64)

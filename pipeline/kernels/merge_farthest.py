@@ -25,7 +25,11 @@ SAME_DISTANCE = 1e-12
 
 
 def merge_farthest(
-    numeric: Float64, nominal: NDArray[np.int32], labels: Int64, targets: tuple[Any, ...]
+    numeric: Float64,
+    nominal: NDArray[np.int32],
+    labels: Int64,
+    targets: tuple[Any, ...],
+    weights: Float64 | None = None,
 ) -> Int64:
     """Algorithm 1 after the microaggregation, with the ordered distance.
 
@@ -37,12 +41,15 @@ def merge_farthest(
     numeric, nominal : float64 (d, n), int32 (q, n): as in clustering
     labels : int64 (n,): cluster of each record, from 0 without gaps
     targets : as in `pipeline.kernels.repair.merge_classes`
+    weights : float64 (q,), as in `pipeline.kernels.clusters`; by default 1 each
 
     Returns
     -------
     int64 (n,): class of each record, from 0 without gaps, in the order of the clusters
     """
-    return merge_by_excess(numeric, nominal, labels, lambda rows: ordered_excess(rows, targets))
+    return merge_by_excess(
+        numeric, nominal, labels, lambda rows: ordered_excess(rows, targets), weights
+    )
 
 
 def ordered_excess(rows: Int64, targets: tuple[Any, ...]) -> float:
@@ -61,7 +68,11 @@ def ordered_excess(rows: Int64, targets: tuple[Any, ...]) -> float:
 
 
 def merge_by_excess(
-    numeric: Float64, nominal: NDArray[np.int32], labels: Int64, excess_of: ExcessOf
+    numeric: Float64,
+    nominal: NDArray[np.int32],
+    labels: Int64,
+    excess_of: ExcessOf,
+    weights: Float64 | None = None,
 ) -> Int64:
     """`merge_farthest` for any distance.
 
@@ -70,7 +81,8 @@ def merge_by_excess(
     excess_of : gives the excess of a class of some rows, int64 (s,); not above 0 if it may stay.
         It has to be so for all records together, or the one class that is left stays above.
     """
-    classes = _Classes(numeric, nominal, labels)
+    counted = np.ones(nominal.shape[0]) if weights is None else weights
+    classes = _Classes(numeric, nominal, counted, labels)
     excess = np.array([excess_of(rows) for rows in classes.members])
     while excess.size > 1 and not excess.max() <= 0:
         farthest = int(np.argmax(excess >= excess.max() - SAME_DISTANCE))
@@ -91,9 +103,11 @@ class _Classes:
     ``members``: rows of each; ``sums`` float64 (d, c), ``levels`` int32 (q, c), ``sizes`` (c,).
     """
 
-    def __init__(self, numeric: Float64, nominal: NDArray[np.int32], labels: Int64) -> None:
+    def __init__(
+        self, numeric: Float64, nominal: NDArray[np.int32], weights: Float64, labels: Int64
+    ) -> None:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
-        self.nominal = nominal
+        self.nominal, self.weights = nominal, weights
         self.members: list[Int64] = np.split(order, starts[1:-1])
         self.sizes = np.diff(starts)
         n_classes = len(self.members)
@@ -114,8 +128,8 @@ class _Classes:
         for of_attribute in self.sums:
             centres = of_attribute / self.sizes
             distances += (centres - centres[c]) ** 2
-        for levels in self.levels:
-            distances += levels != levels[c]
+        for levels, weight in zip(self.levels, self.weights, strict=True):
+            distances += weight * (levels != levels[c])
         distances[c] = np.inf
         return int(distances.argmin())
 

@@ -8,7 +8,9 @@ CENTRE, FARTHEST, DRAWN = 0, 1, 2
 
 
 @njit(cache=True, nogil=True)
-def represent_classes(values, levels, n_levels, order, starts, kind, draws):
+def represent_classes(  # noqa: PLR0913 (records, classes, and what stands for these)
+    values, levels, weights, n_levels, order, starts, kind, draws
+):
     """A point for each class: its centre, its record farthest from that, or one drawn.
 
     Classes that hold a stray each are far apart by their centres, however near the strays are;
@@ -16,7 +18,7 @@ def represent_classes(values, levels, n_levels, order, starts, kind, draws):
 
     Parameters
     ----------
-    values, levels : float64 (n, d), int32 (n, q)
+    values, levels, weights : float64 (n, d), int32 (n, q), float64 (q,)
     order, starts : records class by class
     draws : float64 (c,) in [0, 1): which record, if one is drawn
 
@@ -40,7 +42,7 @@ def represent_classes(values, levels, n_levels, order, starts, kind, draws):
         for j in range(levels.shape[1]):
             modes[c, j] = _commonest(levels[:, j], members, counts)
         if kind == FARTHEST:
-            record = _find_farthest(values, levels, members, centres[c], modes[c])
+            record = _find_farthest(values, levels, weights, members, centres[c], modes[c])
             centres[c], modes[c] = values[record], levels[record]
     return centres, modes
 
@@ -60,20 +62,20 @@ def _commonest(codes, members, counts):
 
 
 @njit(cache=True, nogil=True)
-def _distance(values, levels, i, centre, mode):
+def _distance(values, levels, weights, i, centre, mode):
     distance = 0.0
     for j in range(values.shape[1]):
         distance += (values[i, j] - centre[j]) ** 2
     for j in range(levels.shape[1]):
-        distance += 1.0 if levels[i, j] != mode[j] else 0.0
+        distance += weights[j] if levels[i, j] != mode[j] else 0.0
     return distance
 
 
 @njit(cache=True, nogil=True)
-def _find_farthest(values, levels, members, centre, mode):
+def _find_farthest(values, levels, weights, members, centre, mode):
     farthest, most = members[0], -1.0
     for i in members:
-        distance = _distance(values, levels, i, centre, mode)
+        distance = _distance(values, levels, weights, i, centre, mode)
         if distance > most:
             farthest, most = i, distance
     return farthest
@@ -100,7 +102,7 @@ def turn_points(centres, modes, level_values, directions):
 
 
 @njit(cache=True, nogil=True)
-def find_neighbours(centres, modes, n_wanted):
+def find_neighbours(centres, modes, weights, n_wanted):
     """The nearest other points of each, nearest first: int32 (c, n_wanted at most)."""
     n_classes = centres.shape[0]
     n_wanted = min(n_wanted, n_classes - 1)
@@ -111,7 +113,7 @@ def find_neighbours(centres, modes, n_wanted):
         for other in range(n_classes):
             if other == c:
                 continue
-            distance = _distance(centres, modes, other, centres[c], modes[c])
+            distance = _distance(centres, modes, weights, other, centres[c], modes[c])
             if filled == n_wanted and distance >= distances[filled - 1]:
                 continue
             m = filled if filled < n_wanted else filled - 1
@@ -124,7 +126,7 @@ def find_neighbours(centres, modes, n_wanted):
 
 
 @njit(cache=True, nogil=True)
-def find_cheapest(centres, modes, sizes, sought, order, coordinates):
+def find_cheapest(centres, modes, weights, sizes, sought, order, coordinates):
     """For some classes, the other class whose union with them adds least squared error (Ward).
 
     Classes are looked at along an axis, outward from each, until the axis alone costs more than the
@@ -133,7 +135,7 @@ def find_cheapest(centres, modes, sizes, sought, order, coordinates):
 
     Parameters
     ----------
-    centres, modes : float64 (c, d), int32 (c, q)
+    centres, modes, weights : float64 (c, d), int32 (c, q), float64 (q,)
     sizes : int64 (c,): records of each class
     sought : int64 (s,): the classes to find a partner for
     order : int64 (c,): all classes, ascending along the axis
@@ -165,7 +167,7 @@ def find_cheapest(centres, modes, sizes, sought, order, coordinates):
             else:
                 other = order[high]
                 high += 1
-            cost = _distance(centres, modes, other, centres[c], modes[c])
+            cost = _distance(centres, modes, weights, other, centres[c], modes[c])
             cost *= sizes[c] * sizes[other] / (sizes[c] + sizes[other])
             nearer = (other - c) % n_classes < (partners[i] - c) % n_classes
             if cost < costs[i] or (cost == costs[i] and nearer):

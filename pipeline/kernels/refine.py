@@ -44,7 +44,7 @@ def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
         group = classes[group_starts[g] : group_starts[g + 1]]
         block, rows = gather_block(records, by_class, group)
         loss, excess = measure_block(block), block.excess.sum()
-        nearest = find_neighbours(centres[group], modes[group], n_neighbours)
+        nearest = find_neighbours(centres[group], modes[group], records[2], n_neighbours)
         n_done = search_block(block, nearest, k, n_sweeps, least_gain)
         if n_together:
             n_done += _reassign_all(block, n_together)
@@ -88,12 +88,13 @@ def _reassign_all(block, n_together):
 
 
 @njit(cache=True, nogil=True)
-def measure_classes(values, levels, n_levels, order, starts):
+def measure_classes(values, levels, weights, n_levels, order, starts):
     """Loss of classes as a release has it: squared differences to means, records off the mode.
 
     Parameters
     ----------
     values, levels : float64 (n, d), int32 (n, q); ``n_levels``: more than any level
+    weights : float64 (q,), as in `measure_block`
     order, starts : the records class by class, and where each class begins
     """
     loss = 0.0
@@ -115,5 +116,5 @@ def measure_classes(values, levels, n_levels, order, starts):
                 most = max(most, counts[levels[i, j]])
             for i in members:
                 counts[levels[i, j]] = 0
-            loss += members.size - most
+            loss += weights[j] * (members.size - most)
     return loss

@@ -14,13 +14,14 @@ from pipeline.kernels.clusters import compact_codes, distances_to, find_farthest
 
 # The records, the first n_left of them live.
 #   numeric float64 (d, n), nominal int32 (q, n)   quasi-identifiers, codes renumbered from 0
+#   weights float64 (q,)     what it counts that a nominal one differs, see `clusters`
 #   n_local int64 (q,)       how many codes there are
 #   rows int64 (n,)          where each record stands in the input
 #   distances float64 (n,)   squared, to the point that was measured from last
 #   sums float64 (d,), counts int64 (q, L)   of the live records
 #   point float64 (d,), levels int32 (q,)    what is measured from
 Remaining = namedtuple(
-    "Remaining", "numeric nominal n_local rows distances sums counts point levels"
+    "Remaining", "numeric nominal weights n_local rows distances sums counts point levels"
 )
 
 # Positions that are sorted one after the other.
@@ -30,8 +31,11 @@ TINY = np.finfo(np.float64).tiny
 
 
 @njit(cache=True, nogil=True)
-def gather_remaining(numeric, nominal):
-    """All records, none of them taken: numeric float64 (d, n), nominal int32 (q, n)."""
+def gather_remaining(numeric, nominal, weights=None):
+    """All records, none of them taken: numeric float64 (d, n), nominal int32 (q, n).
+
+    ``weights`` float64 (q,), by default 1 each.
+    """
     local, n_local = compact_codes(nominal)
     n_records = numeric.shape[1]
     sums = np.empty(numeric.shape[0])
@@ -42,7 +46,8 @@ def gather_remaining(numeric, nominal):
         for i in range(n_records):
             counts[j, local[j, i]] += 1
     return Remaining(
-        numeric.copy(), local, n_local, np.arange(n_records), np.zeros(n_records), sums, counts,
+        numeric.copy(), local, np.ones(local.shape[0]) if weights is None else weights, n_local,
+        np.arange(n_records), np.zeros(n_records), sums, counts,
         np.empty(numeric.shape[0]), np.empty(nominal.shape[0], dtype=np.int32),
     )  # fmt: skip
 
@@ -68,8 +73,8 @@ def measure_from_record(records, at, start, stop):
 @njit(cache=True, nogil=True)
 def _measure(records, start, stop):
     distances_to(
-        records.numeric, records.nominal, records.point, records.levels, start, stop,
-        records.distances,
+        records.numeric, records.nominal, records.weights, (records.point, records.levels),
+        start, stop, records.distances,
     )  # fmt: skip
 
 

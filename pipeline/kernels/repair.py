@@ -59,7 +59,7 @@ def _commonest(codes, start, following, size):
 
 
 @njit(cache=True, nogil=True)
-def _merging_costs(centres, levels, sizes, c, costs):
+def _merging_costs(centres, levels, weights, sizes, c, costs):
     """Growth of the squared error if class c took in each other class (Ward); inf where none."""
     for other in range(sizes.size):
         if other == c or sizes[other] == 0:
@@ -69,7 +69,7 @@ def _merging_costs(centres, levels, sizes, c, costs):
         for j in range(centres.shape[1]):
             distance += (centres[c, j] - centres[other, j]) ** 2
         for j in range(levels.shape[1]):
-            distance += 1.0 if levels[c, j] != levels[other, j] else 0.0
+            distance += weights[j] if levels[c, j] != levels[other, j] else 0.0
         costs[other] = distance * sizes[c] * sizes[other] / (sizes[c] + sizes[other])
 
 
@@ -129,12 +129,12 @@ def _take_in(chains, c, other, centres, levels):
 
 
 @njit(cache=True, nogil=True)
-def merge_classes(numeric, nominal, labels, sizes, above, targets):
+def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
     """Merge each class of ``above`` with others until it is within every limit.
 
     Parameters
     ----------
-    numeric, nominal : float64 (d, n), int32 (q, n): as in clustering
+    numeric, nominal, weights : float64 (d, n), int32 (q, n), float64 (q,): as in clustering
     labels : int64 (n,): class of each record
     sizes : int64 (c,): records of each class
     above : int64 (u,): the classes to repair
@@ -154,7 +154,7 @@ def merge_classes(numeric, nominal, labels, sizes, above, targets):
     for c in above:
         close = sizes[c] == 0
         while not close:
-            _merging_costs(centres, levels, sizes, c, costs)
+            _merging_costs(centres, levels, weights, sizes, c, costs)
             other, close = _find_partner(chains, c, costs, targets)
             if other < 0:
                 break

@@ -5,9 +5,10 @@ loss and both stay within every limit by their own distance; the best exchange o
 until none is left. A class that is above a limit comes nearer to it first, at any price.
 
 The loss of a step is what microaggregation minimises: squared differences to the class's mean, and,
-of a nominal quasi-identifier, half the records' mean 0/1 distance to one another, which is the
-squared error of its 0/1 indicators. (Records that differ from the mode, which are what a release
-loses, do not tell whether the second of two strays has found the first.)
+of a nominal quasi-identifier, half the records' mean distance to one another (0/1, or hierarchical:
+level by level), which is the squared error of its 0/1 indicators. (Records that differ from the
+mode, which are what a release loses, do not tell whether the second of two strays has found the
+first.)
 """
 
 from collections import namedtuple
@@ -73,11 +74,11 @@ def _lay_out(block, a, b, scratch):
     """Class b as `find_swap` scans it: rows of attributes, so that a scan is contiguous.
 
     ``own``: what the loss saved by taking y out of b for x has of y alone; ``shares``: for each
-    nominal attribute, how much commoner y's level is in a than in b.
+    nominal column, how much commoner y's level is in a than in b, by its weight.
     """
     own, values, levels, shares = scratch.own, scratch.values, scratch.levels, scratch.shares
     block_values, block_levels = block.values, block.levels
-    members, totals, counts = block.members, block.totals, block.counts
+    members, totals, counts, weights = block.members, block.totals, block.counts, block.weights
     means_a, means_b = scratch.means_a, scratch.means_b
     size_a, size_b = block.sizes[a], block.sizes[b]
     weight = 1.0 / size_a + 1.0 / size_b
@@ -94,7 +95,8 @@ def _lay_out(block, a, b, scratch):
         for n in range(size_b):
             level = block_levels[members[0, b, n], j]
             levels[j, n] = level
-            shares[j, n] = counts[a, j, level] / size_a - counts[b, j, level] / size_b
+            share = counts[a, j, level] / size_a - counts[b, j, level] / size_b
+            shares[j, n] = weights[j] * share
 
 
 @njit(cache=True, nogil=True)
@@ -135,6 +137,7 @@ def find_swap(block, a, b, scratch, least_gain):
         for j in range(levels.shape[1]):
             level = levels[x, j]
             of_x = (1 - counts[a, j, level]) / size_a + (1 + counts[b, j, level]) / size_b
+            of_x *= block.weights[j]
             for n in range(size_b):  # without a branch, so that it is vectorised
                 gains[n] += (laid_levels[j, n] != level) * (of_x + shares[j, n])
         for n in range(size_b):
@@ -196,8 +199,9 @@ def find_move(block, a, b, means, joining, best):
             level = levels[x, j]
             left = squares[a, j] + 1 - 2 * counts[a, j, level]
             joined = squares[b, j] + 1 + 2 * counts[b, j, level]
-            gain += 0.5 * (left / (size_a - 1) - squares[a, j] / size_a)
-            gain += 0.5 * (joined / (size_b + 1) - squares[b, j] / size_b)
+            half = 0.5 * block.weights[j]
+            gain += half * (left / (size_a - 1) - squares[a, j] / size_a)
+            gain += half * (joined / (size_b + 1) - squares[b, j] / size_b)
         if gain <= best and before == 0.0:
             continue
         after = 0.0

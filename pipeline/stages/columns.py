@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pipeline.errors import DataError
-from pipeline.model import Attribute, Column, Distance, Kind, Role
+from pipeline.model import ANCESTOR, Attribute, Column, Distance, Kind, Role
 from pipeline.stages.keys import (
     MAX_DECIMAL_DIGITS,
     is_number,
@@ -85,6 +85,8 @@ def _check_aggregate(column: Column) -> None:
     asked = column.attribute.aggregate
     usual = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
     allowed = ("mean", "median") if column.kind in _AVERAGED else (usual,)
+    if column.attribute.taxonomy:
+        allowed = (*allowed, ANCESTOR)
     if asked is not None and asked not in allowed:
         raise DataError(
             f"column {column.name!r}: is {column.kind}, its aggregate can be "

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError
-from pipeline.model import Column, Float64, Int64, Kind, Role
+from pipeline.model import ANCESTOR, Column, Float64, Int64, Kind, Role
 
 Keys = NDArray[np.int64] | Float64
 
@@ -150,7 +150,8 @@ class Encoding:
     """How one column's values become keys and back.
 
     ``categories``: of nominal and boolean columns the values present, ascending (of confidential
-    ones in the order of their subsets); of ordinal ones those of the policy's order that are
+    ones in the order of their subsets; of those released as nodes of a taxonomy, texts, with the
+    names of the nodes above them); of ordinal ones those of the policy's order that are
     present, with ``ranks`` their places in that order. ``priority`` (categories,): how common each
     is, the commonest 0. ``low``, ``high``: smallest and largest key; for ordinal columns the first
     and the last rank. ``generalised``: keys of the release are texts, of intervals, sets or nodes.
@@ -171,7 +172,7 @@ class Encoding:
 
     @property
     def is_nominal(self) -> bool:
-        """Whether the distance of two values is 0 or 1."""
+        """Whether values have no order; their distance is 0 or 1, or by a taxonomy."""
         return self.column.kind in (Kind.NOMINAL, Kind.BOOLEAN)
 
     @property
@@ -184,6 +185,8 @@ class Encoding:
         """The type of the column in the release."""
         if self.generalised:
             return pa.string()
+        if self.column.aggregate == ANCESTOR:
+            return category_type(self.column)
         if self.column.role is not Role.QUASI_IDENTIFIER or self.column.attribute.rounded:
             return self.type
         if pa.types.is_integer(self.type) or pa.types.is_decimal(self.type):
@@ -194,6 +197,8 @@ class Encoding:
         """Keys of an array without nulls."""
         if self.categories is None:
             return to_keys(array, self.column.name)
+        if self.column.aggregate == ANCESTOR and not is_text(array.type):
+            array = _to_texts(array)
         positions = pc.index_in(one_zero(array), value_set=self.categories)
         if positions.null_count:
             raise DataError(
@@ -228,6 +233,19 @@ class Encoding:
         if span == 0:
             return np.zeros(keys.size)
         return np.asarray((keys - self.low) / span, dtype=np.float64)
+
+
+def category_type(column: Column) -> pa.DataType:
+    """The type of a column's categories: names of nodes are texts."""
+    plain = plain_type(column.type)
+    return plain if column.aggregate != ANCESTOR or is_text(plain) else pa.string()
+
+
+def _to_texts(array: pa.Array) -> pa.Array:
+    """Values as the texts that a taxonomy names them by."""
+    listed = array.dictionary_encode()
+    texts = [str(value) for value in listed.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(listed.indices)
 
 
 def check_span(encoding: Encoding) -> None:

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from pipeline.kernels.linkage import count_candidates
 from pipeline.model import Float64, Int64
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.microaggregate import find_changes
-from pipeline.stages.summarise import scale_columns
+from pipeline.stages.scaling import scale_columns
 
 
 def measure_linkage(
@@ -37,9 +36,12 @@ def measure_linkage(
     known = [e.encode(_joined(originals, n)) for e, n in zip(encodings, names, strict=True)]
     rows = [released_keys(e, _joined(released, n)) for e, n in zip(encodings, names, strict=True)]
     points, point_of, sizes = _find_points(rows)
+    original = scale_columns(list(encodings), known)
+    point = scale_columns(list(encodings), points)
     counts = count_candidates(
-        *_scaled(encodings, known), point_of[own], *_scaled(encodings, points), sizes
-    )
+        original.numeric, original.nominal, original.weights, point_of[own],
+        point.numeric, point.nominal, sizes,
+    )  # fmt: skip
     return float(np.sum(1.0 / counts[counts > 0])) / own.size
 
 
@@ -49,7 +51,7 @@ def _joined(table: pa.Table, name: str) -> pa.Array:
 
 def released_keys(encoding: Encoding, values: pa.Array) -> Keys:
     """Keys of released values on the scale of the original ones, fractions among them."""
-    if encoding.release_type == encoding.type:
+    if encoding.categories is not None or encoding.release_type == encoding.type:
         return encoding.encode(values)
     keys: Float64 = values.to_numpy(zero_copy_only=False).astype(np.float64)
     return keys * 10.0**encoding.type.scale if pa.types.is_decimal(encoding.type) else keys
@@ -62,8 +64,3 @@ def _find_points(rows: list[Keys]) -> tuple[list[Keys], Int64, Int64]:
     point_of = np.empty(order.size, dtype=np.int64)
     point_of[order] = np.cumsum(changed) - 1
     return [column[order][changed] for column in rows], point_of, np.bincount(point_of)
-
-
-def _scaled(encodings: Sequence[Encoding], keys: list[Keys]) -> tuple[Float64, NDArray[np.int32]]:
-    numeric, nominal, _ = scale_columns(list(encodings), keys)
-    return numeric, nominal

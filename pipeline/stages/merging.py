@@ -15,7 +15,11 @@ Holds = Callable[[Int64, Int64], NDArray[np.bool_]]
 
 
 def merge_until(
-    labels: Int64, numeric: Float64, nominal: NDArray[np.int32], holds: Holds
+    labels: Int64,
+    numeric: Float64,
+    nominal: NDArray[np.int32],
+    holds: Holds,
+    weights: Float64 | None = None,
 ) -> tuple[Int64, int, int]:
     """Merge classes that do not hold with near ones until all do, or one is left.
 
@@ -26,6 +30,7 @@ def merge_until(
     ----------
     labels : int64 (n,): class of each record, from 0 without gaps
     numeric, nominal : float64 (d, n), int32 (q, n): as in clustering
+    weights : float64 (q,), as in `pipeline.stages.scaling.Scaled`; by default 1 each
 
     Returns
     -------
@@ -34,6 +39,7 @@ def merge_until(
     n_failing : 1 if the class that is left does not hold, else 0
     """
     values, levels = np.ascontiguousarray(numeric.T), np.ascontiguousarray(nominal.T)
+    counted = np.ones(nominal.shape[0]) if weights is None else weights
     n_levels = int(nominal.max(initial=0)) + 1
     n_before = int(labels.max()) + 1
     while True:
@@ -43,20 +49,21 @@ def merge_until(
         if not failing.size or n_classes == 1:
             return labels, n_before - n_classes, int(failing.size)
         none = np.empty(0)
-        centres, modes = represent_classes(values, levels, n_levels, order, starts, CENTRE, none)
-        partners, costs = _find_partners(centres, modes, np.diff(starts), failing)
+        points = represent_classes(values, levels, counted, n_levels, order, starts, CENTRE, none)
+        partners, costs = _find_partners(points, counted, np.diff(starts), failing)
         labels = _unite(n_classes, failing, partners, costs)[labels]
 
 
 def _find_partners(
-    centres: Float64, modes: NDArray[np.int32], sizes: Int64, failing: Int64
+    points: tuple[Float64, NDArray[np.int32]], weights: Float64, sizes: Int64, failing: Int64
 ) -> tuple[Int64, Float64]:
     """The cheapest partner of each failing class; sought along the widest numeric axis."""
+    centres, modes = points
     coordinates = np.zeros(sizes.size)
     if centres.shape[1]:
         coordinates = centres[:, int(np.argmax(np.ptp(centres, axis=0)))]
     order = np.argsort(coordinates, kind="stable")
-    return find_cheapest(centres, modes, sizes, failing, order, coordinates[order])
+    return find_cheapest(centres, modes, weights, sizes, failing, order, coordinates[order])
 
 
 def _unite(n_classes: int, failing: Int64, partners: Int64, costs: Float64) -> Int64:

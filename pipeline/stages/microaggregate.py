@@ -11,7 +11,8 @@ from pipeline.kernels import aggregate
 from pipeline.kernels.blocks import cut_blocks
 from pipeline.kernels.clusters import cluster_blocks
 from pipeline.kernels.repair import merge_classes
-from pipeline.model import Distribution, Float64, Int64, Kind
+from pipeline.model import ANCESTOR, Distribution, Float64, Int64, Kind
+from pipeline.stages.category_trees import tree_of
 from pipeline.stages.distances import find_above, make_target
 from pipeline.stages.generalise import (
     Generalised,
@@ -27,7 +28,7 @@ from pipeline.stages.methods.partition import Problem, partition
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import Round, make_refiner
 from pipeline.stages.requirements import meet_all
-from pipeline.stages.summarise import scale_columns
+from pipeline.stages.scaling import Scaled, scale_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ class _Merger:
     records: RegionRecords
     plan: Plan
     distributions: tuple[Distribution, ...]
-    scaled: tuple[Float64, NDArray[np.int32], int]
+    scaled: Scaled
 
     def merge(self, labels: Int64) -> Int64:
         """Labels (n,) of clusters that are within t, if merging can achieve that."""
@@ -144,13 +145,18 @@ class _Merger:
             return meet_all(asked, starts, codes[:, order], self.distributions)
 
         _, order, starts = _release_classes(labels, self.records.keys, self.plan)
-        numeric, nominal, _ = self.scaled
-        labels, n_more, n_failing = merge_until(_labels_of(order, starts), numeric, nominal, holds)
+        scaled = self.scaled
+        labels, n_more, n_failing = merge_until(
+            _labels_of(order, starts), scaled.numeric, scaled.nominal, holds, scaled.weights
+        )
         return labels, n_merged + n_more, n_above + n_failing
 
     def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
-        numeric, nominal, _ = self.scaled
-        labels, _ = merge_classes(numeric, nominal, labels, np.diff(starts), above, self._targets)
+        scaled = self.scaled
+        labels, _ = merge_classes(
+            scaled.numeric, scaled.nominal, scaled.weights, labels, np.diff(starts), above,
+            self._targets,
+        )  # fmt: skip
         return labels
 
     def _find_above(self, order: Int64, starts: Int64) -> Int64:
@@ -167,19 +173,18 @@ def _make_clusters(
     records: RegionRecords,
     plan: Plan,
     distributions: tuple[Distribution, ...],
-    scaled: tuple[Float64, NDArray[np.int32], int],
+    scaled: Scaled,
 ) -> tuple[Int64, Int64 | None, FullDomain | None]:
     """Cluster of each record, where blocks' clusters begin, and levels of generalisation."""
     if plan.method.name == T_CLOSENESS_FIRST:
-        return *_cluster_blocks(records, plan, *scaled), None
+        return *_cluster_blocks(records, plan, scaled), None
     made = partition(
         Problem(
             plan.method,
             plan.encodings,
             plan.confidential,
             records.keys,
-            scaled[0],
-            scaled[1],
+            scaled,
             records.codes,
             distributions,
             plan.k,
@@ -190,24 +195,22 @@ def _make_clusters(
     return made.labels, None, made.levels
 
 
-def _cluster_blocks(
-    records: RegionRecords, plan: Plan, numeric: Float64, nominal: NDArray[np.int32], n_levels: int
-) -> tuple[Int64, Int64]:
+def _cluster_blocks(records: RegionRecords, plan: Plan, scaled: Scaled) -> tuple[Int64, Int64]:
     """Cluster of each record, and where each block's clusters begin."""
     cells = (
         np.zeros(records.keys[0].size, dtype=np.int64) if records.cells is None else records.cells
     )
+    columns = scaled.numeric, scaled.nominal, scaled.weights
     order, starts, sizes = cut_blocks(
-        numeric,
-        nominal,
-        n_levels,
+        *columns,
+        scaled.n_levels,
         cells,
         records.subset_starts,
         records.take,
         records.n_clusters,
         plan.block_clusters,
     )
-    labels = cluster_blocks(numeric, nominal, order, starts, sizes, records.take)
+    labels = cluster_blocks(*columns, order, starts, sizes, records.take)
     return labels, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
@@ -272,8 +275,11 @@ def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64
     """What each cluster is released as, in keys of the release's type (c,).
 
     Numeric and date: mean or median; ordinal: lower median; nominal: mode, ties to the value that
-    is commoner in the whole table.
+    is commoner in the whole table, or the lowest common ancestor of the values in their taxonomy.
     """
+    tree = tree_of(encoding)
+    if tree is not None and encoding.column.aggregate == ANCESTOR:
+        return tree.lowest_common(keys, order, starts)
     if encoding.is_nominal:
         assert encoding.priority is not None
         return aggregate.modes(keys, order, starts, encoding.priority)
@@ -316,13 +322,19 @@ def measure_losses(
     """Sum over records of the squared normalised difference, per quasi-identifier (QIs,).
 
     Papers/003, eq. (5), before its division by records and attributes: numeric differences divided
-    by the range, ordinal by the ranks, nominal 0 or 1.
+    by the range, ordinal by the ranks, nominal 0 or 1. With a taxonomy the hierarchical distance
+    stands for the square: the height of the lowest common ancestor of the original and the released
+    value, divided by the taxonomy's; a released inner node is at its own height from what is below.
     """
     sizes = np.diff(starts)
     losses = np.empty(len(encodings))
     for j, encoding in enumerate(encodings):
         original: Keys = keys[j][order]
         repeated: Keys = released[j].repeat(sizes)
+        tree = tree_of(encoding)
+        if tree is not None:
+            losses[j] = tree.sum_distances(original, repeated)
+            continue
         if encoding.is_nominal:
             losses[j] = np.count_nonzero(original != repeated)
             continue

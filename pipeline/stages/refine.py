@@ -30,6 +30,7 @@ from pipeline.kernels.search import LEAST_GAIN
 from pipeline.kernels.tree_budget import Trees
 from pipeline.model import Distribution, Float64, Int64
 from pipeline.stages.distances import class_distances, stack_trees
+from pipeline.stages.scaling import Scaled
 
 # Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
 # what is near a stray is near its class's centre, or nearly.
@@ -126,12 +127,14 @@ class Refiner:
     """The records of a region, as rounds need them.
 
     ``values`` float64 (n, d), ``levels`` int32 (n, q): quasi-identifiers, a record's adjacent;
+    ``weights`` float64 (q,), ``n_levels``: of the nominal ones, as in `Scaled`;
     ``codes`` int64 (p, n); ``ordered``: the distributions of the ``places``, ``limits`` float64
     (p,) theirs; ``trees``: the attributes of the others; ``key``: what the draws depend on.
     """
 
     values: Float64
     levels: NDArray[np.int32]
+    weights: Float64
     n_levels: int
     codes: Int64
     distributions: tuple[Distribution, ...]
@@ -205,7 +208,9 @@ class Refiner:
         sums = np.array([table_sums(d.cumulative, d.prefix, most) for d in self.ordered])
         if not sums.size:
             sums = np.zeros((1, (most + 1) * (most + 2) // 2))
-        return self.values, self.levels, self.places, sums, self.limits, self.trees
+        return (
+            self.values, self.levels, self.weights, self.places, sums, self.limits, self.trees,
+        )  # fmt: skip
 
     def _run_round(self, labels: Int64, effort: Effort, r: int, loss: float) -> Int64:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
@@ -213,7 +218,7 @@ class Refiner:
         draws = rng.random(starts.size - 1)
         kind = BY_TURNS[r % len(BY_TURNS)] if self.levels.shape[1] else CENTRE
         points = represent_classes(
-            self.values, self.levels, self.n_levels, order, starts, kind, draws
+            self.values, self.levels, self.weights, self.n_levels, order, starts, kind, draws
         )
         searched = np.flatnonzero(np.diff(starts) <= MAX_SEARCHED)
         if searched.size < 2:
@@ -239,12 +244,14 @@ class Refiner:
         stretch = np.exp(STRETCH * rng.standard_normal(n_axes))
         directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * stretch
         level_values = rng.random((modes.shape[1], self.n_levels))
+        level_values *= np.sqrt(self.weights)[:, None]  # squared, a difference has its weight
         turned = turn_points(centres, modes, level_values, directions)
         none = np.empty((0, searched.size), dtype=np.int32)
         ends = np.array([0, searched.size])
         order, starts, _ = cut_blocks(
             turned,
             none,
+            np.empty(0),
             1,
             np.zeros(searched.size, np.int64),
             ends,
@@ -257,7 +264,8 @@ class Refiner:
     def measure(self, labels: Int64) -> Round:
         """Loss of the classes and their largest distance."""
         order, starts = group_by_label(labels, int(labels.max()) + 1)
-        loss = measure_classes(self.values, self.levels, self.n_levels, order, starts)
+        columns = self.values, self.levels, self.weights
+        loss = measure_classes(*columns, self.n_levels, order, starts)
         largest = 0.0
         for codes, distribution in zip(self.codes, self.distributions, strict=True):
             emds = class_distances(codes[order], starts, distribution)
@@ -274,7 +282,7 @@ def orthonormal(rows: Float64) -> Float64:
 
 
 def make_refiner(
-    scaled: tuple[Float64, NDArray[np.int32], int],
+    scaled: Scaled,
     codes: Int64,
     distributions: tuple[Distribution, ...],
     limits: tuple[float, ...],
@@ -293,11 +301,11 @@ def make_refiner(
     ordered = [one for one in held if one[1].metric is None]
     ordered = ordered or [(c, d, math.inf) for c, d, _ in held[:1]]
     places = [place_records(c, d.cumulative, d.prefix) for c, d, _ in ordered]
-    numeric, nominal, n_levels = scaled
     return Refiner(
-        values=np.ascontiguousarray(numeric.T),
-        levels=np.ascontiguousarray(nominal.T),
-        n_levels=n_levels,
+        values=np.ascontiguousarray(scaled.numeric.T),
+        levels=np.ascontiguousarray(scaled.nominal.T),
+        weights=scaled.weights,
+        n_levels=scaled.n_levels,
         codes=codes,
         distributions=distributions,
         ordered=tuple(d for _, d, _ in ordered),

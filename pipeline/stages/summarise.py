@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import DataError
-from pipeline.model import Column, Float64, Int64, Kind, Role
+from pipeline.model import ANCESTOR, Column, Int64, Kind, Role
 from pipeline.stages.columns import CHECKED_ROLES
 from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import (
     Encoding,
     Keys,
+    category_type,
     check_span,
     has_float_keys,
     one_zero,
@@ -223,13 +224,31 @@ def _categorical_encoding(column: Column, counts: Counter[Any]) -> Encoding:
         values.sort(key=lambda value: rank_of[str(value)])
     elif column.role is Role.CONFIDENTIAL:
         values = _order_nominal(values, counts, column)
+    elif column.attribute.taxonomy:
+        values, counts = _name_nodes(values, counts, column)
     by_frequency = sorted(range(len(values)), key=lambda i: (-counts[values[i]], i))
     priority = np.empty(len(values), dtype=np.int64)
     priority[by_frequency] = np.arange(len(values))
     ranks = np.array([rank_of[str(value)] for value in values], np.int64) if ordinal else None
     high = len(rank_of) - 1 if ordinal else max(len(values) - 1, 0)
-    categories = pa.array(values, type=plain_type(column.type))
+    categories = pa.array(values, type=category_type(column))
     return Encoding(column, 0, high, categories, ranks, priority)
+
+
+def _name_nodes(
+    values: list[Any], counts: Counter[Any], column: Column
+) -> tuple[list[Any], Counter[Any]]:
+    """Values of a quasi-identifier with a taxonomy and their counts.
+
+    Where classes are released as nodes, the names of those above the values are among them.
+    """
+    taxonomy = taxonomy_of(column.attribute.taxonomy)
+    leaves = taxonomy.encode([str(v) for v in values], column.name)
+    if column.aggregate != ANCESTOR:
+        return values, counts
+    nodes = np.unique(taxonomy.levels[:, leaves])
+    of_texts = Counter({str(v): counts[v] for v in values})
+    return sorted(taxonomy.name(node) for node in nodes.tolist()), of_texts
 
 
 def _order_nominal(values: list[Any], counts: Counter[Any], column: Column) -> list[Any]:
@@ -303,24 +322,3 @@ def sampled_rows(positions: Int64, seed: int, share: float) -> Int64:
     hashed = (hashed ^ (hashed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     hashed ^= hashed >> np.uint64(31)
     return np.flatnonzero(hashed.astype(np.float64) < share * 2.0**64)
-
-
-def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> tuple[Float64, np.ndarray, int]:
-    """Quasi-identifiers as kernels take them.
-
-    Returns
-    -------
-    numeric : float64 (d, n), each divided by its range (ordinal: by its ranks)
-    nominal : int32 (q, n)
-    n_levels : the largest number of categories of a nominal one, at least 1
-    """
-    n_records = keys[0].size
-    pairs = list(zip(encodings, keys, strict=True))
-    numeric = [e.scale(k) for e, k in pairs if not e.is_nominal]
-    nominal = [k.astype(np.int32) for e, k in pairs if e.is_nominal]
-    levels = [len(e.categories) for e in encodings if e.is_nominal and e.categories is not None]
-    return (
-        np.array(numeric, dtype=np.float64).reshape(len(numeric), n_records),
-        np.array(nominal, dtype=np.int32).reshape(len(nominal), n_records),
-        max(levels, default=1),
-    )

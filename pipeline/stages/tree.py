@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pipeline.kernels.blocks import axis_keys, widest_axis
 from pipeline.kernels.subsets import assign_subsets
 from pipeline.model import Float64, Int64
+from pipeline.stages.scaling import Scaled
 from pipeline.stages.subsets import Subsets
 
 # Smaller regions would be more parallel, but classes meet no others than those of their region:
@@ -63,9 +64,8 @@ class CoarseTree:
 
 
 def grow_tree(
-    numeric: Float64, nominal: NDArray[np.int32], n_levels: int, subsets: NDArray[np.int32],
-    n_subsets: int, n_leaves: int,
-) -> CoarseTree:  # fmt: skip
+    scaled: Scaled, subsets: NDArray[np.int32], n_subsets: int, n_leaves: int
+) -> CoarseTree:
     """Cut a sample at the medians of its widest quasi-identifiers, each subset at its own.
 
     Returns
@@ -74,14 +74,14 @@ def grow_tree(
     """
     axes = np.zeros(n_leaves - 1, dtype=np.int32)
     thresholds = np.zeros((n_subsets, n_leaves - 1))
-    counts = np.zeros(n_levels, dtype=np.int64)
+    counts = np.zeros(scaled.n_levels, dtype=np.int64)
     members: list[Int64] = [np.arange(subsets.size)]
     for node in range(n_leaves - 1):
         rows = members[node]
         left = np.zeros(rows.size, dtype=bool)
         if rows.size:
-            axes[node] = widest_axis(numeric, nominal, rows, counts)
-            keys = axis_keys(numeric, nominal, axes[node], rows)
+            axes[node] = widest_axis(scaled.numeric, scaled.nominal, scaled.weights, rows, counts)
+            keys = axis_keys(scaled.numeric, scaled.nominal, axes[node], rows)
             thresholds[:, node] = _lower_median(keys)
             for s, of_subset in _by_subset(subsets[rows]):
                 thresholds[s, node] = _lower_median(keys[of_subset])
@@ -102,9 +102,12 @@ def _lower_median(keys: Float64) -> float:
 
 
 def sample_leaves(
-    plan_subsets: Subsets, codes: Int64, numeric: Float64, nominal: NDArray[np.int32],
-    n_levels: int, n_regions: int, cells: tuple[Int64 | int, int] = (0, 1),
-) -> CoarseTree:  # fmt: skip
+    plan_subsets: Subsets,
+    codes: Int64,
+    scaled: Scaled,
+    n_regions: int,
+    cells: tuple[Int64 | int, int] = (0, 1),
+) -> CoarseTree:
     """Grow the coarse tree of a domain from its sample; one leaf where it has one region.
 
     ``codes``, ``cells``: of the sample's records int64 (n,), and how many cells there are.
@@ -122,4 +125,4 @@ def sample_leaves(
         plan_subsets.tie_rule, unseen,
     )  # fmt: skip
     strata = (subsets * n_cells + of_cell).astype(np.int32)
-    return grow_tree(numeric, nominal, n_levels, strata, n_strata, n_leaves)
+    return grow_tree(scaled, strata, n_strata, n_leaves)

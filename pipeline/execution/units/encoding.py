@@ -21,7 +21,8 @@ from pipeline.stages.keys import Keys
 from pipeline.stages.methods.noise import add_noise
 from pipeline.stages.places import bin_records
 from pipeline.stages.plan import Plan
-from pipeline.stages.summarise import complete_records, scale_columns
+from pipeline.stages.scaling import scale_columns
+from pipeline.stages.summarise import complete_records
 from pipeline.storage.inputs import read_partition
 from pipeline.storage.tables import read_distribution, write_table
 from pipeline.storage.workspace import Drafts, Workspace
@@ -77,7 +78,7 @@ def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]
 def _find_bins(
     plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: list[Int64]
 ) -> Int64:
-    numeric, nominal, _ = scale_columns(list(plan.encodings), keys)
+    scaled = scale_columns(list(plan.encodings), keys)
     rows_of = split_domains(kept, source.hard)
     bins = np.full(len(kept), -1, dtype=np.int64)
     for domain in plan.domains:
@@ -98,7 +99,9 @@ def _find_bins(
             of_record = (of_record * domain.cells.n_cells + cells).astype(np.int32)
         else:
             of_record = np.zeros(rows.size, dtype=np.int32)
-        bins[rows] = bin_records(domain, of_record, numeric[:, rows], nominal[:, rows])
+        bins[rows] = bin_records(
+            domain, of_record, scaled.numeric[:, rows], scaled.nominal[:, rows]
+        )
     if (bins < 0).any():
         raise DataError("the input changed while it was read; run again when it is at rest")
     return bins

@@ -124,6 +124,7 @@ def build_classes(
     distribution: Distribution,
     demand: RatioDemand,
     order: Int64 | None = None,
+    weights: Float64 | None = None,
 ) -> BucketClasses:
     """Classes of at least k records whose buckets are within the ratio t of the table's.
 
@@ -133,6 +134,7 @@ def build_classes(
     nominal : int32 (q, n): category codes
     codes : int64 (n,): confidential values of all records, as positions in ``distribution``
     order : as in `cut_buckets`
+    weights : float64 (q,), as in `Scaled`; by default 1 each
 
     Raises
     ------
@@ -144,7 +146,7 @@ def build_classes(
     _check_codes(codes, distribution)
     cut = cut_buckets(distribution, demand.wanted_buckets, order)
     buckets = cut.of_code[codes]
-    labels, check = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand)
+    labels, check = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand, weights)
     as_values = check_ratio(labels, codes, distribution.counts, demand.t)
     return BucketClasses(labels, buckets, cut, check, as_values)
 
@@ -155,6 +157,7 @@ def fill_from_buckets(
     buckets: Int64,
     sizes: Int64,
     demand: RatioDemand,
+    weights: Float64 | None = None,
 ) -> tuple[Int64, RatioCheck]:
     """The same where the buckets are there: int64 (n,) of each record, ``sizes`` (b,) of each.
 
@@ -163,7 +166,8 @@ def fill_from_buckets(
     Class of each record, and the ratios that they have
     """
     counts = plan_counts(sizes, demand.k, demand.t)
-    labels = _place_records(numeric, nominal, buckets, counts)
+    counted = np.ones(nominal.shape[0]) if weights is None else weights
+    labels = _place_records((numeric, nominal, counted), buckets, counts)
     check = check_ratio(labels, buckets, sizes, demand.t)
     if check.n_above or int(np.bincount(labels).min()) < demand.k:
         raise VerificationError(f"{check.n_above:,} classes were built above t = {demand.t}")
@@ -179,9 +183,10 @@ def _check_codes(codes: Int64, distribution: Distribution) -> None:
 
 
 def _place_records(
-    numeric: Float64, nominal: NDArray[np.int32], buckets: Int64, counts: Int64
+    columns: tuple[Float64, NDArray[np.int32], Float64], buckets: Int64, counts: Int64
 ) -> Int64:
     """Class of each record, int64 (n,), with ``counts`` (g, b) of each bucket."""
+    numeric, nominal, weights = columns
     by_bucket = np.argsort(buckets, kind="stable")
     numeric = np.ascontiguousarray(numeric[:, by_bucket])
     nominal = np.ascontiguousarray(nominal[:, by_bucket])
@@ -189,9 +194,11 @@ def _place_records(
     np.cumsum(counts, axis=0, out=cumulative[1:])
     starts = np.concatenate([[0], np.cumsum(cumulative[-1])[:-1]]).astype(np.int64)
     n_levels = int(nominal.max(initial=0)) + 1
-    cut = cut_stretches(numeric, nominal, n_levels, starts, cumulative, BLOCK_CLASSES)
+    order, edges = cut_stretches(
+        numeric, nominal, n_levels, starts, cumulative, BLOCK_CLASSES, weights
+    )
     labels = np.empty(buckets.size, dtype=np.int64)
-    labels[by_bucket] = fill_classes(numeric, nominal, starts, cumulative, *cut)
+    labels[by_bucket] = fill_classes(numeric, nominal, starts, cumulative, order, edges, weights)
     return labels
 
 

@@ -12,7 +12,7 @@ from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.kernels.kanonymity_first import k_anonymity_first
 from pipeline.kernels.mdav import mdav, v_mdav
 from pipeline.kernels.merge_farthest import merge_by_excess
-from pipeline.model import Distance, Distribution, Float64, Int64
+from pipeline.model import Distance, Distribution, Int64
 from pipeline.stages.distances import class_distances, find_above, taxonomy_of
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.methods.bucketization import RatioDemand, fill_from_buckets
@@ -23,23 +23,22 @@ from pipeline.stages.methods.mondrian import partition_mondrian
 from pipeline.stages.methods.sabre import partition_sabre
 from pipeline.stages.methods.tree_buckets import hierarchical_buckets
 from pipeline.stages.requirements import NOTHING, Further, meet_all
+from pipeline.stages.scaling import Scaled
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """The records of a region, and what their classes are held to.
 
-    ``keys``: of each quasi-identifier (n,); ``numeric`` float64 (d, n) and ``nominal`` int32
-    (q, n): the same as kernels take them; ``codes`` int64 (p, n): confidential values as positions
-    in the ``distributions``.
+    ``keys``: of each quasi-identifier (n,); ``scaled``: the same as kernels take them; ``codes``
+    int64 (p, n): confidential values as positions in the ``distributions``.
     """
 
     method: Method
     encodings: tuple[Encoding, ...]
     confidential: tuple[Encoding, ...]
     keys: list[Keys]
-    numeric: Float64
-    nominal: NDArray[np.int32]
+    scaled: Scaled
     codes: Int64
     distributions: tuple[Distribution, ...]
     k: int
@@ -91,17 +90,20 @@ def partition(problem: Problem) -> Partitioned:
 
 
 def _microaggregate(problem: Problem) -> Int64:
-    method, k = problem.method, problem.k
+    method, k, scaled = problem.method, problem.k, problem.scaled
     v_rule = "v-mdav" in (method.name, method.start)
     if v_rule:
-        return np.asarray(v_mdav(problem.numeric, problem.nominal, k, method.gamma))
-    return np.asarray(mdav(problem.numeric, problem.nominal, k))
+        return np.asarray(v_mdav(scaled.numeric, scaled.nominal, k, method.gamma, scaled.weights))
+    return np.asarray(mdav(scaled.numeric, scaled.nominal, k, scaled.weights))
 
 
 def _merge(problem: Problem, labels: Int64) -> Int64:
     if not problem.distributions:
         return labels
-    return merge_by_excess(problem.numeric, problem.nominal, labels, problem.excess_of)
+    scaled = problem.scaled
+    return merge_by_excess(
+        scaled.numeric, scaled.nominal, labels, problem.excess_of, scaled.weights
+    )
 
 
 def _microaggregate_and_merge(problem: Problem) -> Int64:
@@ -123,7 +125,8 @@ def _k_anonymity_first(problem: Problem) -> Int64:
         tuple(np.asarray(d.prefix) for d in problem.distributions),
         np.array([float(t) for t in problem.max_emds]),
     )
-    labels = k_anonymity_first(problem.numeric, problem.nominal, problem.k, targets)
+    scaled = problem.scaled
+    labels = k_anonymity_first(scaled.numeric, scaled.nominal, problem.k, targets, scaled.weights)
     return _merge(problem, np.asarray(labels))
 
 
@@ -133,12 +136,12 @@ def _mondrian(problem: Problem) -> Int64:
     if not problem.holds(*everything)[0]:
         # A region above t is no proof for the table: one class, which is joined with others.
         return np.zeros(n_records, dtype=np.int64)
-    ranks = [_cutting_ranks(e) for e in problem.encodings if e.is_nominal]
-    n_levels = np.array([of_values.size for of_values in ranks], dtype=np.int64)
-    nominal = np.empty_like(problem.nominal)
-    for j, of_values in enumerate(ranks):
-        nominal[j] = of_values[problem.nominal[j]]
-    return partition_mondrian(problem.numeric, nominal, n_levels, problem.holds)
+    pairs = zip(problem.encodings, problem.keys, strict=True)
+    nominal = [(_cutting_ranks(e), keys.astype(np.int64)) for e, keys in pairs if e.is_nominal]
+    n_levels = np.array([ranks.size for ranks, _ in nominal], dtype=np.int64)
+    placed = np.array([ranks[keys] for ranks, keys in nominal], dtype=np.int32)
+    placed = placed.reshape(len(nominal), n_records)
+    return partition_mondrian(problem.scaled.numeric, placed, n_levels, problem.holds)
 
 
 def _cutting_ranks(encoding: Encoding) -> Int64:
@@ -163,7 +166,7 @@ def _sabre(problem: Problem) -> Int64:
             "into parts that must not mix; take t-closeness-first or mondrian"
         )
     return partition_sabre(
-        (problem.numeric, problem.nominal),
+        (problem.scaled.numeric, problem.scaled.nominal, problem.scaled.weights),
         problem.codes[0],
         distribution,
         k=problem.k,
@@ -188,11 +191,12 @@ def _bucketization(problem: Problem) -> Int64:
     ratio = problem.method.ratio
     assert ratio is not None
     labels, _ = fill_from_buckets(
-        problem.numeric,
-        problem.nominal,
+        problem.scaled.numeric,
+        problem.scaled.nominal,
         problem.codes[0],
         problem.distributions[0].counts,
         RatioDemand(problem.k, ratio),
+        problem.scaled.weights,
     )
     return labels
 

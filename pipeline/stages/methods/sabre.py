@@ -29,12 +29,14 @@ from pipeline.kernels.draw import draw_classes
 from pipeline.model import Distribution, Float64, Int64
 from pipeline.stages.methods.buckets import Buckets, MakeBuckets, ordered_buckets
 
+Columns = tuple[Float64, NDArray[np.int32]] | tuple[Float64, NDArray[np.int32], Float64]
+
 # Shares of t that the buckets may use up; what they leave is for sizes that do not divide evenly.
 SHARES = tuple(Fraction(eighths, 8) for eighths in range(8, 0, -1))
 
 
 def partition_sabre(
-    scaled: tuple[Float64, NDArray[np.int32]],
+    scaled: Columns,
     codes: Int64,
     distribution: Distribution,
     *,
@@ -47,7 +49,8 @@ def partition_sabre(
 
     Parameters
     ----------
-    scaled : numeric float64 (d, n), divided by their range, and nominal int32 (q, n)
+    scaled : numeric float64 (d, n), divided by their range, nominal int32 (q, n), and weights
+        float64 (q,), as in `pipeline.stages.scaling.Scaled`, by default 1 each
     codes : int64 (n,): confidential values as positions in ``distribution``
     distribution : of these very records
     make_buckets : `ordered_buckets`, or another rule, which also decides what distance is meant
@@ -76,11 +79,12 @@ def partition_sabre(
     tried = [make_buckets(distribution, max_emd * share) for share in shares]
     shared_out = [(b, share_out_buckets(b, k, max_emd)) for b in tried]
     buckets, taken = max(shared_out, key=lambda pair: len(pair[1]))
-    numeric, nominal = scaled
+    numeric, nominal, *weights = scaled
+    counted = weights[0] if weights else np.ones(nominal.shape[0])
     members, starts = group_by_label(buckets.of_value[codes], buckets.counts.size)
-    seeds = np.argsort(-_distances_to_average(numeric, nominal), kind="stable")
+    seeds = np.argsort(-_distances_to_average(numeric, nominal, counted), kind="stable")
     values, levels = np.ascontiguousarray(numeric.T), np.ascontiguousarray(nominal.T)
-    labels: Int64 = draw_classes(values, levels, seeds, members, starts, taken)
+    labels: Int64 = draw_classes(values, levels, seeds, members, starts, taken, counted)
     return labels
 
 
@@ -118,11 +122,13 @@ def _may_be(buckets: Buckets, nodes: Int64, k: int, max_emd: Fraction) -> NDArra
     return found
 
 
-def _distances_to_average(numeric: Float64, nominal: NDArray[np.int32]) -> Float64:
+def _distances_to_average(
+    numeric: Float64, nominal: NDArray[np.int32], weights: Float64
+) -> Float64:
     """Squared distances to the means and, of nominal ones, to the commonest code: float64 (n,)."""
     distances = np.zeros(numeric.shape[1])
     for row in numeric:
         distances += (row - row.mean()) ** 2
-    for codes in nominal:
-        distances += codes != np.argmax(np.bincount(codes))
+    for codes, weight in zip(nominal, weights, strict=True):
+        distances += weight * (codes != np.argmax(np.bincount(codes)))
     return distances
