@@ -16,8 +16,16 @@ from pipeline.kernels.blocks import (
     split_extras,
     widest_axis,
 )
+from pipeline.stages.scaling import Scaled
 from support import naive
-from support.tables import RegionTable, quasi_identifiers, regions, repeatable, seeds
+from support.tables import (
+    RegionTable,
+    quasi_identifiers,
+    regions,
+    repeatable,
+    seeds,
+    weighted_columns,
+)
 
 # Squares of these have no small common multiples, nor with those of 0/1 distances: spreads of two
 # attributes are equal only where both are zero, and then every axis gives the same cut.
@@ -32,6 +40,7 @@ def cut(region: RegionTable, block_clusters: int) -> tuple[np.ndarray, np.ndarra
     return cut_blocks(
         weigh(region.numeric),
         region.nominal,
+        region.weights,
         region.n_levels,
         np.zeros(region.subset_starts[-1], dtype=np.int64),
         region.subset_starts,
@@ -54,6 +63,7 @@ class TestCuts:
             region.take.tolist(),
             region.n_clusters,
             block_clusters,
+            region.weights,
         )
         assert sizes.sum() == region.n_clusters
 
@@ -87,6 +97,7 @@ class TestCuts:
         order, starts, _ = cut_blocks(
             numeric,
             np.empty((0, 8), np.int32),
+            np.empty(0),
             1,
             np.zeros(8, np.int64),
             np.array([0, 4, 8]),
@@ -100,6 +111,7 @@ class TestCuts:
         order, starts, sizes = cut_blocks(
             np.zeros((1, 6)),
             np.empty((0, 6), np.int32),
+            np.empty(0),
             1,
             np.zeros(6, np.int64),
             np.array([0, 3, 6]),
@@ -161,28 +173,25 @@ class TestParts:
         assert keys.tolist() == values[rows].tolist()
 
     @repeatable
-    @given(st.integers(1, 40).flatmap(quasi_identifiers), seeds)
-    def test_widest_axis_has_the_largest_spread(
-        self, columns: tuple[np.ndarray, np.ndarray, int], seed: int
-    ) -> None:
-        numeric, nominal, n_levels = columns
-        numeric = weigh(numeric)
+    @given(st.integers(1, 40).flatmap(weighted_columns), seeds)
+    def test_widest_axis_has_the_largest_spread(self, columns: Scaled, seed: int) -> None:
+        numeric, nominal = weigh(columns.numeric), columns.nominal
         n_records = max(numeric.shape[1], nominal.shape[1])
         rng = np.random.default_rng(seed)
         rows = np.flatnonzero(rng.random(n_records) < 0.7)
         rows = rows if rows.size else np.array([0])
-        counts = np.zeros(n_levels, dtype=np.int64)
-        axis = widest_axis(numeric, nominal, rows, counts)
-        spreads = [naive.spread(row, rows.tolist(), is_nominal=False) for row in numeric]
-        spreads += [naive.spread(row, rows.tolist(), is_nominal=True) for row in nominal]
-        assert spreads[axis] == max(spreads)
+        counts = np.zeros(columns.n_levels, dtype=np.int64)
+        axis = widest_axis(numeric, nominal, columns.weights, rows, counts)
+        spreads = naive.axis_spreads(numeric, nominal, rows.tolist(), columns.weights)
+        assert spreads[axis] == max(spreads.values())
         assert not counts.any()
 
     @pytest.mark.parametrize(("high", "axis"), [(1.0, 0), (0.99, 1)])
     def test_categories_spread_like_numbers_one_apart(self, high: float, axis: int) -> None:
         numeric = np.array([[0.0, 0.0, high, high]])
         nominal = np.array([[3, 3, 5, 5]], dtype=np.int32)
-        assert widest_axis(numeric, nominal, np.arange(4), np.zeros(6, np.int64)) == axis
+        counts = np.zeros(6, np.int64)
+        assert widest_axis(numeric, nominal, np.ones(1), np.arange(4), counts) == axis
 
     def test_axis_keys_are_numbers_then_codes(self) -> None:
         numeric = np.array([[0.5, 0.25, 0.75]])
@@ -237,7 +246,7 @@ class TestCells:
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
         cells = rng.integers(0, n_cells, n_records)
         order, starts, _ = cut_blocks(
-            weigh(region.numeric), region.nominal, region.n_levels, cells,
+            weigh(region.numeric), region.nominal, region.weights, region.n_levels, cells,
             region.subset_starts, region.take, region.n_clusters, block_clusters,
         )  # fmt: skip
         assert sorted(order.tolist()) == list(range(n_records))

@@ -19,7 +19,12 @@ CENSUS = Path(__file__).resolve().parents[3] / "shared" / "data" / "casc_census.
 
 def cluster(region: RegionTable) -> np.ndarray:
     return cluster_block(
-        region.numeric, region.nominal, region.subset_starts, region.take, region.n_clusters
+        region.numeric,
+        region.nominal,
+        region.weights,
+        region.subset_starts,
+        region.take,
+        region.n_clusters,
     )
 
 
@@ -27,6 +32,7 @@ def cluster_in_blocks(region: RegionTable, block_clusters: int) -> np.ndarray:
     order, starts, sizes = cut_blocks(
         region.numeric,
         region.nominal,
+        region.weights,
         region.n_levels,
         np.zeros(region.subset_starts[-1], dtype=np.int64),
         region.subset_starts,
@@ -34,7 +40,8 @@ def cluster_in_blocks(region: RegionTable, block_clusters: int) -> np.ndarray:
         region.n_clusters,
         block_clusters,
     )
-    return cluster_blocks(region.numeric, region.nominal, order, starts, sizes, region.take)
+    columns = region.numeric, region.nominal, region.weights
+    return cluster_blocks(*columns, order, starts, sizes, region.take)
 
 
 def shares(region: RegionTable, labels: np.ndarray) -> np.ndarray:
@@ -56,6 +63,7 @@ class TestTwin:
             region.subsets,
             region.take.tolist(),
             region.n_clusters,
+            region.weights,
         )
 
     @repeatable
@@ -71,7 +79,7 @@ class TestTwin:
         take = np.ones(size, dtype=np.int64)
         subsets = np.repeat(np.arange(size), sizes).tolist()
         n_clusters = n_records // size
-        labels = cluster_block(numeric, nominal, starts_of(sizes), take, n_clusters)
+        labels = cluster_block(numeric, nominal, np.ones(1), starts_of(sizes), take, n_clusters)
         assert labels.tolist() == naive.cluster_block(
             numeric, nominal, subsets, take.tolist(), n_clusters
         )
@@ -88,7 +96,12 @@ class TestTwin:
         nominal = np.empty((0, table.size), dtype=np.int32)
         of_subset = subset_sizes(table.size, size)
         labels = cluster_block(
-            numeric, nominal, starts_of(of_subset), np.ones(size, np.int64), table.size // size
+            numeric,
+            nominal,
+            np.empty(0),
+            starts_of(of_subset),
+            np.ones(size, np.int64),
+            table.size // size,
         )
         found, counts = np.unique(np.bincount(labels), return_counts=True)
         assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == sizes
@@ -151,6 +164,7 @@ class TestBlocks:
         order, starts, sizes = cut_blocks(
             region.numeric,
             region.nominal,
+            region.weights,
             region.n_levels,
             np.zeros(region.subset_starts[-1], dtype=np.int64),
             region.subset_starts,
@@ -158,7 +172,8 @@ class TestBlocks:
             region.n_clusters,
             block_clusters,
         )
-        labels = cluster_blocks(region.numeric, region.nominal, order, starts, sizes, region.take)
+        columns = region.numeric, region.nominal, region.weights
+        labels = cluster_blocks(*columns, order, starts, sizes, region.take)
         first = 0
         for ends, n_clusters in zip(starts, sizes, strict=True):
             members = order[ends[0] : ends[-1]]
@@ -168,6 +183,7 @@ class TestBlocks:
                 [region.subsets[i] for i in members],
                 region.take.tolist(),
                 int(n_clusters),
+                region.weights,
             )
             assert (labels[members] - first).tolist() == alone
             first += n_clusters
@@ -177,9 +193,11 @@ class TestBlocks:
         numeric = rng.integers(0, 9, (2, 12)) / 64
         nominal = rng.integers(4, 7, (1, 12), dtype=np.int32)
         before = numeric.copy(), nominal.copy()
-        cluster_block(numeric, nominal, np.array([0, 4, 8, 12]), np.ones(3, np.int64), 4)
+        weights = np.array([0.5])
+        cluster_block(numeric, nominal, weights, np.array([0, 4, 8, 12]), np.ones(3, np.int64), 4)
         assert np.array_equal(numeric, before[0])
         assert np.array_equal(nominal, before[1])
+        assert weights.tolist() == [0.5]
 
 
 class TestChoices:
@@ -190,6 +208,7 @@ class TestChoices:
         return cluster_block(
             np.array([values]),
             np.empty((0, len(values)), np.int32),
+            np.empty(0),
             np.array([0, *ends]),
             np.ones(len(ends), np.int64),
             n_clusters,
@@ -211,10 +230,21 @@ class TestChoices:
     def test_categories_are_at_distance_one(self) -> None:
         nominal = np.array([[5, 5, 9, 9, 5, 5]], dtype=np.int32)
         labels = cluster_block(
-            np.empty((0, 6)), nominal, np.array([0, 3, 6]), np.ones(2, np.int64), 3
+            np.empty((0, 6)), nominal, np.ones(1), np.array([0, 3, 6]), np.ones(2, np.int64), 3
         )
         # The mode is 5, so row 2 is the farthest; then row 0, the farthest from it.
         assert labels.tolist() == [1, 2, 0, 0, 1, 2]
+
+    def test_near_categories_are_taken_before_far_ones(self) -> None:
+        # Values 0 and 1 have a common parent, 2 another one. Without it all are equally far.
+        values = np.array([2, 0, 2, 1], dtype=np.int32)
+        nominal, parents = values, values // 2
+        args = np.array([0, 2, 4]), np.ones(2, np.int64), 2
+        flat = cluster_block(np.empty((0, 4)), np.array([nominal]), np.ones(1), *args)
+        nested = np.array([nominal, parents])
+        tree = cluster_block(np.empty((0, 4)), nested, np.full(2, 0.5), *args)
+        assert flat.tolist() == [1, 0, 0, 1]
+        assert tree.tolist() == [0, 1, 0, 1]
 
 
 class TestCodes:

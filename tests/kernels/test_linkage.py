@@ -21,13 +21,15 @@ def naive_candidates(
     points: Sequence[Record],
     sizes: Sequence[int],
     spans: Sequence[int],
+    weights: Sequence[Fraction],
 ) -> list[int]:
     """The definition: all distances without rounding, then who is at the least of them."""
 
     def square(a: Record, b: Record) -> Fraction:
         numbers = zip(a[0], b[0], spans, strict=True)
-        differ = sum(x != y for x, y in zip(a[1], b[1], strict=True))
-        return sum((Fraction(x - y, span) ** 2 for x, y, span in numbers), Fraction(differ))
+        codes = zip(a[1], b[1], weights, strict=True)
+        differ = sum((weight for x, y, weight in codes if x != y), Fraction(0))
+        return sum((Fraction(x - y, span) ** 2 for x, y, span in numbers), differ)
 
     counts = []
     for record, its_own in zip(records, own, strict=True):
@@ -62,19 +64,25 @@ def attacks(draw: st.DrawFn) -> tuple:
     records = draw(st.lists(record, min_size=1, max_size=12))
     places = st.integers(0, len(points) - 1)
     own = draw(st.lists(places, min_size=len(records), max_size=len(records)))
-    return records, own, points, sizes, spans
+    weight = st.integers(1, 6).map(lambda height: Fraction(1, height))
+    weights = draw(st.lists(weight, min_size=n_nominal, max_size=n_nominal))
+    return records, own, points, sizes, spans, weights
 
 
 @repeatable
 @given(attacks())
 def test_equals_the_twin(attack: tuple) -> None:
     """Ties too, though quotients are rounded: 3/97 - 1/97 is not 5/97 - 3/97 in floats."""
-    records, own, points, sizes, spans = attack
+    records, own, points, sizes, spans, weights = attack
     counts = count_candidates(
-        *scaled(records, spans), np.array(own), *scaled(points, spans), np.array(sizes)
+        *scaled(records, spans),
+        np.array(weights, dtype=np.float64),
+        np.array(own),
+        *scaled(points, spans),
+        np.array(sizes),
     )
     assert counts.dtype == np.int64
-    assert counts.tolist() == naive_candidates(records, own, points, sizes, spans)
+    assert counts.tolist() == naive_candidates(records, own, points, sizes, spans, weights)
 
 
 def test_rounding_makes_no_difference() -> None:
@@ -86,7 +94,13 @@ def test_rounding_makes_no_difference() -> None:
             numeric, points = np.array([[m / 97]]), pairs[[i, i + middle.size]] / 97
             none = np.empty((0, 1), np.int32), np.empty((0, 2), np.int32)
             counts = count_candidates(
-                numeric, none[0], np.array([0]), points[None, :], none[1], np.array([2, 3])
+                numeric,
+                none[0],
+                np.empty(0),
+                np.array([0]),
+                points[None, :],
+                none[1],
+                np.array([2, 3]),
             )
             assert counts.tolist() == [5]
 
@@ -98,15 +112,17 @@ def test_points_beyond_one_stretch_are_seen() -> None:
     places[0], places[-1] = 0.5, -0.5
     numeric, none = np.zeros((1, 1)), np.empty((0, 1), np.int32)
     nothing, sizes = np.empty((0, n), np.int32), np.full(n, 4)
-    own = np.array([0])
-    assert count_candidates(numeric, none, own, places[None, :], nothing, sizes).tolist() == [8]
+    args = none, np.empty(0), np.array([0])
+    assert count_candidates(numeric, *args, places[None, :], nothing, sizes).tolist() == [8]
     places[-1] = 0.25
-    assert count_candidates(numeric, none, own, places[None, :], nothing, sizes).tolist() == [0]
+    assert count_candidates(numeric, *args, places[None, :], nothing, sizes).tolist() == [0]
 
 
 @pytest.mark.parametrize(("own", "counts"), [(0, [3]), (1, [0])])
 def test_a_nominal_difference_is_a_whole_range(own: int, counts: list[int]) -> None:
     numeric, nominal = np.array([[0.0]]), np.array([[0]], np.int32)
     points, codes = np.array([[0.99, 0.0]]), np.array([[0, 1]], np.int32)
-    found = count_candidates(numeric, nominal, np.array([own]), points, codes, np.array([3, 5]))
+    found = count_candidates(
+        numeric, nominal, np.ones(1), np.array([own]), points, codes, np.array([3, 5])
+    )
     assert found.tolist() == counts

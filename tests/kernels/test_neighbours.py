@@ -14,9 +14,10 @@ from pipeline.kernels.neighbours import (
     represent_classes,
     turn_points,
 )
+from pipeline.stages.scaling import Scaled
 from support import naive_refine
 from support.classed import ClassedRecords, classed_records
-from support.tables import quasi_identifiers, repeatable, seeds
+from support.tables import quasi_identifiers, repeatable, seeds, weighted_columns
 
 KINDS = {CENTRE: "centre", FARTHEST: "farthest", DRAWN: "drawn"}
 
@@ -25,14 +26,16 @@ class TestPoints:
     @repeatable
     @given(classed_records(n_classes=st.integers(1, 6)), st.sampled_from(sorted(KINDS)), seeds)
     def test_stand_for_their_classes(self, records: ClassedRecords, kind: int, seed: int) -> None:
-        values, levels = records.arrays()[:2]
+        values, levels, weights = records.arrays()[:3]
         order, starts = group_by_label(records.labels, records.n_classes)
         draws = np.random.default_rng(seed).random(records.n_classes)
         centres, modes = represent_classes(
-            values, levels, records.n_levels, order, starts, kind, draws
+            values, levels, weights, records.n_levels, order, starts, kind, draws
         )
         for c, rows in enumerate(records.classes):
-            centre, mode = naive_refine.represent_class(values, levels, rows, KINDS[kind], draws[c])
+            centre, mode = naive_refine.represent_class(
+                values, levels, rows, KINDS[kind], draws[c], weights
+            )
             assert centres[c].tolist() == centre
             assert modes[c].tolist() == mode
 
@@ -57,18 +60,21 @@ class TestPoints:
 
 class TestNeighbours:
     @repeatable
-    @given(st.integers(1, 24).flatmap(quasi_identifiers), st.integers(1, 30))
-    def test_are_the_nearest_others(
-        self, quasi: tuple[np.ndarray, np.ndarray, int], n_wanted: int
-    ) -> None:
-        centres, modes = np.ascontiguousarray(quasi[0].T), np.ascontiguousarray(quasi[1].T)
-        nearest = find_neighbours(centres, modes, n_wanted)
+    @given(st.integers(1, 24).flatmap(weighted_columns), st.integers(1, 30))
+    def test_are_the_nearest_others(self, columns: Scaled, n_wanted: int) -> None:
+        centres = np.ascontiguousarray(columns.numeric.T)
+        modes = np.ascontiguousarray(columns.nominal.T)
+        nearest = find_neighbours(centres, modes, columns.weights, n_wanted)
         assert nearest.dtype == np.int32
         assert nearest.shape == (len(centres), min(n_wanted, len(centres) - 1))
-        assert nearest.tolist() == naive_refine.find_neighbours(centres, modes, n_wanted)
+        assert nearest.tolist() == naive_refine.find_neighbours(
+            centres, modes, n_wanted, columns.weights
+        )
 
     @pytest.mark.parametrize("n_wanted", [1, 3])
     def test_of_equal_ones_the_first(self, n_wanted: int) -> None:
-        nearest = find_neighbours(np.zeros((5, 1)), np.zeros((5, 0), np.int32), n_wanted)
+        nearest = find_neighbours(
+            np.zeros((5, 1)), np.zeros((5, 0), np.int32), np.empty(0), n_wanted
+        )
         assert nearest[0].tolist() == [1, 2, 3][:n_wanted]
         assert nearest[4].tolist() == [0, 1, 2][:n_wanted]

@@ -22,14 +22,15 @@ hows = st.tuples(st.integers(1, 4), st.integers(0, 2), st.sampled_from([0, 0, 2,
 def run_round(
     records: ClassedRecords, groups: list[list[int]], how: tuple[int, int, int]
 ) -> tuple[ClassedRecords, int]:
-    values, levels, *rest = records.arrays()
+    values, levels, weights, *rest = records.arrays()
     by_class = group_by_label(records.labels, records.n_classes)
     draws = np.zeros(records.n_classes)
-    points = represent_classes(values, levels, records.n_levels, *by_class, CENTRE, draws)
+    columns = values, levels, weights
+    points = represent_classes(*columns, records.n_levels, *by_class, CENTRE, draws)
     labels = records.labels.copy()
     in_groups = np.array([c for group in groups for c in group], dtype=np.int64)
     n_exchanges = refine_blocks(
-        (values, levels, *rest),
+        (*columns, *rest),
         labels,
         by_class,
         (in_groups, starts_of([len(group) for group in groups])),
@@ -99,9 +100,9 @@ class TestRound:
     @repeatable
     @given(classed_records(n_classes=st.integers(1, 8), max_attributes=0))
     def test_measure_is_the_loss_of_a_release(self, records: ClassedRecords) -> None:
-        values, levels = records.arrays()[:2]
+        values, levels, weights = records.arrays()[:3]
         by_class = group_by_label(records.labels, records.n_classes)
-        loss = measure_classes(values, levels, records.n_levels, *by_class)
+        loss = measure_classes(values, levels, weights, records.n_levels, *by_class)
         expected = naive_refine.released_loss(records, records.classes)
         assert loss == pytest.approx(float(expected), abs=1e-11)
 

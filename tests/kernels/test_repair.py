@@ -18,9 +18,9 @@ from support.tables import (
     class_sizes,
     confidential_values,
     distribution_of,
-    quasi_identifiers,
     repeatable,
     seeds,
+    weighted_columns,
 )
 
 
@@ -34,6 +34,7 @@ class ClassedTable:
     values: list[list[int]]
     limits: list[Fraction]
     grounds: list[Ground | None] | None = None
+    weights: np.ndarray | None = None
 
     @property
     def sizes(self) -> np.ndarray:
@@ -76,6 +77,7 @@ class ClassedTable:
         return merge_classes(
             self.numeric,
             self.nominal,
+            np.ones(len(self.nominal)) if self.weights is None else self.weights,
             self.labels,
             self.sizes,
             np.array(above, dtype=np.int64),
@@ -98,11 +100,12 @@ def classed_tables(draw: st.DrawFn) -> ClassedTable:
             present = np.unique(leaves)
             values[a] = leaves.tolist()
             chosen[a] = replace(ground, leaves=tuple(ground.leaves[leaf] for leaf in present))
-    numeric, nominal, _ = draw(quasi_identifiers(n_records))
+    columns = draw(weighted_columns(n_records))
     sizes = draw(class_sizes(n_records))
     labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     limits = [Fraction(draw(st.integers(0, 30)), 100) for _ in values]
-    return ClassedTable(numeric, nominal, labels, values, limits, chosen)
+    quasi = columns.numeric, columns.nominal
+    return ClassedTable(*quasi, labels, values, limits, chosen, columns.weights)
 
 
 def on_a_line(
@@ -152,6 +155,7 @@ class TestProperties:
         merge_classes(
             numeric,
             nominal,
+            np.ones(len(nominal)),
             labels,
             sizes,
             np.array(table.find_above(labels), dtype=np.int64),
@@ -205,6 +209,20 @@ class TestChoice:
         )
         labels, _ = table.merge([0])
         assert labels.tolist() == [0, 0, 1, 1, 0, 0]
+
+    def test_near_categories_count_less(self) -> None:
+        # Both partners mend class 0, and both are of another category; class 2's is a sibling.
+        table = ClassedTable(
+            np.zeros((1, 6)),
+            np.array([[0, 0, 2, 2, 1, 1], [0, 0, 1, 1, 0, 0]], dtype=np.int32),
+            np.repeat([0, 1, 2], 2),
+            [[1, 1, 2, 2, 2, 2]],
+            [Fraction(1, 2)],
+            weights=np.full(2, 0.5),
+        )
+        assert table.merge([0])[0].tolist() == [0, 0, 1, 1, 0, 0]
+        only_values = replace(table, weights=np.array([1.0, 0.0]))
+        assert only_values.merge([0])[0].tolist() == [0, 0, 0, 0, 1, 1]
 
     def test_most_frequent_category_stands_for_a_class_and_the_lowest_of_equals(self) -> None:
         # Class 1 holds both categories; it counts as 1, at no distance from class 0.

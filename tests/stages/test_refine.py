@@ -30,6 +30,7 @@ from pipeline.stages.refine import (
     merge_rounds,
     orthonormal,
 )
+from pipeline.stages.scaling import Scaled
 from support import naive_refine
 from support.classed import (
     MARGIN,
@@ -39,7 +40,7 @@ from support.classed import (
     relabel,
     star_over,
 )
-from support.tables import distribution_of, repeatable, seeds
+from support.tables import distribution_of, repeatable, seeds, unweighted
 
 fewer = settings(repeatable, max_examples=40)
 
@@ -57,7 +58,7 @@ efforts = st.builds(
 
 def refiner_of(records: ClassedRecords, max_emds: tuple[Fraction, ...] | None = None) -> Refiner:
     return make_refiner(
-        (records.numeric, records.nominal, records.n_levels),
+        Scaled(records.numeric, records.nominal, records.n_levels, records.column_weights),
         records.codes,
         records.tables,
         tuple(float(t) for t in (records.max_emds if max_emds is None else max_emds)),
@@ -430,9 +431,7 @@ class TestMending:
         values = [0] * 4 + [1] * 4
         table, codes = distribution_of(values)
         numeric = np.array([[0.0] * 4 + [1.0] * 4])
-        refiner = make_refiner(
-            (numeric, np.empty((0, 8), np.int32), 1), np.array([codes]), (table,), (0.1,), 2, (1,)
-        )
+        refiner = make_refiner(unweighted(numeric), np.array([codes]), (table,), (0.1,), 2, (1,))
         labels = np.repeat(np.arange(2), 4)
         assert refiner.measure(labels).largest_emd == 0.5
         mended = refiner.mend(labels, np.array([0, 2]))
@@ -443,7 +442,7 @@ class TestMending:
         values = [0, 0, 1, 1]
         table, codes = distribution_of(values)
         refiner = make_refiner(
-            (np.array([[0.0, 0, 1, 1]]), np.empty((0, 4), np.int32), 1),
+            unweighted(np.array([[0.0, 0, 1, 1]])),
             np.array([codes]), (table,), (0.1,), 2, (1,),
         )  # fmt: skip
         labels = np.array([0, 0, 1, 1])

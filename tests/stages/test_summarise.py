@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pipeline.errors import DataError
 from pipeline.model import Attribute, Column, Distance, Kind, Role
 from pipeline.stages.columns import resolve_column
+from pipeline.stages.scaling import scale_columns
 from pipeline.stages.summarise import (
     ColumnSummary,
     TableSummary,
@@ -28,7 +29,6 @@ from pipeline.stages.summarise import (
     merge_counts,
     own_values,
     sampled_rows,
-    scale_columns,
     summarise_table,
 )
 from support.tables import repeatable
@@ -375,10 +375,11 @@ class TestEncodings:
             make_encoding(COLUMNS[0], ColumnSummary(low=0, high=10)),
             make_encoding(COLUMNS[1], ColumnSummary(categories=Counter("mfx"))),
         ]
-        numeric, nominal, n_levels = scale_columns(encodings, [np.array([0, 5]), np.array([2, 0])])
-        assert numeric.tolist() == [[0, 0.5]]
-        assert nominal.tolist() == [[2, 0]]
-        assert n_levels == 3
+        scaled = scale_columns(encodings, [np.array([0, 5]), np.array([2, 0])])
+        assert scaled.numeric.tolist() == [[0, 0.5]]
+        assert scaled.nominal.tolist() == [[2, 0]]
+        assert scaled.n_levels == 3
+        assert scaled.weights.tolist() == [1]
 
 
 class TestValues:

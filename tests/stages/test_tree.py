@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kernels.blocks import find_leaves
+from pipeline.stages.scaling import NOTHING, Scaled
 from pipeline.stages.subsets import cut_subsets
 from pipeline.stages.tree import (
     LEAVES_PER_REGION,
@@ -20,7 +21,7 @@ from pipeline.stages.tree import (
     sample_size,
 )
 from support import naive
-from support.tables import distribution_of, quasi_identifiers, repeatable, seeds
+from support.tables import distribution_of, repeatable, seeds, unweighted, weighted_columns
 
 
 class TestSizes:
@@ -65,7 +66,7 @@ class TestTree:
         nominal = np.zeros((1, n_records), dtype=np.int32)
         subsets = rng.permutation(np.repeat(np.arange(n_subsets), share * 2**depth))
         subsets = subsets.astype(np.int32)
-        tree = grow_tree(numeric, nominal, 1, subsets, n_subsets, 2**depth)
+        tree = grow_tree(unweighted(numeric, nominal), subsets, n_subsets, 2**depth)
         assert tree.n_leaves == 2**depth
         leaves = find_leaves(numeric, nominal, subsets, tree.axes, tree.thresholds)
         counts = np.zeros((n_subsets, 2**depth), dtype=int)
@@ -73,15 +74,15 @@ class TestTree:
         assert (counts == share).all()
 
     @repeatable
-    @given(st.integers(1, 40).flatmap(quasi_identifiers), st.integers(1, 4), seeds)
+    @given(st.integers(1, 40).flatmap(weighted_columns), st.integers(1, 4), seeds)
     def test_cuts_each_subset_at_its_lower_median(
-        self, columns: tuple[np.ndarray, np.ndarray, int], n_subsets: int, seed: int
+        self, columns: Scaled, n_subsets: int, seed: int
     ) -> None:
-        numeric, nominal, n_levels = columns
+        numeric, nominal = columns.numeric, columns.nominal
         rng = np.random.default_rng(seed)
         n_records = max(numeric.shape[1], nominal.shape[1])
         subsets = rng.integers(0, n_subsets, n_records, dtype=np.int32)
-        tree = grow_tree(numeric, nominal, n_levels, subsets, n_subsets, 4)
+        tree = grow_tree(columns, subsets, n_subsets, 4)
         values = [*numeric, *nominal]
         members = {0: list(range(n_records))}
         for node in range(3):
@@ -96,15 +97,13 @@ class TestTree:
 
     def test_first_axis_is_the_widest(self) -> None:
         numeric = np.array([[0.0, 0.1, 0.0, 0.1], [0.0, 0.0, 1.0, 1.0]])
-        nominal = np.empty((0, 4), np.int32)
-        tree = grow_tree(numeric, nominal, 1, np.zeros(4, np.int32), 1, 4)
+        tree = grow_tree(unweighted(numeric), np.zeros(4, np.int32), 1, 4)
         assert tree.axes.tolist() == [1, 0, 0]
         assert tree.thresholds.tolist() == [[0.0, 0.0, 0.0]]
 
     def test_single_region_is_not_cut(self) -> None:
         subsets, _ = cut_subsets(3, distribution_of(range(9))[0], 9, 0)
-        empty = np.empty((0, 0)), np.empty((0, 0), np.int32), 1
-        tree = sample_leaves(subsets, np.empty(0, np.int64), *empty, n_regions=1)
+        tree = sample_leaves(subsets, np.empty(0, np.int64), NOTHING, n_regions=1)
         assert (tree.n_leaves, tree.thresholds.shape) == (1, (3, 0))
 
     @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ class TestTree:
         rng = np.random.default_rng(0)
         table, codes = distribution_of([1, 2, 3] * 10_000)
         subsets, _ = cut_subsets(3, table, 30_000, 0)
-        numeric, nominal = rng.random((1, n_sampled)), np.empty((0, n_sampled), np.int32)
-        tree = sample_leaves(subsets, codes[:n_sampled], numeric, nominal, 1, n_regions)
+        sampled = unweighted(rng.random((1, n_sampled)))
+        tree = sample_leaves(subsets, codes[:n_sampled], sampled, n_regions)
         assert tree.n_leaves == n_leaves
         assert tree.thresholds.shape == (3, n_leaves - 1)

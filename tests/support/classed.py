@@ -23,7 +23,7 @@ from pipeline.stages.distances import class_distances, stack_trees, with_metric
 from pipeline.stages.refine import MAX_SEARCHED
 from support import naive, naive_taxonomy
 from support.naive_taxonomy import Tree
-from support.tables import distribution_from, distribution_of, quasi_identifiers, seeds
+from support.tables import distribution_from, distribution_of, seeds, weighted_columns
 
 # What the code takes a distance to err by at most: `pipeline.stages.refine.make_refiner`.
 MARGIN = ERROR_PER_STEP * (2 * MAX_SEARCHED)
@@ -69,6 +69,12 @@ class ClassedRecords:
     labels: Int64
     k: int
     grounds: tuple[Ground | None, ...] = ()
+    weights: Float64 | None = None
+
+    @property
+    def column_weights(self) -> Float64:
+        """Weights of the nominal columns; 1 each where none are given."""
+        return np.ones(len(self.nominal)) if self.weights is None else self.weights
 
     @property
     def ordered(self) -> list[int]:
@@ -110,7 +116,7 @@ class ClassedRecords:
     def with_limits(self, *limits: float) -> "ClassedRecords":
         return replace(self, limits=limits)
 
-    def arrays(self) -> tuple[Float64, np.ndarray, Float64, Float64, Float64, Trees]:
+    def arrays(self) -> tuple[Float64, np.ndarray, Float64, Float64, Float64, Float64, Trees]:
         """What `gather_block` takes; without ordered ones an order in which nothing is farther."""
         largest = int(np.bincount(self.labels).max()) + SPARE + 1
         held = [(self.codes[a], self.tables[a], self.limits[a]) for a in range(len(self.tables))]
@@ -124,6 +130,7 @@ class ClassedRecords:
         return (
             np.ascontiguousarray(self.numeric.T),
             np.ascontiguousarray(self.nominal.T),
+            self.column_weights,
             np.array(places),
             np.array(sums),
             np.array([limit for _, _, limit in ordered] or [1.0]),
@@ -208,7 +215,7 @@ def classed_records(
     k = draw(st.integers(1, 4))
     n_drawn = draw(n_classes)
     sizes = draw(st.lists(st.integers(k, max_size), min_size=n_drawn, max_size=n_drawn))
-    numeric, nominal, n_levels = draw(quasi_identifiers(sum(sizes)))
+    columns = draw(weighted_columns(sum(sizes)))
     drawn = draw(st.lists(attributes, max_size=max_attributes))
     tightness = draw(st.lists(st.integers(0, 3), min_size=len(drawn), max_size=len(drawn)))
     n_besides = draw(st.integers(0, 12))
@@ -221,15 +228,16 @@ def classed_records(
         for tight, (table, codes, _) in zip(tightness, made, strict=True)
     ]
     return ClassedRecords(
-        numeric,
-        nominal,
-        n_levels,
+        columns.numeric,
+        columns.nominal,
+        columns.n_levels,
         np.array([codes[:n_records] for _, codes, _ in made], np.int64).reshape(-1, n_records),
         tuple(table for table, _, _ in made),
         tuple(percent / 100 - MARGIN for percent in percents),
         labels,
         k,
         tuple(ground for _, _, ground in made),
+        columns.weights,
     )
 
 

@@ -72,14 +72,25 @@ def assign_subsets(codes: Sequence[int], n_subsets: int, shifts: dict[int, int])
     return subsets
 
 
-def distance(numeric_a: Sequence, nominal_a: Sequence, numeric_b: Sequence, nominal_b: Sequence):
-    """Squared distance of two records: numeric differences, then 1 for each nominal one."""
+def distance(
+    numeric_a: Sequence,
+    nominal_a: Sequence,
+    numeric_b: Sequence,
+    nominal_b: Sequence,
+    weights: Sequence | None = None,
+):
+    """Squared distance of two records: numeric differences, then the weight of each nominal one."""
     total = 0.0
     for a, b in zip(numeric_a, numeric_b, strict=True):
         total += (a - b) * (a - b)
-    for a, b in zip(nominal_a, nominal_b, strict=True):
-        total += a != b
+    for a, b, weight in zip(nominal_a, nominal_b, weigh(nominal_a, weights), strict=True):
+        total += weight * (a != b)
     return total
+
+
+def weigh(nominal: Sequence, weights: Sequence | None) -> Sequence:
+    """What it counts that a nominal column differs: 1 where nothing else is given."""
+    return [1.0] * len(nominal) if weights is None else weights
 
 
 def average(numeric: np.ndarray, nominal: np.ndarray, rows: list[int]) -> tuple[list, list]:
@@ -98,6 +109,7 @@ def cluster_block(
     subsets: Sequence[int],
     take: Sequence[int],
     n_clusters: int,
+    weights: Sequence | None = None,
 ) -> list[int]:
     """Cluster of each record: 003, section 7, Algorithm 3 as it is listed.
 
@@ -111,12 +123,12 @@ def cluster_block(
         return sorted(i for rows in remaining for i in rows)
 
     def farthest(point: tuple) -> int:
-        return min(all_left(), key=lambda i: (-distance(*points[i], *point), i))
+        return min(all_left(), key=lambda i: (-distance(*points[i], *point, weights), i))
 
     def make_cluster(label: int, seed: int) -> None:
         has_extra = False
         for rows, n_take in zip(remaining, take, strict=True):
-            nearest = sorted(rows, key=lambda i: (distance(*points[i], *points[seed]), i))
+            nearest = sorted(rows, key=lambda i: (distance(*points[i], *points[seed], weights), i))
             n_taken = n_take
             # "Take second record from Si if it contains extra records and no extra record has
             # been already added to C": |Si| > |S1|, S1 being what the clusters to come need.
@@ -148,11 +160,36 @@ def spread(column: np.ndarray, rows: Sequence[int], *, is_nominal: bool) -> Frac
     return sum((value - mean) ** 2 for value in values) / size
 
 
-def widest_axis(numeric: np.ndarray, nominal: np.ndarray, rows: Sequence[int]) -> int:
+def axis_spreads(
+    numeric: np.ndarray,
+    nominal: np.ndarray,
+    rows: Sequence[int],
+    weights: Sequence | None = None,
+) -> dict[int, Fraction]:
+    """Spread of each quasi-identifier by its first column, numeric ones first.
+
+    One with a taxonomy has H columns of weight 1/H; its spread is the mean of theirs.
+    """
+    found = {j: spread(row, rows, is_nominal=False) for j, row in enumerate(numeric)}
+    counted, first = list(weigh(nominal, weights)), 0
+    while first < len(nominal):
+        height = round(1 / counted[first])
+        of_attribute = nominal[first : first + height]
+        of_levels = [spread(row, rows, is_nominal=True) for row in of_attribute]
+        found[len(numeric) + first] = sum(of_levels) / height
+        first += height
+    return found
+
+
+def widest_axis(
+    numeric: np.ndarray,
+    nominal: np.ndarray,
+    rows: Sequence[int],
+    weights: Sequence | None = None,
+) -> int:
     """The quasi-identifier of largest spread, of equal ones the first; numeric ones come first."""
-    spreads = [spread(row, rows, is_nominal=False) for row in numeric]
-    spreads += [spread(row, rows, is_nominal=True) for row in nominal]
-    return spreads.index(max(spreads))
+    spreads = axis_spreads(numeric, nominal, rows, weights)
+    return max(spreads, key=lambda axis: spreads[axis])
 
 
 def split_extras(extras: Sequence[int], n_clusters: int, n_left: int) -> list[int]:
@@ -177,6 +214,7 @@ def cut_blocks(
     take: Sequence[int],
     n_clusters: int,
     block_clusters: int,
+    weights: Sequence | None = None,
 ) -> list[list[list[int]]]:
     """Blocks, each a list of rows per subset: design note, facts, 2.
 
@@ -185,7 +223,7 @@ def cut_blocks(
     """
     if n_clusters <= block_clusters:
         return [[sorted(rows) for rows in subsets]]
-    axis = widest_axis(numeric, nominal, [i for rows in subsets for i in rows])
+    axis = widest_axis(numeric, nominal, [i for rows in subsets for i in rows], weights)
     column = [*numeric, *nominal][axis]
     n_left = n_clusters // 2
     extras = [len(rows) - n * n_clusters for rows, n in zip(subsets, take, strict=True)]
@@ -197,8 +235,8 @@ def cut_blocks(
     left = [rows[:cut] for rows, cut in zip(ranked, cuts, strict=True)]
     right = [rows[cut:] for rows, cut in zip(ranked, cuts, strict=True)]
     return [
-        *cut_blocks(numeric, nominal, left, take, n_left, block_clusters),
-        *cut_blocks(numeric, nominal, right, take, n_clusters - n_left, block_clusters),
+        *cut_blocks(numeric, nominal, left, take, n_left, block_clusters, weights),
+        *cut_blocks(numeric, nominal, right, take, n_clusters - n_left, block_clusters, weights),
     ]
 
 

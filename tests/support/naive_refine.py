@@ -55,7 +55,7 @@ def excess(records: ClassedRecords, classes: Classes) -> Fraction:
 
 
 def searched_loss(records: ClassedRecords, classes: Classes) -> Fraction:
-    """Squared differences to the mean; of nominal ones half the mean 0/1 distance of two records.
+    """Squared differences to the mean; of nominal ones half the mean distance of two records.
 
     For each class its records times what `naive.spread` has of one.
     """
@@ -63,20 +63,20 @@ def searched_loss(records: ClassedRecords, classes: Classes) -> Fraction:
     for rows in classes:
         for column in records.numeric:
             loss += len(rows) * naive.spread(column, rows, is_nominal=False)
-        for column in records.nominal:
-            loss += len(rows) * naive.spread(column, rows, is_nominal=True)
+        for column, weight in zip(records.nominal, records.column_weights, strict=True):
+            loss += Fraction(weight) * len(rows) * naive.spread(column, rows, is_nominal=True)
     return loss
 
 
 def released_loss(records: ClassedRecords, classes: Classes) -> Fraction:
-    """Squared differences to the mean, and records that are not of the commonest category."""
+    """Squared differences to the mean, and weights of what is not of the commonest category."""
     loss = Fraction(0)
     for rows in classes:
         for column in records.numeric:
             loss += len(rows) * naive.spread(column, rows, is_nominal=False)
-        for column in records.nominal:
+        for column, weight in zip(records.nominal, records.column_weights, strict=True):
             codes = [int(column[i]) for i in rows]
-            loss += len(rows) - max(codes.count(code) for code in codes)
+            loss += Fraction(weight) * (len(rows) - max(codes.count(code) for code in codes))
     return loss
 
 
@@ -143,7 +143,12 @@ def cheapest_deal(records: ClassedRecords, classes: Classes, given: list[int]) -
 
 
 def represent_class(
-    values: np.ndarray, levels: np.ndarray, rows: list[int], kind: str, draw: float
+    values: np.ndarray,
+    levels: np.ndarray,
+    rows: list[int],
+    kind: str,
+    draw: float,
+    weights: Sequence | None = None,
 ) -> tuple[list[float], list[int]]:
     """Mean and commonest levels (of equals the one met first), or the record farthest, or drawn."""
     if kind == "drawn":
@@ -156,17 +161,19 @@ def represent_class(
         mode.append(max(codes, key=codes.count))
     if kind == "centre":
         return centre, mode
-    row = max(rows, key=lambda i: naive.distance(values[i], levels[i], centre, mode))
+    row = max(rows, key=lambda i: naive.distance(values[i], levels[i], centre, mode, weights))
     return values[row].tolist(), levels[row].tolist()
 
 
-def find_neighbours(centres: np.ndarray, modes: np.ndarray, n_wanted: int) -> list[list[int]]:
+def find_neighbours(
+    centres: np.ndarray, modes: np.ndarray, n_wanted: int, weights: Sequence | None = None
+) -> list[list[int]]:
     """The others by distance, of equals the first: sorted, and cut."""
     n = centres.shape[0]
     return [
         sorted(
             (o for o in range(n) if o != c),
-            key=lambda o: (naive.distance(centres[o], modes[o], centres[c], modes[c]), o),
+            key=lambda o: (naive.distance(centres[o], modes[o], centres[c], modes[c], weights), o),
         )[:n_wanted]
         for c in range(n)
     ]

@@ -13,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from pipeline.model import Distribution, Float64, Int64
+from pipeline.stages.scaling import Scaled
 
 # Compilation happens within the first example, so there is no deadline.
 repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=60)
@@ -31,6 +32,7 @@ class RegionTable:
     take: Int64
     extras: Int64
     n_clusters: int
+    weights: Float64
 
     @property
     def n_records(self) -> int:
@@ -65,8 +67,11 @@ def regions(
     extras[central[0]] = draw(st.integers(0, n_extra)) if len(central) > 1 else n_extra
     extras[central[-1]] += n_extra - extras.sum()
     starts = np.concatenate([[0], np.cumsum(n_clusters * take + extras)]).astype(np.int64)
-    numeric, nominal, n_levels = draw(quasi_identifiers(int(starts[-1])))
-    return RegionTable(numeric, nominal, n_levels, starts, take, extras, n_clusters)
+    columns = draw(weighted_columns(int(starts[-1])))
+    return RegionTable(
+        columns.numeric, columns.nominal, columns.n_levels, starts, take, extras, n_clusters,
+        columns.weights,
+    )  # fmt: skip
 
 
 @st.composite
@@ -80,6 +85,28 @@ def quasi_identifiers(draw: st.DrawFn, n_records: int) -> tuple[Float64, np.ndar
     numeric = rng.integers(0, n_values, (n_numeric, n_records)) / 64
     nominal = rng.integers(0, n_levels, (n_nominal, n_records), dtype=np.int32)
     return numeric, nominal, n_levels
+
+
+@st.composite
+def weighted_columns(draw: st.DrawFn, n_records: int) -> Scaled:
+    """The same, where a nominal one may have a taxonomy: codes are halved from level to level.
+
+    Its height is a power of two, so that sums of weights are exact.
+    """
+    numeric, nominal, n_levels = draw(quasi_identifiers(n_records))
+    height = st.sampled_from([1, 1, 2, 4])
+    heights = draw(st.lists(height, min_size=len(nominal), max_size=len(nominal)))
+    columns = [row >> level for row, h in zip(nominal, heights, strict=True) for level in range(h)]
+    weights = [1 / h for h in heights for _ in range(h)]
+    stacked = np.array(columns, dtype=np.int32).reshape(len(columns), n_records)
+    return Scaled(numeric, stacked, n_levels, np.array(weights, dtype=np.float64))
+
+
+def unweighted(numeric: Float64, nominal: np.ndarray | None = None, n_levels: int = 1) -> Scaled:
+    """Numeric columns, and nominal ones that all have a weight of 1."""
+    if nominal is None:
+        nominal = np.empty((0, numeric.shape[1]), dtype=np.int32)
+    return Scaled(numeric, nominal, n_levels, np.ones(len(nominal)))
 
 
 # Values of a confidential attribute: few distinct ones, or most of them distinct, or one rules.
