@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from pipeline.errors import PolicyError, UsageError
-from pipeline.model import Attribute, Distance, Kind, Noise, Role
+from pipeline.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
 from pipeline.privacy_settings import MODELS, PrivacySettings, Scalar, Threshold, refuse_truth
 from pipeline.stages.requirements import Model, Requirement
 from pipeline.taxonomy_files import read_rows
@@ -110,8 +110,10 @@ class AttributeSettings(_Settings):
         default=None,
         description="The order of nominal confidential values in which subsets are cut.",
     )
-    aggregate: Literal["mean", "median", "mode"] | None = Field(
-        default=None, description="numeric and date: mean (default) or median."
+    aggregate: Literal["mean", "median", "mode", "ancestor"] | None = Field(
+        default=None,
+        description="numeric and date: mean (default) or median; nominal with a taxonomy: mode "
+        "(default) or ancestor, the lowest node above a class's values.",
     )
     round: bool = Field(
         default=True, description="false: an integer quasi-identifier is released as a float."
@@ -161,6 +163,8 @@ class AttributeSettings(_Settings):
             raise ValueError("order names a value twice")
 
     def _check_aggregate(self) -> None:
+        if self.aggregate == ANCESTOR and not self.taxonomy:
+            raise ValueError("aggregate: ancestor needs a taxonomy")
         if self.aggregate is None or self.type is None:
             return
         allowed = AGGREGATES[self.type]
@@ -173,7 +177,7 @@ AGGREGATES: dict[Kind, tuple[str, ...]] = {
     Kind.DATE: ("mean", "median"),
     Kind.ORDINAL: ("median",),
     Kind.BOOLEAN: ("mode",),
-    Kind.NOMINAL: ("mode",),
+    Kind.NOMINAL: ("mode", ANCESTOR),
 }
 
 
@@ -301,6 +305,11 @@ class Policy(_Settings):
         self.privacy.check_attributes(self.confidential)
         for name, attribute in self.attributes.items():
             self._check_noise(name, attribute)
+            if attribute.aggregate == ANCESTOR and self.method.name in GENERALISING:
+                raise ValueError(
+                    f"{name!r}: {self.method.name} releases nodes of a taxonomy as it is; take "
+                    "aggregate out"
+                )
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
             needs_t = needs_t and attribute.noise is None and self.method.ratio is None
             if needs_t and self.privacy.t is None and not self.privacy.covers(name):
