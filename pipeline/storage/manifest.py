@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import inf, nextafter
 from typing import Any
 
-from pipeline.model import Distance, InputFile, Kind, Role, Verdict
+from pipeline.model import ANCESTOR, Column, Distance, InputFile, Kind, Role, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding, plain_type
 from pipeline.stages.methods.method import AS_USUAL
@@ -30,7 +30,8 @@ FORMAT = 1
 class Loss:
     """Information loss (papers/003, eq. 5): the mean of the squared normalised differences.
 
-    ``per_attribute``: over records, for each quasi-identifier; ``total``: over these.
+    ``per_attribute``: over records, for each quasi-identifier; ``total``: over these. Of a nominal
+    one with a taxonomy the hierarchical distance to the released value stands for the square.
     """
 
     total: float
@@ -174,7 +175,7 @@ def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
     if encoding.generalised:
         entry |= {"treatment": "generalised to what its class has", "generalised": True}
     elif column.role is Role.QUASI_IDENTIFIER:
-        entry["treatment"] = f"{column.aggregate} of its class"
+        entry |= _describe_aggregate(column)
     elif encoding in plan.hard:
         entry["treatment"] = "as it is; no class holds two of its values"
     else:
@@ -186,6 +187,19 @@ def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
     if column.kind is Kind.ORDINAL:
         entry["order"] = list(column.attribute.order)
     return entry
+
+
+def _describe_aggregate(column: Column) -> dict[str, str]:
+    """What stands for a class, and how its loss is counted where that is not by eq. (5)."""
+    what = "lowest common ancestor" if column.aggregate == ANCESTOR else column.aggregate
+    described = {"treatment": f"{what} of its class"}
+    if column.attribute.taxonomy:
+        described["distance"] = str(Distance.HIERARCHICAL)
+        described["loss"] = (
+            "hierarchical distance: height of the lowest common ancestor of the original and the "
+            "released value, divided by the height of the taxonomy"
+        )
+    return described
 
 
 def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:
