@@ -32,6 +32,7 @@ from pipeline.model import (
     Kind,
     Reached,
     Role,
+    Verdict,
 )
 from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Keys, folder_type, plain_type, to_keys
@@ -181,14 +182,23 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         further=further,
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
+    return _describe_rows(manifest, layout, verdict, findings)
+
+
+def _describe_rows(
+    manifest: dict[str, Any], layout: _Layout, verdict: Verdict, findings: list[str]
+) -> dict[str, Any]:
+    """What the rows say, and where the manifest says something else."""
     privacy = describe_privacy(
         verdict, {column["name"]: _as_column(column).distance for column in layout.confidential}
     )
-    findings += _compare(manifest, privacy, asdict(verdict.sizes))
     risk = describe_risk(verdict, verdict.k)
-    findings += _compare_accounts(manifest, privacy["models"], risk)
     return {
-        "findings": findings,
+        "findings": [
+            *findings,
+            *_compare(manifest, privacy, asdict(verdict.sizes)),
+            *_compare_accounts(manifest, privacy["models"], risk),
+        ],
         "checked": True,
         "records": verdict.n_records,
         "privacy": privacy,
@@ -205,7 +215,7 @@ def _find_models(
     models: list[dict[str, Any]],
 ) -> Further:
     """What the manifest's further models ask of these rows."""
-    schema = pq.read_schema(paths[0])
+    schema = pq.read_schema(paths[0]) if paths else pa.schema([])
     columns = [_as_column(c, plain_type(schema.field(c["name"]).type)) for c in layout.confidential]
     return bind_models(models, columns, distributions, categories)
 

@@ -139,13 +139,8 @@ def decide(
     ``n_expected``: records that have to be there; ``n_changed``: per confidential attribute, values
     whose number of records differs between the table and the release.
     """
-    sizes, counts = checks.size_counts
-    too_small = int(counts[sizes < k].sum())
-    failures = []
-    if checks.n_records != n_expected:
-        failures.append(Failure("records", f"{n_expected:,}", f"{checks.n_records:,}"))
-    if not sizes.size or too_small:
-        failures.append(Failure("k", f"at least {k} records", f"{too_small:,} smaller classes"))
+    n_classes = int(checks.size_counts[1].sum())
+    failures = _find_size_failures(checks, k, n_expected)
     for name, limit, n_above, largest in zip(
         names, max_emds, checks.n_above, checks.largest, strict=True
     ):
@@ -155,31 +150,39 @@ def decide(
         if n_changed.get(name, 0):
             found = f"{n_changed[name]:,} values with another count"
             failures.append(Failure(f"distribution of {name}", "that of the table", found))
-    n_classes = int(counts.sum())
     for requirement, reached in zip(further.requirements, checks.models, strict=True):
         failures += _judge(requirement, reached, n_classes)
-    results = tuple(
-        AttributeResult(name, limit, largest, n_above)
-        for name, limit, largest, n_above in zip(
-            names, max_emds, checks.largest, checks.n_above, strict=True
-        )
-    )
-    class_sizes = ClassSizes(
-        n_classes,
-        int(sizes.min(initial=0) if not sizes.size else sizes.min()),
-        int(sizes.max(initial=0)),
-        checks.n_records / n_classes if n_classes else 0.0,
-    )
     return Verdict(
         k,
         checks.n_records,
-        class_sizes,
-        results,
+        _describe_sizes(checks),
+        tuple(map(AttributeResult, names, max_emds, checks.largest, checks.n_above)),
         tuple(failures),
         tuple(map(_describe, further.requirements, checks.models)),
         describe_risks(checks.risks, names, further.groupings),
         measure_discernibility(checks.size_counts),
     )
+
+
+def _find_size_failures(checks: ClassChecks, k: int, n_expected: int) -> list[Failure]:
+    """Records that are missing or too many, and classes that are too small."""
+    sizes, counts = checks.size_counts
+    too_small = int(counts[sizes < k].sum())
+    failures = []
+    if checks.n_records != n_expected:
+        failures.append(Failure("records", f"{n_expected:,}", f"{checks.n_records:,}"))
+    if not sizes.size or too_small:
+        failures.append(Failure("k", f"at least {k} records", f"{too_small:,} smaller classes"))
+    return failures
+
+
+def _describe_sizes(checks: ClassChecks) -> ClassSizes:
+    sizes, counts = checks.size_counts
+    n_classes = int(counts.sum())
+    if not sizes.size:
+        return ClassSizes()
+    mean = checks.n_records / n_classes if n_classes else 0.0
+    return ClassSizes(n_classes, int(sizes.min()), int(sizes.max()), mean)
 
 
 def _judge(requirement: Requirement, reached: Reached, n_classes: int) -> list[Failure]:
