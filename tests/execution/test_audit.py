@@ -167,3 +167,22 @@ def test_smuggled_content_is_found(what, published):
 def test_file_beside_the_data_is_found(published):
     (published / "raw.csv").write_text("patient_id\n")
     assert audit_release(published)["findings"] == ["raw.csv: does not belong to the release"]
+
+
+def test_release_without_files_is_found(published):
+    for path in sorted((published / "data").iterdir()):
+        path.unlink()
+    (published / "internal" / "manifest.json").unlink()
+    edit(published, lambda m: m["files"].clear())
+    assert audit_release(published)["findings"]
+
+
+def test_release_without_files_or_confidential_columns_is_found(tmp_path):
+    path = write_discharges(tmp_path / "discharges.parquet", 500)
+    document = {"attributes": {"age": "quasi-identifier"}, "privacy": {"k": 5}}
+    made = run_release(discharge_policy(path, tmp_path / "out", **document), Progress("none"))
+    for file in sorted((made.release / "data").iterdir()):
+        file.unlink()
+    edit(made.release, lambda m: m["files"].clear())
+    findings = audit_release(made.release)["findings"]
+    assert "records: asked 500, found 0" in findings
