@@ -7,7 +7,7 @@ import pytest
 from pipeline.stages import tree
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def small_regions() -> Iterator[None]:
     """Regions of 12,000 records or more, so that small tables have several, as large ones do."""
     with pytest.MonkeyPatch.context() as patch:
