@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import functools
 import json
 import signal
 import sys
@@ -16,6 +17,7 @@ import pipeline
 from pipeline.errors import TcloseError, UsageError
 from pipeline.execution.progress import Progress, default_style
 from pipeline.frontier_command import add_frontier_options, show_frontier
+from pipeline.register_command import ANSWERS, add_register_commands, answer
 
 if TYPE_CHECKING:
     from pipeline.execution.run import Outcome
@@ -78,7 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     audit = _add(commands, "audit", "re-verify a published release from its files alone",
                  "tclose audit releases/demo            # the current release\n"
                  "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
-    audit.add_argument("release", metavar="RELEASE", help="folder of a release, or of its name")
+    audit.add_argument("release", metavar="RELEASE", type=Path,
+                       help="folder of a release or of its name, or NAME/ID")  # fmt: skip
     audit.add_argument("--originals", metavar="POLICY", help="compare with the records that the "
                        "policy reads: linkage and loss; makes the release again in a private "
                        "folder; the figures come of the raw data")  # fmt: skip
@@ -102,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
             "  tclose frontier config/demo.yaml --t .02,.05,.1 --k 2,5,10",
         )
     )
+    add_register_commands(functools.partial(_add, commands))
     _add(commands, "schema", "print the JSON Schema of a policy, for editors",
          "tclose schema > policy.schema.json")  # fmt: skip
     return parser
@@ -210,10 +214,11 @@ def _plan(given: argparse.Namespace) -> int:
 def _audit(given: argparse.Namespace) -> int:
     from pipeline.execution.audit import audit_release
     from pipeline.report import report_audit
+    from pipeline.storage.register import find_release
 
     if given.overrides and not given.originals:
         raise UsageError("--set goes with --originals POLICY")
-    audit = audit_release(Path(given.release))
+    audit = audit_release(find_release(given.release))
     if given.originals and audit["checked"]:
         from pipeline.execution.originals import add_originals
         from pipeline.settings import load_policy
@@ -276,6 +281,12 @@ def _frontier(given: argparse.Namespace) -> int:
     return 0
 
 
+def _register(given: argparse.Namespace) -> int:
+    text, status = answer(given)
+    print(text)
+    return status
+
+
 def _schema(_: argparse.Namespace) -> int:
     from pipeline.settings import policy_schema
 
@@ -291,6 +302,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "generate": _generate,
     "frontier": _frontier,
     "schema": _schema,
+    **dict.fromkeys(ANSWERS, _register),
 }
 
 

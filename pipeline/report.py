@@ -11,18 +11,24 @@ def render_table(rows: list[tuple[str, str]]) -> str:
 
 def report_release(manifest: dict[str, Any], place: str, seconds: dict[str, float]) -> str:
     """Verdict, k and t asked and achieved, classes, loss, times, and where the release is."""
-    rows = [("verdict", manifest["verdict"].upper()), ("records", f"{manifest['records']:,}")]
-    rows.insert(1, ("method", manifest["method"]))
-    rows += _privacy_rows(manifest["privacy"])
-    rows += _noise_rows(manifest.get("noise", {}))
-    rows += _class_rows(manifest["classes"])
-    rows += _loss_rows(manifest["information_loss"])
-    rows.append(("data", _describe_files(manifest["files"])))
+    rows = release_rows(manifest)
     if seconds:
         stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
         rows.append(("seconds", f"{stages}; together {sum(seconds.values()):.1f}"))
     rows.append(("release", place))
     return render_table(rows)
+
+
+def release_rows(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a manifest says of the released rows, for a table of two columns."""
+    rows = [("verdict", manifest["verdict"].upper()), ("method", manifest["method"])]
+    rows.append(("records", f"{manifest['records']:,}"))
+    rows += _privacy_rows(manifest["privacy"])
+    rows += _noise_rows(manifest.get("noise", {}))
+    rows += _class_rows(manifest["classes"])
+    rows += _loss_rows(manifest["information_loss"])
+    rows.append(("data", describe_files(manifest["files"])))
+    return rows
 
 
 def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
@@ -95,7 +101,8 @@ def _loss_rows(loss: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def _describe_files(files: list[dict[str, Any]]) -> str:
+def describe_files(files: list[dict[str, Any]]) -> str:
+    """How many, and how large."""
     size = sum(file["bytes"] for file in files)
     count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
     return f"{count}, {size / 1e6:,.1f} MB" if size >= 1e5 else f"{count}, {size / 1e3:,.1f} kB"

@@ -63,13 +63,13 @@ def _describe_file(
 
 
 def describe_field(column: dict[str, Any]) -> dict[str, Any]:
-    """A field of the Table Schema; the values of an ordered one, lowest first."""
+    """A field of the Table Schema; the values of an ordered one that is released as it is."""
     field = {
         "name": column["name"],
         "type": field_type(column["type"]),
         "description": f"{column['role']}: {column['treatment']}",
     }
-    if "order" in column and field["type"] == "string":
+    if "order" in column and field["type"] == "string" and not column.get("generalised"):
         field |= {"categories": list(column["order"]), "categoriesOrdered": True}
     return field
 

@@ -11,13 +11,12 @@ _ROLES = {
     "quasi-identifier": (
         "What an outsider could know of a subject. All records of a class share one value."
     ),
-    "confidential": (
-        "What nobody shall learn of a subject. In every class the values are distributed almost as "
-        "in the whole table."
-    ),
+    "confidential": "What nobody shall learn of a subject.",
     "non-confidential": "Released without any protection, because the policy says so by name.",
 }
+_WITHIN_T = "In every class the values are distributed as in the whole table, within t."
 _TOLD = ("name", "role", "kind", "type", "treatment", "distance", "order", "taxonomy")
+_FLAGS = ("generalised", "noised")  # the treatment says it in words
 _MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
@@ -79,7 +78,7 @@ def _list_limits(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
     others = sorted(privacy.keys() - {"k", "t"})
     rows += [(escape(name), escape(_as_json(privacy[name])), "") for name in others]
     total = manifest["information_loss"]["total"]
-    return [*rows, ("information loss: mean squared difference, by range", "", f"{total:.3g}")]
+    return [*rows, ("information loss, mean over quasi-identifiers", "", f"{total:.3g}")]
 
 
 def _list_columns(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -89,7 +88,7 @@ def _list_columns(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _describe_column(column: dict[str, Any], manifest: dict[str, Any]) -> str:
     name = column["name"]
-    lines = [f"- role: {escape(column['role'])}. {_ROLES.get(column['role'], '')}".rstrip()]
+    lines = [f"- role: {escape(column['role'])}. {_explain_role(column, manifest)}".rstrip()]
     lines.append(f"- type: {escape(column['type'])}, {escape(column['kind'])}")
     lines.append(f"- treatment: {escape(column['treatment'])}")
     losses = manifest["information_loss"]["per_attribute"]
@@ -103,9 +102,16 @@ def _describe_column(column: dict[str, Any], manifest: dict[str, Any]) -> str:
         lines.append(f"- values, lowest first: {', '.join(escape(v) for v in column['order'])}")
     paths = (", ".join(escape(name) for name in row) for row in column.get("taxonomy", ()))
     lines += [f"- value and the names above it: {path}" for path in paths]
-    others = [key for key in column if key not in _TOLD]
+    for key, value in manifest.get("noise", {}).get(name, {}).items():
+        lines.append(f"- noise, {escape(key)}: {escape(_as_json(value))}")
+    others = [key for key in column if key not in (*_TOLD, *_FLAGS)]
     lines += [f"- {escape(key)}: {escape(_as_json(column[key]))}" for key in others]
     return f"### {escape(name)}\n\n" + "\n".join(lines)
+
+
+def _explain_role(column: dict[str, Any], manifest: dict[str, Any]) -> str:
+    told = _ROLES.get(column["role"], "")
+    return f"{told} {_WITHIN_T}" if column["name"] in manifest["privacy"].get("t", {}) else told
 
 
 def _as_json(value: Any) -> str:

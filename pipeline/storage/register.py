@@ -55,8 +55,10 @@ def has_form(manifest: dict[str, Any]) -> bool:
         classes, k = manifest["classes"], manifest["privacy"]["k"]
         numbers = [manifest["records"], k["asked"], k["achieved"]]
         numbers += [classes[key] for key in ("n_classes", "smallest", "largest", "mean")]
-        for t in manifest["privacy"].get("t", {}).values():
+        for t in manifest["privacy"]["t"].values():
             numbers += [t["asked"], t["largest_emd"]]
+        for noise in manifest.get("noise", {}).values():
+            numbers += [noise["epsilon"], noise["stochastic_t"]]
         loss = manifest["information_loss"]
         numbers += [loss["total"], *loss["per_attribute"].values()]
         texts = [manifest[key] for key in ("name", "release_id", "verdict", "method")]
@@ -65,6 +67,7 @@ def has_form(manifest: dict[str, Any]) -> bool:
             texts += [file["path"], file["sha256"]]
         for column in manifest["columns"]:
             texts += [column[key] for key in ("name", "role", "kind", "type", "treatment")]
+        texts += [noise["mechanism"] for noise in manifest.get("noise", {}).values()]
         texts += [manifest["code"]["tclose"], *manifest["partition_by"]]
     except (KeyError, TypeError, ValueError, AttributeError):
         return False

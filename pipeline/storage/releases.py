@@ -5,6 +5,7 @@
 ``<output>/<name>/CURRENT``        the id of the current release
 ``<output>/<name>/.work/``         private working files of a run; gone after success
 ``<output>/<name>/.failed/``       lineage of runs that failed; private
+``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
 ``<output>/.release-key``          keys the release ids; private
 """
 
@@ -25,8 +26,8 @@ from pipeline.errors import BusyError, OutputError
 from pipeline.storage.workspace import Workspace, write_atomically
 
 KEY_FILE = ".release-key"
-KEY_BYTES = 32
 DOCUMENTS = ("datapackage.json", "dictionary.md")
+KEY_BYTES = 32
 _BLOCK = 1 << 22
 
 

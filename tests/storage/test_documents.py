@@ -8,12 +8,18 @@ import jsonschema
 import pytest
 
 from pipeline.execution.audit import audit_release
-from pipeline.storage.datapackage import MEDIA_TYPE, PROFILE, describe_package, field_type
+from pipeline.storage.datapackage import (
+    MEDIA_TYPE,
+    PROFILE,
+    describe_field,
+    describe_package,
+    field_type,
+)
 from pipeline.storage.dictionary import escape, printable, write_dictionary
 from pipeline.storage.documents import list_documents, make_documents
 from pipeline.storage.releases import DOCUMENTS, file_sha256, is_whole, read_manifest
 from support.cases import people, policy_for, release, write_parquet
-from support.shelves import publish_on, write_people
+from support.shelves import fake_manifest, publish_on, write_people
 
 FIELD_TYPES = (
     *("string", "number", "integer", "boolean", "object", "array", "list", "datetime", "date"),
@@ -307,3 +313,24 @@ def test_escapes():
     assert escape("_a_b_") == r"\_a_b\_"
     assert escape("a|b") == r"a\|b"
     assert printable("tab\tend") == r"tab\tend"
+
+
+def test_generalised_values_are_none_of_the_categories():
+    """Sets and intervals of ordered values are no longer these values."""
+    manifest = fake_manifest("0" * 20)
+    column = manifest["columns"][1]
+    assert describe_field(column)["categories"] == ["poor", "rich"]
+    assert "categories" not in describe_field(column | {"generalised": True})
+    assert "categories" not in describe_field(column | {"type": "int8"})
+
+
+def test_noise_is_described_with_its_column():
+    manifest = fake_manifest("0" * 20)
+    assert "as in the whole table, within t" in write_dictionary(manifest)
+    manifest["privacy"]["t"] = {}
+    manifest["columns"][1] |= {"treatment": "differentially private noise", "noised": True}
+    manifest["noise"] = {"pay": {"epsilon": 0.5, "mechanism": "randomised response"}}
+    text = write_dictionary(manifest)
+    assert "within t" not in text
+    assert "noised" not in text
+    assert '- noise, epsilon: 0.5\n- noise, mechanism: "randomised response"' in text

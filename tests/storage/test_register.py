@@ -144,5 +144,8 @@ def test_output_folder_gives_all_names(shelf):
 
 def test_form_is_that_of_a_manifest():
     assert has_form(fake_manifest(OLD))
-    assert has_form(fake_manifest(OLD, privacy={"k": {"asked": 2, "achieved": 2}}))
+    noise = {"pay": {"epsilon": 1.0, "stochastic_t": 2.5, "mechanism": "discrete Laplace"}}
+    privacy = {"k": {"asked": 2, "achieved": 2}, "t": {}}
+    assert has_form(fake_manifest(OLD, privacy=privacy, noise=noise))
+    assert not has_form(fake_manifest(OLD, noise={"pay": {"epsilon": 1.0}}))
     assert not has_form({})

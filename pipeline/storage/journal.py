@@ -1,0 +1,73 @@
+"""The journal of a name: who moved CURRENT back or removed releases, and when.
+
+One JSON document a line; lines are only ever added, by whoever holds the claim. A line is on disk
+before what it tells of is done: after a crash it may tell of what was not, never the other way.
+"""
+
+import json
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import pipeline
+from pipeline.errors import OutputError
+from pipeline.storage.provenance import who
+from pipeline.storage.releases import Shelf, sync_folder
+
+FILE = ".journal.jsonl"
+
+
+def write_line(shelf: Shelf, action: str, details: dict[str, Any]) -> None:
+    """Add what is about to be done, by whom and when.
+
+    Raises
+    ------
+    OutputError
+        The journal cannot be written.
+    """
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    line = {"at": at, "action": action} | details | who() | {"tclose": pipeline.__version__}
+    path = shelf.root / FILE
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "r+b") as stream:
+            if stream.seek(0, os.SEEK_END):
+                stream.seek(-1, os.SEEK_END)
+                if stream.read(1) != b"\n":  # of a line that a crash has cut
+                    stream.write(b"\n")
+            stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror}); nothing was done"
+        ) from None
+    sync_folder(shelf.root)
+
+
+def read_lines(shelf: Shelf) -> list[dict[str, Any]]:
+    """The journal's lines, the oldest first; none where there is no journal that can be read."""
+    try:
+        lines = (shelf.root / FILE).read_bytes().splitlines()
+    except OSError:
+        return []
+    found = [_parse(line) for line in lines]
+    return [line for line in found if line is not None]
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and "action" in found else None
+
+
+def list_withdrawn(shelf: Shelf) -> set[str]:
+    """Releases that CURRENT was moved away from, and not moved to again."""
+    withdrawn: set[str] = set()
+    for line in read_lines(shelf):
+        if line["action"] == "rollback":
+            withdrawn.add(str(line.get("from")))
+            withdrawn.discard(str(line.get("to")))
+    return withdrawn

@@ -1,0 +1,56 @@
+"""The journal of a name: lines are added, never lost, and tell what was left by a rollback."""
+
+import json
+
+import pytest
+
+from pipeline.errors import OutputError
+from pipeline.storage.journal import FILE, list_withdrawn, read_lines, write_line
+from support.shelves import fake_id, fake_shelf
+
+A, B, C = (fake_id(text) for text in "abc")
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    return fake_shelf(tmp_path, A, B, C)
+
+
+def test_lines_say_who_and_when_and_only_their_owner_reads_them(shelf):
+    assert read_lines(shelf) == []
+    write_line(shelf, "rollback", {"from": C, "to": B})
+    write_line(shelf, "prune", {"removed": [A]})
+    first, second = read_lines(shelf)
+    assert (first["action"], first["from"], first["to"]) == ("rollback", C, B)
+    assert second["removed"] == [A]
+    assert {"at", "user", "host", "tclose"} <= first.keys()
+    assert (shelf.root / FILE).stat().st_mode & 0o777 == 0o600
+
+
+def test_line_that_a_crash_has_cut_spoils_no_other(shelf):
+    write_line(shelf, "prune", {"removed": [A]})
+    with (shelf.root / FILE).open("ab") as stream:
+        stream.write(b'{"at": "2026-0')
+    write_line(shelf, "prune", {"removed": [B]})
+    assert [line["removed"] for line in read_lines(shelf)] == [[A], [B]]
+    assert len((shelf.root / FILE).read_bytes().splitlines()) == 3
+
+
+def test_what_is_no_line_is_passed_over(shelf):
+    (shelf.root / FILE).write_bytes(
+        b'[1]\n\xff\n{"other": 1}\n' + json.dumps({"action": "x"}).encode()
+    )
+    assert read_lines(shelf) == [{"action": "x"}]
+
+
+def test_withdrawn_is_what_was_left_and_not_come_back_to(shelf):
+    for left, reached in ((C, B), (B, A), (A, B)):
+        write_line(shelf, "rollback", {"from": left, "to": reached})
+    write_line(shelf, "prune", {"removed": [A], "from": B})
+    assert list_withdrawn(shelf) == {C, A}
+
+
+def test_journal_that_cannot_be_written_is_said(shelf):
+    (shelf.root / FILE).mkdir()
+    with pytest.raises(OutputError, match=r"cannot be written .*; nothing was done"):
+        write_line(shelf, "prune", {"removed": []})
