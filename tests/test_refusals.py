@@ -122,14 +122,14 @@ class TestPolicyFile:
         [
             ((), "attributes, engine, input, method, missing, name, output, privacy, seed"),
             (("input",), "delimiter, format, missing_values, path"),
-            (("privacy",), "k, t"),
+            (("privacy",), "k, models, t"),
             (
                 ("attributes", "pay"),
-                "aggregate, distance, intervals, order, role, round, subsets_by, t, taxonomy, type",
+                "aggregate, distance, intervals, noise, order, role, round, subsets_by, t, taxo",
             ),
             (
                 ("method",),
-                "block_clusters, buckets, class_size, gamma, name, refine, scope, start",
+                "block_clusters, buckets, class_size, gamma, name, ratio, refine, scope, start",
             ),
             (("output",), "partition_by, path, rows_per_file"),
             (("engine",), "memory_per_worker, scheduler, workers"),
@@ -183,7 +183,7 @@ class TestPolicyFile:
             ("privacy..k=5", "--set privacy..k=5: has to be key=value"),
             ("privacy.k=[", "--set privacy.k: not valid YAML"),
             ("privacy.k.deep=5", "--set privacy.k.deep=5: 'deep' has no keys below it"),
-            ("privacy.colour=5", "privacy.colour: unknown key; allowed: k, t"),
+            ("privacy.colour=5", "privacy.colour: unknown key; allowed: k, models, t"),
         ],
     )
     def test_values_and_overrides(self, override, fragment, tmp_path, refuse):
