@@ -307,8 +307,8 @@ class Policy(_Settings):
             self._check_noise(name, attribute)
             if attribute.aggregate == ANCESTOR and self.method.name in GENERALISING:
                 raise ValueError(
-                    f"{name!r}: {self.method.name} releases nodes of a taxonomy as it is; take "
-                    "aggregate out"
+                    f"attributes.{name}: {self.method.name} releases nodes of a taxonomy of its "
+                    "own accord; take aggregate: ancestor out"
                 )
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
             needs_t = needs_t and attribute.noise is None and self.method.ratio is None

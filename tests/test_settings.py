@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jsonschema
 import pytest
@@ -239,6 +239,7 @@ WRONG_DISTANCES = [
         ": distance: ordered does not go with type: nominal",
     ),
     (CONFIDENTIAL | {"type": "numeric", "taxonomy": SMALL}, ": taxonomy goes with type: nominal"),
+    (QUASI | {"aggregate": "ancestor"}, ": aggregate: ancestor needs a taxonomy"),
     (QUASI | {"distance": "equal"}, ": distance and subsets_by belong to confidential attribut"),
     (QUASI | {"subsets_by": "frequency"}, ": distance and subsets_by belong to confidential"),
     ({"role": "identifier", "taxonomy": SMALL}, ": taxonomy belongs to quasi-identifiers and"),
@@ -254,6 +255,25 @@ WRONG_DISTANCES = [
     (CONFIDENTIAL | {"taxonomy": "t.txt"}, ".taxonomy: taxonomy t.txt: has to be a file .yaml,"),
     (CONFIDENTIAL | {"taxonomy": "nowhere.csv"}, ".taxonomy: taxonomy nowhere.csv: cannot be re"),
 ]
+
+
+class TestAncestors:
+    FRUIT: ClassVar = QUASI | {"taxonomy": {"any": {"fruit": ["apple", "pear"]}}}
+
+    @pytest.mark.parametrize("keys", [{}, {"type": "nominal"}])
+    def test_go_with_a_taxonomy(self, keys):
+        given = document()
+        given["attributes"]["food"] = self.FRUIT | {"aggregate": "ancestor"} | keys
+        assert parse_policy(given).resolve_attributes()[2].aggregate == "ancestor"
+
+    @pytest.mark.parametrize("name", ["mondrian", "incognito", "sabre"])
+    def test_do_not_go_with_methods_that_release_nodes_anyway(self, name):
+        given = document(method={"name": name})
+        given["attributes"]["food"] = self.FRUIT
+        parse_policy(given)
+        given["attributes"]["food"] = self.FRUIT | {"aggregate": "ancestor"}
+        with pytest.raises(PolicyError, match=f"attributes.food: {name} releases nodes of a tax"):
+            parse_policy(given)
 
 
 class TestMessages:

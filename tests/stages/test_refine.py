@@ -194,7 +194,7 @@ def test_limits_leave_room_for_what_sums_can_err() -> None:
         ordered, places = distribution_of(codes)
         assert table.metric is not None
         refiner = make_refiner(
-            (np.zeros((1, codes.size)), np.empty((0, codes.size), np.int32), 1),
+            unweighted(np.zeros((1, codes.size))),
             np.array([codes, places]), (table, ordered), (0.3, 0.4), 2, (1,),
         )  # fmt: skip
         margin = ERROR_PER_STEP * max(2 * MAX_SEARCHED, table.metric.below.size)
