@@ -115,3 +115,27 @@ def test_columns_of_every_kind() -> None:
         table, rows = pa.table({name: original}), pa.table({name: released})
         encodings = encodings_of(table, **given)
         assert measure_linkage(table, np.arange(4), rows, encodings) == 3 / 8, name
+
+
+@pytest.mark.parametrize(
+    ("released", "risk"),
+    [
+        # A third for Switzerland, of two records, is nearer to both than Rome, at two thirds.
+        (["Switzerland", "Switzerland", "Rome", "Lima"], (1 / 2 + 1 / 2 + 1 + 1) / 4),
+        # Bern's own record is as far as can be, Switzerland is a third away; Lima is far from all.
+        (["World", "Switzerland", "Rome", "World"], (0 + 1 + 1 + 1 / 4) / 4),
+    ],
+)
+def test_released_nodes_are_at_their_height(released: list[str], risk: float) -> None:
+    places = ["Bern", "Basel", "Rome", "Lima"]
+    taxonomy = (
+        ("Bern", "Switzerland", "Europe", "World"),
+        ("Basel", "Switzerland", "Europe", "World"),
+        ("Rome", "Italy", "Europe", "World"),
+        ("Lima", "World"),
+    )
+    table = pa.table({"place": places})
+    given = {"kind": Kind.NOMINAL, "taxonomy": taxonomy, "aggregate": "ancestor"}
+    encodings = encodings_of(table, place=given)
+    rows = pa.table({"place": released})
+    assert measure_linkage(table, np.arange(4), rows, encodings) == pytest.approx(risk)
