@@ -281,9 +281,8 @@ class TestPrivacy:
             "illness": "confidential",
         }
         good = policy_of(path, tmp_path / "out", name="good", attributes=attributes)
-        bad = policy_of(
-            path, tmp_path / "out", name="bad", attributes=attributes | {"city": "confidential"}
-        )
+        no_order = {"city": {"role": "confidential", "distance": "ordered"}}
+        bad = policy_of(path, tmp_path / "out", name="bad", attributes=attributes | no_order)
 
         run_flow(good, quiet=True)
         with pytest.raises(Exception, match="city"):
