@@ -31,12 +31,13 @@ from pipeline.stages.refine import (
     orthonormal,
 )
 from pipeline.stages.scaling import Scaled
-from support import naive_refine
+from support import naive, naive_refine
 from support.classed import (
     MARGIN,
     ClassedRecords,
     classed_records,
     draw_attribute,
+    ground_over,
     relabel,
     star_over,
 )
@@ -201,6 +202,24 @@ def test_limits_leave_room_for_what_sums_can_err() -> None:
         assert refiner.trees.limits.tolist() == [0.3 - margin]
         assert refiner.limits.tolist() == [0.4 - margin]
         assert margin >= MARGIN
+
+
+def test_the_order_of_nominal_values_forbids_nothing() -> None:
+    """Two siblings stand at the ends of the order: classes of one of them are near by the tree."""
+    tree = ("any", [("g", [("h", ["a", "b"])]), "c"])
+    ground = replace(ground_over(tree), leaves=("a", "c", "b"))
+    codes = np.array([0, 2, 1, 0, 2, 1])
+    table, _ = distribution_of(codes)
+    records = ClassedRecords(
+        np.array([[0, 1, 0.5, 0, 1, 0.5]]), np.empty((0, 6), np.int32), 1, codes[np.newaxis],
+        (ground.measure(table),), (), np.array([0, 0, 0, 1, 1, 1]), 3, (ground,),
+    )  # fmt: skip
+    t = Fraction(2, 10)
+    assert records.emd(0, [0, 3, 2]) == Fraction(1, 9) < t
+    assert naive.ordered_emd([0, 0, 1], codes.tolist()) == Fraction(1, 3) > t
+    labels, rounds = refiner_of(records, (t,)).refine(records.labels, Effort(1), keep)
+    assert labels[0] == labels[3] != labels[1] == labels[4]
+    assert [round(r.loss, 9) for r in rounds] == [1.0, round(1 / 3, 9)]
 
 
 class TestBudget:
