@@ -252,7 +252,8 @@ class MethodSettings(_Settings):
     @model_validator(mode="after")
     def _check_method(self) -> "MethodSettings":
         for key, names in _METHOD_KEYS.items():
-            if key in self.model_fields_set and self.name not in names:
+            is_usual = getattr(self, key) == type(self).model_fields[key].default
+            if not is_usual and self.name not in names:
                 raise ValueError(f"{key} goes with {' or '.join(names)}, not with {self.name}")
         if self.name == "bucketization" and self.ratio is None:
             raise ValueError("bucketization needs its ratio, as in ratio: 2")
@@ -370,7 +371,7 @@ class Policy(_Settings):
         return Attribute(
             name=name,
             role=given.role,
-            kind=given.type,
+            kind=Kind.NOMINAL if given.taxonomy else given.type,
             order=tuple(str(value) for value in given.order or ()),
             max_emd=Fraction(str(asked)) if confidential else None,
             aggregate=given.aggregate,

@@ -15,8 +15,11 @@ from typing import Any
 from pipeline.execution import release
 from pipeline.execution.progress import Progress
 from pipeline.settings import load_policy
+from pipeline.stages import tree
 from pipeline.storage.releases import Shelf
 
+# As tests of runs have it, see tests/execution/conftest.py: another plan would have other regions.
+SMALL_REGION = 12_000
 STEPS = ("commit", "set_current", "clear_work")
 
 
@@ -54,6 +57,7 @@ class EndingProgress(Progress):
 
 def main() -> None:
     """Run until the point is reached."""
+    tree.MIN_REGION_RECORDS = SMALL_REGION
     policy = load_policy(sys.argv[1])
     when, _, name = sys.argv[2].partition(":")
     progress = EndingProgress("none")
