@@ -10,6 +10,8 @@ from pipeline.storage.differences import compare_releases
 from support.shelves import FAKE_POLICY, fake_id, fake_manifest, write_fake
 
 A, B = fake_id("a"), fake_id("b")
+NOISE = {"pay": {"epsilon": 0.5, "mechanism": "randomised response", "values": ["poor", "rich"],
+                 "stochastic_t": 2.0}}  # fmt: skip
 
 
 def compare(folder, change=None, change_policy=None):
@@ -48,8 +50,10 @@ def test_releases_that_differ_in_id_and_date_alone_do_not_differ(tmp_path):
          {("columns", "zip"): (None, "there")}),
         (lambda m: m["columns"].reverse(),
          {("columns", "order"): ("2 entries", "2 entries, others or in another order")}),
-        (lambda m: m.update(noise={"pay": {"epsilon": 0.5, "values": ["poor", "rich"]}}),
-         {("noise", "pay.epsilon"): (None, 0.5), ("noise", "pay.values"): (None, "2 entries")}),
+        (lambda m: m.update(noise=NOISE),
+         {("noise", "pay.epsilon"): (None, 0.5), ("noise", "pay.values"): (None, "2 entries"),
+          ("noise", "pay.mechanism"): (None, "randomised response"),
+          ("noise", "pay.stochastic_t"): (None, 2.0)}),
         (lambda m: m["files"][0].update(bytes=10), {("files", "bytes"): (9, 10)}),
         (lambda m: m.update(code={"tclose": "0.2.0"}),
          {("release", "tclose"): ("0.1.0", "0.2.0")}),
