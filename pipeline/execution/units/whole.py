@@ -7,7 +7,7 @@ from pipeline.model import Int64
 from pipeline.stages.keys import Keys
 from pipeline.stages.requirements import Further
 from pipeline.stages.whole_table import Stretch, take_stretch
-from pipeline.storage.tables import column_array, read_table, write_table
+from pipeline.storage.tables import column_array, key_array, read_table, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 
@@ -34,7 +34,7 @@ def read_stretches(workspace: Workspace, further: Further, n_units: int) -> list
         if unit.path("whole-classes").exists():
             classes = read_table(unit.path("whole-classes"))
             rows = read_table(unit.path("whole-rows"))
-            keys = [column_array(classes, name) for name in classes.column_names[:-1]]
+            keys = [key_array(classes, name) for name in classes.column_names[:-1]]
             sizes: Int64 = column_array(classes, "size").astype(np.int64)
             codes = [column_array(rows, name) for name in rows.column_names]
             stretches.append(Stretch(keys, sizes, codes))
