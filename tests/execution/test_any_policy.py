@@ -70,6 +70,13 @@ NOISE: dict[str, list[dict[str, Any]]] = {
     "ill": [{"values": ["cold", "flu", "ulcer", "x"]}, {"values": ["flu", "cold"]}, {}],
     "stage": [{}, {"low": 1, "high": 2}],
 }
+MODELS: list[list[dict[str, Any]]] = [
+    [],
+    [],
+    [{"name": "distinct-l-diversity", "l": 2}],
+    [{"name": "ratio-closeness", "t": 3, "buckets": 2}],
+    [{"name": "entropy-l-diversity", "l": 1.5}, {"name": "n-t-closeness", "n": 20, "t": 0.3}],
+]
 METHODS: dict[str, list[dict[str, Any]]] = {
     "t-closeness-first": [{}, {"scope": "table"}, {"refine": "off", "class_size": "paper"}],
     "mdav": [{}, {"refine": 1}],
@@ -103,7 +110,12 @@ def documents(draw: st.DrawFn, name: str) -> tuple[dict[str, Any], list[str]]:
     hard = draw(st.sampled_from([(), (), (), ("site",), (list(attributes)[1],)]))
     if "site" in hard:
         attributes["site"] = "non-confidential"
-    privacy = {"k": draw(st.integers(2, 7)), "t": draw(st.sampled_from([0.3, 0.05, 0.5, 1]))}
+    privacy: dict[str, Any] = {
+        "k": draw(st.integers(2, 7)),
+        "t": draw(st.sampled_from([0.3, 0.05, 0.5, 1])),
+    }
+    if not draw(st.booleans()):
+        privacy["models"] = draw(st.sampled_from(MODELS))
     document = {
         "name": "any",
         "attributes": attributes,

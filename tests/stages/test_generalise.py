@@ -12,30 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError
-from pipeline.model import Attribute, Kind, Role
-from pipeline.stages.columns import resolve_column
+from pipeline.model import Kind
 from pipeline.stages.generalise import (
     Ancestors,
     Generalised,
+    ancestors_of,
     generalise_column,
     measure_generalisation,
     parse_interval,
     parse_set,
     read_ends,
 )
-from pipeline.stages.keys import Encoding, Keys
-from pipeline.stages.summarise import make_encoding, summarise_table
+from support.encodings import encode
 from support.tables import class_sizes, repeatable, starts_of
 
 ORDER = ("none", "some, few", "many", "all")
-
-
-def encode(values: pa.Array, **given: Any) -> tuple[Encoding, Keys]:
-    """Encoding and keys of a quasi-identifier."""
-    column = resolve_column(Attribute("x", Role.QUASI_IDENTIFIER, **given), values.type)
-    summary, _ = summarise_table(pa.table({"x": values}), (column,), ())
-    encoding = make_encoding(column, summary.columns["x"])
-    return encoding, encoding.encode(values)
 
 
 def generalise(
@@ -188,6 +179,44 @@ def test_lowest_node_that_covers_all(towns: list[str], text: str, span: float) -
     assert made.spans.tolist() == [0] * 5 + [span]
     loss = loss_of(pa.array(TOWNS + towns), [1] * 5 + [len(towns)], MAP)
     assert loss == pytest.approx(len(towns) * span**2, abs=1e-15)
+
+
+class TestTaxonomyOfAnEncoding:
+    """A policy's taxonomy over the values that occur, Nice not among them."""
+
+    ROWS = (
+        ("Nice", "France", "EU, west", "all"),
+        ("Köln", "Germany", "EU, west", "all"),
+        ("Bonn", "Germany", "EU, west", "all"),
+        ("Oslo", "all"),
+    )
+
+    def test_nodes_of_each_level(self) -> None:
+        encoding, _ = encode(pa.array(["Oslo", "Köln", "Bonn"]), taxonomy=self.ROWS)
+        found = ancestors_of(encoding)
+        assert found is not None
+        levels = [
+            names[nodes].tolist() for nodes, names in zip(found.nodes, found.names, strict=True)
+        ]
+        # In a branch with fewer levels a value stands for itself until its parent's.
+        assert levels == [
+            ["Germany", "Germany", "Oslo"],
+            ["EU, west", "EU, west", "Oslo"],
+            ["all", "all", "all"],
+        ]
+        made = generalise_column(encoding, np.array([0, 1, 0, 2]), np.arange(4), starts_of([2, 2]),
+                                 found)  # fmt: skip
+        assert made.texts.tolist() == ["Germany", "all"]
+
+    def test_there_is_none(self) -> None:
+        assert ancestors_of(encode(pa.array(["a"]))[0]) is None
+        assert ancestors_of(encode(pa.array([1, 2]))[0]) is None
+
+    def test_values_that_it_lacks(self) -> None:
+        encoding, _ = encode(pa.array(["Oslo", "Rome", "Bern"]), taxonomy=self.ROWS)
+        with pytest.raises(DataError, match="2 of its values are not in its taxonomy") as raised:
+            ancestors_of(encoding)
+        assert "Rome" not in str(raised.value)
 
 
 @repeatable

@@ -114,13 +114,17 @@ def check_release(release: Path, table: pa.Table, document: dict[str, Any]) -> p
     attributes, method = attributes_of(document), document["method"]["name"]
     classes = classes_in(rows, document)
     assert min(len(members) for members in classes) >= document["privacy"]["k"]
+    models = [m["name"] for m in document["privacy"].get("models", [])]
     for name in with_role(document, "confidential"):
         attribute = attributes[name]
+        if "distinct-l-diversity" in models:
+            assert min(m[name].nunique() for m in classes) >= 2
         if method == "bucketization":
             check_buckets(rows[name], [o[name] for o in originals], classes, document)
         elif "noise" not in attribute:
             assert rows[name].tolist() == [o[name] for o in originals]
             limit = Fraction(str(attribute.get("t", document["privacy"].get("t"))))
+            limit = Fraction(1) if "n-t-closeness" in models else limit  # which takes its place
             whole = rows[name].tolist()
             assert max(distance(m[name].tolist(), whole, attribute) for m in classes) <= limit
     if method in GENERALISING:
