@@ -57,7 +57,12 @@ QUASI_KEYS: dict[str, list[dict[str, Any]]] = {
     "cost": [{}, {"intervals": {"widths": [0.5, 2]}}],
     "day": [{}, {"intervals": {"widths": [7]}}],
     "kept": [{}],
-    "town": [{}, {"taxonomy": MAP}, {"taxonomy": {"any": TOWNS[:4]}}],
+    "town": [
+        {},
+        {"taxonomy": MAP},
+        {"taxonomy": MAP, "aggregate": "ancestor"},
+        {"taxonomy": {"any": TOWNS[:4]}},
+    ],
     "grade": [{"type": "ordinal", "order": GRADES}, {"type": "nominal"}],
 }
 CONFIDENTIAL_KEYS: dict[str, list[dict[str, Any]]] = {

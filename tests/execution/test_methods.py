@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterator
+from datetime import date
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -19,13 +20,14 @@ from pipeline.execution.audit import audit_release
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.execution.run import Outcome
-from pipeline.settings import parse_policy
+from pipeline.settings import load_policy, parse_policy
 from pipeline.stages import tree
+from pipeline.stages.generalise import parse_interval, parse_set
 from pipeline.stages.methods import method as methods
 from pipeline.storage import inputs
 from support import naive, naive_taxonomy
 from support.patients import ILLS, STAGES, TOWNS, patient_document, patients, write_patients
-from support.policies import data_digests, shared_file
+from support.policies import data_digests, shared_file, write_discharges
 from support.released import as_tree, check_release, classes_in, read_rows
 
 QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"
@@ -336,6 +338,26 @@ def test_adult(case: str, adults: Path, tmp_path: Path) -> None:
     made = publish(document)
     assert audit_release(made.release)["findings"] == []
     check_release(made.release, pq.read_table(adults), document)
+
+
+def test_example_of_generalised_discharges(tmp_path: Path) -> None:
+    """The policy that stands in config, on what `make demo` generates."""
+    source = write_discharges(tmp_path / "discharges.parquet", 6_000)
+    path = Path(__file__).parents[2] / "config" / "generalise.yaml"
+    places = [f"input.path={source}", f"output.path={tmp_path / 'releases'}"]
+    made = run_release(load_policy(path, places), Progress("none"))
+    assert audit_release(made.release)["findings"] == []
+    frame = pd.read_parquet(made.release / "data")
+    quasi = [c["name"] for c in made.manifest["columns"] if c["role"] == QUASI]
+    assert len(quasi) == 7
+    assert frame.groupby(quasi).size().min() >= 5
+    assert frame.groupby(quasi).ngroups == made.manifest["classes"]["n_classes"] > 50
+    for text in frame["admission_date"].unique():
+        low, high = parse_interval(text)
+        assert date.fromisoformat(low) <= date.fromisoformat(high)
+    groups = {"any diagnosis", "whole body", "heart and lungs"}
+    assert groups < set(frame["diagnosis_group"])
+    assert {parse_set(text) for text in frame["insurance_type"]} > {("private", "public")}
 
 
 def test_helpers_can_fail(source: Path, table: pa.Table, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pipeline.model import Distance, Kind, Role
 from pipeline.stages.distances import find_above, with_metric
 from pipeline.stages.methods.method import Method
 from pipeline.stages.methods.partition import Problem, partition
-from pipeline.stages.summarise import scale_columns
+from pipeline.stages.scaling import scale_columns
 from support import naive
 from support.encodings import encode
 from support.tables import distribution_of, repeatable, seeds, starts_of
@@ -41,13 +41,12 @@ def problem_of(
     }
     pairs = [encode(array, name=n, **given) for n, (array, given) in given_columns.items()]
     encodings, keys_of = tuple(e for e, _ in pairs), [k for _, k in pairs]
-    numeric, nominal, _ = scale_columns(list(encodings), keys_of)
     confidential, _ = encode(pa.array(values), Role.CONFIDENTIAL, "pay")
     distribution, codes = distribution_of(values)
     method = Method(name, **keys)
     return Problem(
-        method, encodings, (confidential,), keys_of, numeric, nominal, codes[None],
-        (distribution,), k, (limit,),
+        method, encodings, (confidential,), keys_of, scale_columns(list(encodings), keys_of),
+        codes[None], (distribution,), k, (limit,),
     )  # fmt: skip
 
 
@@ -145,8 +144,7 @@ class TestMondrian:
         region = replace(
             problem,
             keys=[column[:5] for column in problem.keys],
-            numeric=problem.numeric[:, :5],
-            nominal=problem.nominal[:, :5],
+            scaled=scale_columns(list(problem.encodings), [c[:5] for c in problem.keys]),
             codes=problem.codes[:, :5],
             max_emds=(Fraction(1, 10),),
         )
