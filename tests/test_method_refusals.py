@@ -86,7 +86,10 @@ class TestKeys:
             ({"name": "mdav", "gamma": 1}, "gamma goes with v-mdav or microaggregate-and-merge or"),
             ({"name": "mdav", "block_clusters": 9}, "block_clusters goes with t-closeness-first,"),
             ({"name": "sabre", "class_size": 9}, "class_size goes with t-closeness-first, not wi"),
-            ({"name": "v-mdav", "start": "mdav"}, "start goes with microaggregate-and-merge or dp"),
+            (
+                {"name": "v-mdav", "start": "v-mdav"},
+                "start goes with microaggregate-and-merge or dp",
+            ),
             ({"name": "mondrian", "ratio": 2}, "ratio goes with bucketization, not with mondrian"),
             ({"buckets": 2}, "buckets goes with bucketization, not with t-closeness-first"),
             ({"name": "bucketization"}, "bucketization needs its ratio, as in ratio: 2"),
