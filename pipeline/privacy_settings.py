@@ -26,7 +26,7 @@ Group = Annotated[tuple[Scalar, ...], Field(min_length=1)]
 class _Model(BaseModel):
     """A model, asked of some confidential attributes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     attributes: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="Confidential attributes; all if not given."
@@ -145,7 +145,7 @@ MODELS: dict[str, type[_Model]] = {
 class PrivacySettings(BaseModel):
     """What every equivalence class has to meet."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     k: int = Field(ge=2, description="Records in a class, at least.")
     t: Threshold | None = Field(

@@ -42,7 +42,7 @@ Taxonomy = Annotated[
 
 
 class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class InputSettings(_Settings):
@@ -62,22 +62,25 @@ class InputSettings(_Settings):
     )
 
 
+Number = Annotated[int | float, BeforeValidator(refuse_truth)]
+
+
 class IntervalSettings(_Settings):
     """Intervals that numbers are generalised to, level by level."""
 
-    widths: tuple[int | float, ...] = Field(
+    widths: tuple[Number, ...] = Field(
         min_length=1, description="Of the intervals; each a multiple of the one before."
     )
-    origin: int | float = Field(default=0, description="Where an interval of every level begins.")
+    origin: Number = Field(default=0, description="Where an interval of every level begins.")
 
 
 class NoiseSettings(_Settings):
     """Differentially private noise: what can be released comes from here, never from the data."""
 
-    epsilon: float = Field(ge=1e-6, le=30, description="Of one record's value.")
-    low: int | float | None = Field(default=None, description="Of numbers: values are moved to it.")
-    high: int | float | None = Field(default=None, description="Of numbers: values are moved to it")
-    step: int | float = Field(default=1, gt=0, description="Of numbers: from low to high in steps.")
+    epsilon: Number = Field(ge=1e-6, le=30, description="Of one record's value.")
+    low: Number | None = Field(default=None, description="Of numbers: values are moved to it.")
+    high: Number | None = Field(default=None, description="Of numbers: values are moved to it")
+    step: Number = Field(default=1, gt=0, description="Of numbers: from low to high in steps.")
     values: tuple[str, ...] = Field(default=(), description="Of nominal values: all there can be.")
 
 
@@ -359,6 +362,26 @@ class Policy(_Settings):
         ratio = Fraction(str(self.method.ratio))
         buckets = (Requirement(Model.RATIO, name, ratio) for name in self.confidential)
         return (*asked, *buckets)
+
+    def check_comparable(self, what: str) -> None:
+        """Refuse what compares records with released values where there is no such comparison.
+
+        Raises
+        ------
+        PolicyError
+            ``what`` does not go with the method; says why.
+        """
+        name = self.method.name
+        if name in GENERALISING:
+            raise PolicyError(
+                f"{what} compares values with values, {name} releases intervals and sets; take a "
+                "method that releases aggregates"
+            )
+        if name == "dp-confidential":
+            raise PolicyError(
+                f"{what} makes the release again, and {name} would draw its noise again; the "
+                "manifest says what noise gives"
+            )
 
     def resolve_attributes(self) -> tuple[Attribute, ...]:
         """The attributes as values, each confidential one with the t that holds for it."""

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
+from pipeline.errors import PolicyError
+from pipeline.settings import Policy, parse_policy
 from pipeline.stages.methods import dp_confidential
 from support.cases import people, policy_for, tree, write_policy
 
@@ -210,7 +212,7 @@ class TestIntervals:
             ("age", {"widths": [-1]}, "widths have to be numbers above 0; give one or more"),
             ("age", {"widths": []}, "attributes.age.intervals: is empty"),
             ("age", {"origin": 3}, "attributes.age.intervals: is missing"),
-            ("age", {"widths": [5], "origin": float("nan")}, "the origin has to be a finite numbe"),
+            ("age", {"widths": [5], "origin": float("nan")}, "intervals: has to be a number"),
             ("age", {"widths": [1e-30]}, "too far from the origin to be counted exactly"),
             ("day", {"widths": [7]}, "attributes.day: is date; intervals go with numbers, take"),
             ("ill", {"widths": [7]}, "attributes.ill: is nominal; intervals go with numbers, take"),
@@ -341,3 +343,50 @@ class TestNoise:
         self.refused(
             refuse, {"noise": PAY}, "noise needs OpenDP: install tclose with its extra 'dp'"
         )
+
+
+class TestComparisons:
+    """What compares records with released values is refused where values are no values."""
+
+    @pytest.mark.parametrize("what", ["the frontier", "--originals"])
+    @pytest.mark.parametrize("name", ["mondrian", "incognito", "sabre"])
+    def test_intervals_are_not_compared(self, name: str, what: str) -> None:
+        policy = Policy.model_validate(comparable_document({"name": name}))
+        with pytest.raises(PolicyError, match=f"{what} compares values .* {name} releases"):
+            policy.check_comparable(what)
+
+    def test_noise_is_not_drawn_again(self) -> None:
+        noise = {"role": "confidential", "noise": {"epsilon": 1, "low": 0, "high": 9}}
+        document = comparable_document({"name": "dp-confidential"}) | {
+            "attributes": {"age": "quasi-identifier", "pay": noise}
+        }
+        with pytest.raises(PolicyError, match="would draw its noise again"):
+            Policy.model_validate(document).check_comparable("--originals")
+
+    def test_aggregates_are(self) -> None:
+        Policy.model_validate(comparable_document({"name": "mdav"})).check_comparable("it")
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize("key", ["low", "high", "step", "epsilon"])
+def test_noise_needs_finite_numbers(key: str, number: str) -> None:
+    noise = {"epsilon": 1, "low": 0, "high": 9} | {key: float(number)}
+    document = comparable_document({"name": "dp-confidential"}) | {
+        "attributes": {
+            "age": "quasi-identifier",
+            "pay": {"role": "confidential", "noise": noise},
+        }
+    }
+    with pytest.raises(PolicyError, match="pay.noise: has to be"):
+        parse_policy(document)
+
+
+def comparable_document(method: dict[str, Any]) -> dict[str, Any]:
+    """A policy of two attributes with a method."""
+    return {
+        "name": "people",
+        "input": {"path": "people.csv"},
+        "attributes": {"age": "quasi-identifier", "pay": "confidential"},
+        "privacy": {"k": 2, "t": 0.5},
+        "method": method,
+    }

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pipeline.errors import DataError, InfeasibleError
+from pipeline.errors import DataError, InfeasibleError, VerificationError
 from pipeline.execution.engine import local_address, runs_in_process
 from pipeline.execution.grid import Grid
 from pipeline.execution.progress import Progress
@@ -88,6 +88,7 @@ def compute_frontier(
 
     Runs on this machine, whatever scheduler the policy names: others do not see the scratch folder.
     """
+    policy.check_comparable("the frontier")
     local = policy.engine.scheduler == "local"
     policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
     n_bytes = inputs.total_bytes(inputs.find_files(policy.input))
@@ -136,7 +137,7 @@ def _try_point(
         return None, f"k is more than the {sample.n_records:,} records there are"
     try:
         return _measure(run, sample, contents), ""
-    except InfeasibleError as error:
+    except (InfeasibleError, VerificationError) as error:
         return None, str(error)
     except DataError as error:  # of a column; the scratch file is none of the user's business
         raise DataError(str(error).replace(str(sample.path), input_path)) from None

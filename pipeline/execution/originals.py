@@ -82,6 +82,7 @@ def compare_originals(
     """
     local = policy.engine.scheduler == "local"
     policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
+    policy.check_comparable("--originals")
     n_bytes = inputs.total_bytes(inputs.find_files(policy.input))
     with tempfile.TemporaryDirectory(prefix="tclose-audit-") as folder:
         scratch = Path(folder)
