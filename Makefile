@@ -13,7 +13,7 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench bench-full lock clean
+.PHONY: help demo test check bench bench-full reproduce lock clean
 
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
@@ -21,6 +21,7 @@ help:
 	@echo "make check       format, lint, docstrings, types, import contracts"
 	@echo "make bench       benchmark, a few minutes: a million records, the main loss tables"
 	@echo "make bench-full  benchmark at full size: ten million records, all loss tables"
+	@echo "make reproduce   the papers' tables and figures again, beside theirs, in some minutes"
 	@echo "make lock        resolve the locks anew from pyproject.toml (needs uv)"
 	@echo "make clean       remove the environment, caches, and the demonstration's files"
 
@@ -60,6 +61,10 @@ bench: $(VENV)/.dev
 bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.run --full --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.quality --full --out benchmarks/RESULTS.md
+
+# The page and the figures beside it are written anew.
+reproduce: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.reproduction --out benchmarks/REPRODUCTION.md
 
 lock:
 	uv pip compile $(LOCK_OPTIONS) --group build pyproject.toml -o requirements.lock

@@ -1,0 +1,105 @@
+"""Papers/001: the partition of Figure 2, the shares of Table 1, the printing of Proposition 1."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import exp
+
+import numpy as np
+
+from benchmarks.reproduction.printed import FIGURE_2, table_1_shares
+from benchmarks.reproduction.records import distribute
+from benchmarks.results import render_table
+from pipeline.stages.methods.bucketization import BucketClasses, RatioDemand, build_classes
+from pipeline.stages.models.ratio import stochastic_t
+
+Shares = tuple[tuple[Fraction, ...], ...]
+TABLE_1_TS = (2, 3)
+# Proposition 1: a class of so many records of so many, and epsilon.
+MASKED = ((100, 1_000, 0.0), (100, 1_000, 0.5), (5, 30_000, 1.0))
+
+
+def build(n_records: int, demand: RatioDemand) -> BucketClasses:
+    """Classes of records with different confidential values; one quasi-identifier, the values."""
+    values = np.arange(n_records)
+    distribution = distribute(values, np.ones(n_records, dtype=np.int64))
+    numeric = (values / n_records)[None, :]
+    return build_classes(
+        numeric, np.empty((0, n_records), dtype=np.int32), values, distribution, demand
+    )
+
+
+def shares_of(classes: BucketClasses) -> Shares:
+    """Share of each bucket in each class, classes by the bucket that they emphasise."""
+    counts = np.zeros((classes.check.n_classes, classes.cut.sizes.size), dtype=np.int64)
+    np.add.at(counts, (classes.labels, classes.buckets), 1)
+    rows = [tuple(Fraction(int(n), int(row.sum())) for n in row) for row in counts]
+    return tuple(sorted(rows, key=lambda row: row.index(max(row))))
+
+
+def build_figure_2() -> BucketClasses:
+    """12 records, 3 buckets, 1.5-closeness, classes of 4."""
+    return build(12, RatioDemand(4, FIGURE_2[0], 3))
+
+
+def build_table_1(t: int) -> BucketClasses:
+    """The fewest records for which the masses of Table 1 are whole numbers of records."""
+    size = t * (t + 1)
+    return build(size * (t + 1), RatioDemand(size, Fraction(t)))
+
+
+def printed_t(size: int, n_records: int, epsilon: float) -> float:
+    """Proposition 1 as it is printed, with N - |E| - 1."""
+    return size / n_records * (1 + (n_records - size - 1) / size * exp(epsilon))
+
+
+def report_buckets() -> str:
+    """Both constructions beside what is printed, and the misprint."""
+    figure = build_figure_2()
+    wanted = tuple(tuple(map(Fraction, line.split())) for line in FIGURE_2[1])
+    parts = [
+        f"Figure 2: printed {FIGURE_2[0]}-closeness, found {figure.check.largest}.",
+        _render_shares(wanted, shares_of(figure)),
+    ]
+    for t in TABLE_1_TS:
+        classes = build_table_1(t)
+        described = (
+            f"Table 1 with t = {t}: {classes.labels.size} records, the fewest for which its masses "
+            f"are whole records; found distance {classes.check.largest}."
+        )
+        parts += [described, _render_shares(table_1_shares(t), shares_of(classes))]
+    return "\n\n".join([*parts, _report_misprint()])
+
+
+def _render_shares(printed: Shares, found: Shares) -> str:
+    """A row for each class: its shares of the buckets."""
+    columns = ("class: shares of the buckets", "paper", "here", "difference")
+    rows = []
+    for number, (wanted, shares) in enumerate(zip(printed, found, strict=True), start=1):
+        lost = [b - a for a, b in zip(wanted, shares, strict=True)]
+        difference = _spell(lost) if any(lost) else "none"
+        rows.append([f"E{number}", _spell(wanted), _spell(shares), difference])
+    return render_table(columns, rows)
+
+
+def _spell(shares: Sequence[Fraction]) -> str:
+    return ", ".join(map(str, shares))
+
+
+def _report_misprint() -> str:
+    columns = ("class", "table", "epsilon", "as printed, N - E - 1", "proof, N - E", "difference")
+    rows = []
+    for size, n_records, epsilon in MASKED:
+        printed = printed_t(size, n_records, epsilon)
+        ours = stochastic_t(size, n_records, epsilon)
+        rows.append(
+            [str(size), f"{n_records:,}", f"{epsilon:g}", f"{printed:.6f}", f"{ours:.6f}",
+             f"{ours - printed:+.6f}"]
+        )  # fmt: skip
+    size, n_records, epsilon = MASKED[0]
+    return (
+        "Proposition 1 prints N - |E| - 1 records outside a class of |E|; the proof's inequalities "
+        "(2) and (3) sum over N - |E|. As printed, t at epsilon = 0 is "
+        f"{printed_t(size, n_records, epsilon):.3f} in the first line below, though no ratio "
+        "distance is below 1 (Definition 4). We compute what the proof gives, rounded up:\n\n"
+        + render_table(columns, rows)
+    )
