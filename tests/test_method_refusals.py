@@ -377,7 +377,7 @@ def test_noise_needs_finite_numbers(key: str, number: str) -> None:
             "pay": {"role": "confidential", "noise": noise},
         }
     }
-    with pytest.raises(PolicyError, match="pay.noise: has to be"):
+    with pytest.raises(PolicyError, match=r"pay\.noise: has to be"):
         parse_policy(document)
 
 
