@@ -15,6 +15,14 @@ from support.tables import repeatable
 Record = tuple[tuple[int, ...], tuple[int, ...]]
 
 
+def square(a: Record, b: Record, spans: Sequence[int], weights: Sequence[Fraction]) -> Fraction:
+    """Squared distance, without rounding."""
+    numbers = zip(a[0], b[0], spans, strict=True)
+    codes = zip(a[1], b[1], weights, strict=True)
+    differ = sum((weight for x, y, weight in codes if x != y), Fraction(0))
+    return sum((Fraction(x - y, span) ** 2 for x, y, span in numbers), differ)
+
+
 def naive_candidates(
     records: Sequence[Record],
     own: Sequence[int],
@@ -24,16 +32,9 @@ def naive_candidates(
     weights: Sequence[Fraction],
 ) -> list[int]:
     """The definition: all distances without rounding, then who is at the least of them."""
-
-    def square(a: Record, b: Record) -> Fraction:
-        numbers = zip(a[0], b[0], spans, strict=True)
-        codes = zip(a[1], b[1], weights, strict=True)
-        differ = sum((weight for x, y, weight in codes if x != y), Fraction(0))
-        return sum((Fraction(x - y, span) ** 2 for x, y, span in numbers), differ)
-
     counts = []
     for record, its_own in zip(records, own, strict=True):
-        squares = [square(record, point) for point in points]
+        squares = [square(record, point, spans, weights) for point in points]
         nearest = [c for c, found in enumerate(squares) if found == min(squares)]
         counts.append(sum(sizes[c] for c in nearest) if its_own in nearest else 0)
     return counts
@@ -62,10 +63,13 @@ def attacks(draw: st.DrawFn) -> tuple:
     points = draw(st.lists(record, min_size=1, max_size=12, unique=True))
     sizes = draw(st.lists(st.integers(1, 9), min_size=len(points), max_size=len(points)))
     records = draw(st.lists(record, min_size=1, max_size=12))
-    places = st.integers(0, len(points) - 1)
-    own = draw(st.lists(places, min_size=len(records), max_size=len(records)))
     weight = st.integers(1, 6).map(lambda height: Fraction(1, height))
     weights = draw(st.lists(weight, min_size=n_nominal, max_size=n_nominal))
+    own = []
+    for one in records:  # half of them were released as one of the nearest points
+        squares = [square(one, point, spans, weights) for point in points]
+        nearest = [c for c, found in enumerate(squares) if found == min(squares)]
+        own.append(draw(st.sampled_from(nearest) | st.integers(0, len(points) - 1)))
     return records, own, points, sizes, spans, weights
 
 
@@ -124,5 +128,16 @@ def test_a_nominal_difference_is_a_whole_range(own: int, counts: list[int]) -> N
     points, codes = np.array([[0.99, 0.0]]), np.array([[0, 1]], np.int32)
     found = count_candidates(
         numeric, nominal, np.ones(1), np.array([own]), points, codes, np.array([3, 5])
+    )
+    assert found.tolist() == counts
+
+
+@pytest.mark.parametrize(("weight", "counts"), [(0.25, [3]), (0.81, [8]), (1.0, [0])])
+def test_a_nominal_difference_counts_its_weight(weight: float, counts: list[int]) -> None:
+    """The record's own point differs in the category, the other by 0.9 ranges."""
+    numeric, nominal = np.array([[0.0]]), np.array([[0]], np.int32)
+    points, codes = np.array([[0.0, 0.9]]), np.array([[1, 0]], np.int32)
+    found = count_candidates(
+        numeric, nominal, np.array([weight]), np.array([0]), points, codes, np.array([3, 5])
     )
     assert found.tolist() == counts
