@@ -38,7 +38,7 @@ def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
         named = "" if t["distance"] == "ordered" else f" ({t['distance']})"
         text = f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"
         rows.append((f"t of {name}", text))
-    for model in privacy["models"]:
+    for model in privacy.get("models", ()):
         rows += _model_rows(model)
     return rows
 

@@ -152,7 +152,7 @@ class TestPolicyFile:
             ("privacy.t=0", "privacy.t: has to be above 0 (given: 0)"),
             ("privacy.t=-0.1", "privacy.t: has to be above 0 (given: -0.1)"),
             ("privacy.t=1.01", "privacy.t: has to be at most 1 (given: 1.01)"),
-            ("privacy.t=.nan", "privacy.t: has to be at most 1 (given: nan)"),
+            ("privacy.t=.nan", "privacy.t: has to be a number (given: nan)"),
             ("privacy.t=yes", "privacy.t: has to be a number (given: 'True')"),
             ("privacy.t=", "privacy.t is missing: 'pay' is confidential and has no t"),
             ("attributes.pay={role: confidential, t: 2}", "attributes.pay.t: has to be at most 1"),
@@ -491,7 +491,7 @@ class TestColumns:
         document["attributes"]["pay"] = {"role": CONFIDENTIAL, "taxonomy": {"any": ["1", "2"]}}
         refuse(
             document,
-            "people.x: column 'pay': is numeric, a taxonomy goes with nominal values; declare it",
+            "of its values are not in its taxonomy; add them to it, or name",
         )
 
     @pytest.mark.parametrize(
