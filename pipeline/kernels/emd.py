@@ -5,7 +5,8 @@ distinct values of the attribute in the table (papers/004, section 5.1; 003, sec
 
 A class of s records is a step function with at most s steps, F_table is monotone: between two steps
 the two cross at most once. With prefix sums of the table's cumulative counts each span costs one
-binary search, so a class costs O(s log m), however many values the table has.
+binary search, so a class costs O(s log m), however many values the table has. Where they cross
+depends on the step's height alone, so classes of one size share the searches.
 """
 
 from fractions import Fraction
@@ -17,13 +18,13 @@ from pipeline.model import Float64, Int64
 
 # Of the float distance, per step of a class: four roundings of terms that are at most one.
 ERROR_PER_STEP = 8 * np.finfo(np.float64).eps
+# Classes up to this size share searches; what is kept of them stays in the processor's cache.
+MAX_SHARED = 128
 
 
 @njit(cache=True, nogil=True)
-def _span_work(cumulative, prefix, start, stop, n_below, size):
-    """Sum over values start..stop-1 of |n_below/size - F_table|, times the table's records."""
-    n_records = cumulative[-1]
-    level = n_below * n_records / size
+def _find_crossing(cumulative, start, stop, level):
+    """First of the values start..stop-1 up to which the table has ``level`` records, or stop."""
     low, high = start, stop
     while low < high:
         middle = (low + high) // 2
@@ -31,8 +32,14 @@ def _span_work(cumulative, prefix, start, stop, n_below, size):
             low = middle + 1
         else:
             high = middle
-    under = level * (low - start) - (prefix[low] - prefix[start])
-    over = (prefix[stop] - prefix[low]) - level * (stop - low)
+    return low
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _span_work(prefix, start, stop, level, crossing):
+    """Sum over values start..stop-1 of |level - cumulative|; they cross at ``crossing``."""
+    under = level * (crossing - start) - (prefix[crossing] - prefix[start])
+    over = (prefix[stop] - prefix[crossing]) - level * (stop - crossing)
     return under + over
 
 
@@ -50,23 +57,50 @@ def ordered_emd(codes, cumulative, prefix):
     -------
     float64 in [0, 1]; NaN for an empty class, which is at no distance and must not pass.
     """
+    return _emd(codes, codes.size, cumulative, prefix, np.empty(0, dtype=np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _emd(codes, size, cumulative, prefix, crossings):
+    """Distance of the first ``size`` of some records; ``crossings``: as in `_share_searches`."""
     n_values = cumulative.size
-    size = codes.size
     if size == 0:
         return np.nan
     if n_values == 1:
         return 0.0
+    n_records = cumulative[-1]
     work = 0.0
     start = 0
     below = 0
-    while below < size:
-        code = codes[below]
-        work += _span_work(cumulative, prefix, start, code, below, size)
-        start = code
-        while below < size and codes[below] == code:
+    while below <= size:
+        stop = codes[below] if below < size else n_values
+        level = below * n_records / size
+        if crossings.size:
+            crossing = min(max(crossings[below], start), stop)
+        else:
+            crossing = _find_crossing(cumulative, start, stop, level)
+        work += _span_work(prefix, start, stop, level, crossing)
+        if below == size:
+            break
+        start = stop
+        while below < size and codes[below] == start:
             below += 1
-    work += _span_work(cumulative, prefix, start, n_values, size, size)
-    return work / cumulative[-1] / (n_values - 1)
+    return work / n_records / (n_values - 1)
+
+
+@njit(cache=True, nogil=True)
+def _share_searches(shared, size, cumulative):
+    """Where the table reaches each of the heights b/size: int64 (size + 1,); none if it is large.
+
+    ``shared`` int64 (MAX_SHARED + 1, MAX_SHARED + 1), -1 where nothing is known, is added to.
+    """
+    if size > MAX_SHARED:
+        return shared[0, :0]
+    if shared[size, 0] < 0:
+        for below in range(size + 1):
+            level = below * cumulative[-1] / size
+            shared[size, below] = _find_crossing(cumulative, 0, cumulative.size, level)
+    return shared[size, : size + 1]
 
 
 @njit(cache=True, nogil=True)
@@ -85,10 +119,30 @@ def class_emds(codes, class_starts, cumulative, prefix):
     """
     n_classes = class_starts.size - 1
     emds = np.empty(n_classes)
+    shared = np.full((MAX_SHARED + 1, MAX_SHARED + 1), -1, dtype=np.int64)
+    room = np.empty(MAX_SHARED, dtype=np.int64)
     for i in range(n_classes):
-        members = np.sort(codes[class_starts[i] : class_starts[i + 1]])
-        emds[i] = ordered_emd(members, cumulative, prefix)
+        first, size = class_starts[i], class_starts[i + 1] - class_starts[i]
+        if 0 < size <= MAX_SHARED:
+            _sort_into(room, codes, first, size)
+            crossings = _share_searches(shared, size, cumulative)
+            emds[i] = _emd(room, size, cumulative, prefix, crossings)
+        else:
+            members = np.sort(codes[first : first + size])
+            emds[i] = ordered_emd(members, cumulative, prefix)
     return emds
+
+
+@njit(cache=True, nogil=True)
+def _sort_into(room, codes, first, size):
+    """Write ``size`` codes from ``first`` on in ascending order; quick where they are so."""
+    for i in range(size):
+        code = codes[first + i]
+        j = i
+        while j > 0 and room[j - 1] > code:
+            room[j] = room[j - 1]
+            j -= 1
+        room[j] = code
 
 
 def exceeds(emds: Float64, limit: Fraction, codes: Int64, starts: Int64, table: Int64) -> Int64:

@@ -10,6 +10,7 @@ from pipeline.errors import PolicyError
 from pipeline.model import Column, Distribution, Int64, Kind
 from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import plain_type, to_keys
+from pipeline.stages.models.counts import group_table
 
 # Groups of similar values of an attribute that has an order but no taxonomy.
 N_SIMILAR = 10
@@ -30,6 +31,15 @@ class Grouping:
     def of_values(self, n_values: int) -> Int64:
         """The group of each value: int64 (n_values,)."""
         return np.repeat(self.groups, np.diff(self.starts, append=n_values))
+
+    def of_codes(self, codes: Int64) -> Int64:
+        """The groups of some values: int64 (n,), as ``codes`` are."""
+        return self.groups[np.searchsorted(self.starts, codes, side="right") - 1]
+
+    def of_table(self, distribution: Distribution) -> Int64:
+        """Records of each group in the table: int64 (groups,)."""
+        last = np.append(self.starts[1:], distribution.cumulative.size) - 1
+        return group_table(np.diff(distribution.cumulative[last], prepend=0), self.groups)
 
 
 def _from_values(groups: Int64, label: str) -> Grouping:

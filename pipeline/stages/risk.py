@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass
 
-from pipeline.model import Int64, RiskResult
+from pipeline.model import Distribution, RiskResult
 from pipeline.stages.grouping import Grouping
 from pipeline.stages.models.attacks import (
     Exposure,
     Skewness,
     measure_homogeneity,
-    measure_similarity,
     measure_skewness,
 )
-from pipeline.stages.models.counts import ClassCounts, group_table
+from pipeline.stages.models.counts import ClassCounts
 
 # A class that makes a group of values more than so many times as likely as the table is counted.
 SKEWNESS_FACTOR = 5
@@ -34,14 +33,14 @@ class Risk:
         )
 
 
-def measure_risk(counts: ClassCounts, table: Int64, grouping: Grouping) -> Risk:
-    """The risk of some classes; ``table`` int64 (m,): records of each value in the whole table.
+def measure_risk(counts: ClassCounts, table: Distribution, grouping: Grouping) -> Risk:
+    """The risk of some classes of a table.
 
-    Homogeneity is of single values, similarity and skewness of groups of them.
+    Homogeneity is of single values, similarity (homogeneity, again) and skewness of groups of them.
     """
-    groups = grouping.of_values(table.size)
-    skewness = measure_skewness(counts.grouped(groups), group_table(table, groups), SKEWNESS_FACTOR)
-    return Risk(measure_homogeneity(counts), measure_similarity(counts, groups), skewness)
+    grouped = counts.regrouped(grouping.of_codes(counts.codes))
+    skewness = measure_skewness(grouped, grouping.of_table(table), SKEWNESS_FACTOR)
+    return Risk(measure_homogeneity(counts), measure_homogeneity(grouped), skewness)
 
 
 def describe_risks(

@@ -108,11 +108,12 @@ def _check_further(
         ]
         if not wanted and not further.groupings:
             continue
-        counts, table = count_values(starts, members), distribution.counts
+        counts = count_values(starts, members)
         for i in wanted:
-            models[i] = summarise_measures(check_counts(further.requirements[i], counts, table))
+            found = check_counts(further.requirements[i], counts, distribution.counts)
+            models[i] = summarise_measures(found)
         if further.groupings:
-            risks.append(measure_risk(counts, table, further.groupings[a]))
+            risks.append(measure_risk(counts, distribution, further.groupings[a]))
     return replace(checks, models=tuple(models), risks=tuple(risks))
 
 

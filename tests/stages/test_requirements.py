@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import PolicyError
 from pipeline.model import Attribute, Column, Kind, Role
-from pipeline.stages.grouping import cut_stretches, find_groups, similar_values
+from pipeline.stages.grouping import Grouping, cut_stretches, find_groups, similar_values
 from pipeline.stages.requirements import (
     Model,
     Requirement,
@@ -175,3 +175,18 @@ def test_similar_values():
     groups = similar_values(grown, three, ["apple", "fly", "pear"]).of_values(3).tolist()
     assert groups[0] == groups[2] != groups[1]
     assert similar_values(plain, three, ["a", "b", "c"]).of_values(3).tolist() == [0, 1, 2]
+
+
+@repeatable
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=30), st.data())
+def test_groups_of_codes_and_of_the_table_are_those_of_its_values(counts, data):
+    groups = data.draw(st.lists(st.integers(0, 3), min_size=len(counts), max_size=len(counts)))
+    groups = np.unique(groups, return_inverse=True)[1]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    grouping = Grouping(starts, groups[starts], "drawn")
+    table = distribution_from(np.arange(len(counts)), counts)
+    assert grouping.of_values(len(counts)).tolist() == groups.tolist()
+    codes = np.array(data.draw(st.lists(st.integers(0, len(counts) - 1), max_size=20)), np.int64)
+    assert grouping.of_codes(codes).tolist() == groups[codes].tolist()
+    expected = np.bincount(groups, weights=counts)
+    assert grouping.of_table(table).tolist() == expected.tolist()

@@ -50,7 +50,11 @@ class ClassCounts:
 
     def grouped(self, groups: Int64) -> "ClassCounts":
         """The counts of groups of values; ``groups`` int64 (m,): the group of each value."""
-        return _from_pairs(self.sizes, self.class_of, groups[self.codes], self.counts)
+        return self.regrouped(groups[self.codes])
+
+    def regrouped(self, groups: Int64) -> "ClassCounts":
+        """The counts of groups of values; ``groups`` int64 (p,): the group of each pair's value."""
+        return _from_pairs(self.sizes, self.class_of, groups, self.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +88,23 @@ def count_values(starts: Int64, codes: Int64) -> ClassCounts:
 
 
 def _from_pairs(sizes: Int64, class_of: Int64, codes: Int64, counts: Int64) -> ClassCounts:
-    """Counts from pairs of class and value in which the same pair may come more than once."""
-    order = np.lexsort((codes, class_of))
-    class_of, codes = class_of[order], codes[order]
+    """Counts from pairs in which the same may come more than once; classes are ascending."""
+    if not _are_ascending(class_of, codes):
+        order = np.lexsort((codes, class_of))
+        class_of, codes, counts = class_of[order], codes[order], counts[order]
     changes = np.diff(class_of, prepend=-1) != 0
     changes |= np.diff(codes, prepend=-1) != 0
     first = np.flatnonzero(changes)
-    sums = np.add.reduceat(counts[order], first) if first.size else counts
+    sums = np.add.reduceat(counts, first) if first.size else counts
     n_pairs = np.bincount(class_of[first], minlength=sizes.size)
     starts = np.concatenate([[0], np.cumsum(n_pairs)]).astype(np.int64)
     return ClassCounts(sizes, starts, codes[first], sums)
+
+
+def _are_ascending(class_of: Int64, codes: Int64) -> bool:
+    """Whether pairs are in order, as those of a release's rows are: sorting them is the dearer."""
+    same_class = class_of[1:] == class_of[:-1]
+    return not np.any(same_class & (codes[1:] < codes[:-1]))
 
 
 def group_table(table: Int64, groups: Int64) -> Int64:
