@@ -42,7 +42,7 @@ demo: $(VENV)/.run
 	@cat demo/.table
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
 
 # All of them run, so that one call shows everything; ruff checks docstrings too.
 check: $(VENV)/.dev
