@@ -3,21 +3,27 @@
 
 PYTHON ?= python3
 ROWS ?= 200000
+TRIALS ?= 50
+CASES ?= 2000
+SEED ?= 1
 PYTEST_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 	--no-strip-extras --no-emit-index-url --no-annotate --no-header --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench bench-full reproduce lock clean
+.PHONY: help demo test faults fuzz check bench bench-full reproduce lock clean
 
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
 	@echo "make test        run the tests (PYTEST_ARGS=...)"
+	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
+	@echo "make fuzz        release or refuse $(CASES) drawn policies and tables (CASES=...)"
 	@echo "make check       format, lint, docstrings, types, import contracts"
 	@echo "make bench       benchmark, a few minutes: a million records, the main loss tables"
 	@echo "make bench-full  benchmark at full size: ten million records, all loss tables"
@@ -42,7 +48,14 @@ demo: $(VENV)/.run
 	@cat demo/.table
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
+
+# More of what the tests do a part of: where faults strike, and which cases, is drawn.
+faults: $(VENV)/.dev
+	TCLOSE_FAULTS=$(TRIALS) TCLOSE_FAULTS_SEED=$(SEED) $(PYTEST) tests/faults $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.dev
+	TCLOSE_FUZZ=$(CASES) $(PYTEST) tests/execution/test_any_policy.py --timeout 3600 $(PYTEST_ARGS)
 
 # All of them run, so that one call shows everything; ruff checks docstrings too.
 check: $(VENV)/.dev

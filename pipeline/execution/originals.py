@@ -35,7 +35,7 @@ from pipeline.stages.models.utility import (
 from pipeline.stages.plan import Plan
 from pipeline.storage import inputs
 from pipeline.storage.releases import read_manifest
-from pipeline.storage.tables import as_bits, column_array, read_table
+from pipeline.storage.tables import as_bits, column_array, map_new_array, read_table
 
 WHOLE = 2**62  # records of a sample that is the whole table
 
@@ -188,7 +188,7 @@ class _Made:
         """Original values by record number, float64 (d, n), in a file: no more is in memory."""
         shape = (len(encodings), self.verdict.n_records)
         path = self.sample.path.with_name("originals.npy")
-        values = np.lib.format.open_memmap(path, "w+", dtype=np.float64, shape=shape)
+        values = map_new_array(path, np.float64, shape)
         names = [encoding.column.name for encoding in encodings]
         with pq.ParquetFile(self.sample.path) as file:
             for batch in file.iter_batches(columns=[*names, self.sample.number]):

@@ -62,6 +62,7 @@ from pipeline.stages.summarise import (
 from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
 from pipeline.storage.tables import (
     make_distribution,
+    map_new_array,
     read_array,
     read_distribution,
     read_table,
@@ -158,9 +159,7 @@ def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: 
         "prefix": np.int64,
     }
     maps = {
-        part: np.lib.format.open_memmap(
-            paths[part], "w+", dtype=dtypes[part], shape=(total + (part == "prefix"),)
-        )
+        part: map_new_array(paths[part], dtypes[part], (total + (part == "prefix"),))
         for part in paths
     }
     filled, records, work = 0, 0, 0
@@ -175,7 +174,7 @@ def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: 
         if rows.size:
             filled, records, work = stop, int(cumulative[-1]), int(prefix[-1])
     for array in maps.values():
-        array.flush()
+        array.flush()  # type: ignore[attr-defined]
 
 
 def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:

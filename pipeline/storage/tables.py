@@ -1,9 +1,11 @@
 """Working tables on disk: Arrow files, read back by memory map."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import DTypeLike
 
 from pipeline.model import Distribution, Int64
 
@@ -39,6 +41,22 @@ def key_array(table: pa.Table, name: str) -> np.ndarray:
 def read_array(path: Path) -> np.ndarray:
     """Map an array file, read-only."""
     return np.asarray(np.load(path, mmap_mode="r"))
+
+
+def map_new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.ndarray:
+    """Map a new array file for writing.
+
+    Its room on disk is taken first: a write through a map that finds none ends the process.
+
+    Raises
+    ------
+    OSError
+        There is no room.
+    """
+    array = np.lib.format.open_memmap(path, "w+", dtype=np.dtype(dtype), shape=shape)
+    with path.open("r+b") as file:
+        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return array
 
 
 def read_distribution(stem: Path) -> Distribution:

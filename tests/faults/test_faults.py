@@ -1,0 +1,42 @@
+"""Whatever fails while a run is under way: the next run ends as if nothing had happened.
+
+``TCLOSE_FAULTS`` is how many trials there are; each kind of fault comes up in turn, and where it
+strikes is drawn by the trial's number and ``TCLOSE_FAULTS_SEED``.
+"""
+
+import os
+
+import pytest
+
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import run_release
+from pipeline.stages import tree
+from support.faults import KINDS, finish, make_site
+from support.killed_run import SMALL_REGION
+from support.policies import data_digests, discharge_policy, write_discharges
+
+ROWS = 60_000
+N_TRIALS = int(os.environ.get("TCLOSE_FAULTS", "10"))
+SEED = int(os.environ.get("TCLOSE_FAULTS_SEED", "1"))
+TRIALS = [(number, list(KINDS)[number % len(KINDS)]) for number in range(N_TRIALS)]
+
+
+@pytest.fixture(scope="module")
+def discharges(tmp_path_factory):
+    return write_discharges(tmp_path_factory.mktemp("input") / "discharges.parquet", ROWS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(discharges, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree, "MIN_REGION_RECORDS", SMALL_REGION)
+        policy = discharge_policy(discharges, tmp_path_factory.mktemp("whole") / "releases")
+        return data_digests(run_release(policy, Progress("none")).release)
+
+
+@pytest.mark.parametrize(("number", "kind"), TRIALS, ids=[f"{n:02d}-{k}" for n, k in TRIALS])
+def test_fault(number, kind, discharges, undisturbed, tmp_path, record_property):
+    site = make_site(tmp_path, discharges, SEED * 100_000 + number)
+    where = KINDS[kind](site)
+    finish(site, undisturbed)
+    record_property("fault", f"{kind}: {where}")

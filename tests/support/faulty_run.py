@@ -1,0 +1,151 @@
+"""``tclose`` with one fault in it: ``python -m support.faulty_run FAULT COMMAND POLICY ...``.
+
+Faults, by what they are and when:
+
+``none``, ``count``            nothing; ``count`` prints how many renames and flushes there were
+``end@PASS``                   SIGKILL to this process, after the first unit of a pass
+``worker@PASS``                SIGKILL to one of this process's workers, then
+``process:ID@PASS``            SIGKILL to a process of that id, then
+``before@N``, ``after@N``      SIGKILL to this process around its rename (or link) number N
+``full@N``                     the disk is full when it is to be flushed for the Nth time
+``clock:SECONDS@N``            the clock jumps after it was read N times
+"""
+
+import contextlib
+import datetime
+import errno
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+
+from pipeline import cli
+from pipeline.execution.progress import Progress
+from pipeline.stages import tree
+from support.killed_run import SMALL_REGION
+
+RENAMES = ("rename", "replace", "link")
+counted = {"renames": 0, "flushes": 0, "readings": 0}
+
+
+def end(process: int) -> None:
+    """What ``kill -9`` does: no handler, no clean-up."""
+    os.kill(process, signal.SIGKILL)
+
+
+def end_a_worker() -> None:
+    """End one of the worker processes that this one has started."""
+    children = psutil.Process().children(recursive=True)
+    workers = [p for p in children if "spawn_main" in " ".join(p.cmdline())]
+    end(random.choice(workers).pid)
+
+
+def strike_in(pass_name: str, strike: Callable[[], None]) -> None:
+    """Strike once, after the first unit of a pass."""
+    original = Progress.following
+    struck: list[str] = []
+
+    @contextlib.contextmanager
+    def following(
+        self: Progress, name: str, n_units: int, *, done: int = 0
+    ) -> Iterator[Callable[[], None]]:
+        with original(self, name, n_units, done=done) as step:
+
+            def one_more() -> None:
+                step()
+                if name == pass_name and not struck:
+                    struck.append(name)
+                    strike()
+
+            yield one_more
+
+    Progress.following = following  # type: ignore[method-assign]
+
+
+def watch_renames(strike: Callable[[int, str], None]) -> None:
+    """Call before and after each rename, with its number."""
+
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        def renamed(*arguments: Any, **keywords: Any) -> Any:
+            counted["renames"] += 1
+            number = counted["renames"]
+            strike(number, "before")
+            result = function(*arguments, **keywords)
+            strike(number, "after")
+            return result
+
+        return renamed
+
+    for name in RENAMES:
+        setattr(os, name, watched(getattr(os, name)))
+
+
+def fill_disk_at(limit: int) -> None:
+    """Refuse the flush of that number and all later ones: there is no room; 0 never does."""
+    flush = os.fsync
+
+    def refusing(descriptor: int) -> None:
+        counted["flushes"] += 1
+        if 0 < limit <= counted["flushes"]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        flush(descriptor)
+
+    os.fsync = refusing
+
+
+def jump_clock(seconds: float, after: int) -> None:
+    """Let every clock but the monotonic one jump, after so many readings."""
+    true_time = time.time
+
+    def jumping() -> float:
+        counted["readings"] += 1
+        return true_time() + (seconds if counted["readings"] > after else 0)
+
+    class Jumping(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+            return datetime.datetime.fromtimestamp(jumping(), tz)
+
+    time.time = jumping
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("pipeline", "flows")) and hasattr(module, "datetime"):
+            module.datetime = Jumping  # type: ignore[attr-defined]
+
+
+def arrange(fault: str) -> None:
+    """Prepare the fault."""
+    what, _, when = fault.partition("@")
+    kind, _, detail = what.partition(":")
+    if kind in ("end", "worker", "process"):
+        target = {"end": os.getpid, "process": lambda: int(detail)}.get(kind)
+        strike_in(when, end_a_worker if target is None else lambda: end(target()))
+    elif kind in ("before", "after"):
+        watch_renames(
+            lambda number, side: end(os.getpid()) if (number, side) == (int(when), kind) else None
+        )
+    elif kind == "full":
+        fill_disk_at(int(when))
+    elif kind == "clock":
+        jump_clock(float(detail), int(when))
+    elif kind == "count":
+        watch_renames(lambda number, side: None)
+        fill_disk_at(0)
+
+
+def main() -> int:
+    """Run the command with the fault."""
+    tree.MIN_REGION_RECORDS = SMALL_REGION
+    arrange(sys.argv[1])
+    status = cli.main(sys.argv[2:])
+    if sys.argv[1] == "count":
+        sys.stdout.write(f"counted {counted['renames']} {counted['flushes']}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
