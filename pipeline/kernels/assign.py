@@ -15,47 +15,118 @@ from pipeline.kernels.search import LEAST_GAIN
 from pipeline.kernels.tree_budget import tree_after_swap
 
 
+# How often free rows bid for columns before the rest is left to shortest paths.
+BIDDING_PASSES = 2
+
+
 @njit(cache=True, nogil=True)
 def solve_assignment(costs):
     """Column of each row so that the sum of the costs is least: int64 (n,); costs may be infinite.
 
-    The Hungarian method with potentials, by shortest augmenting paths; O(n^3).
+    The method of Jonker and Volgenant (Computing 38, 1987): each column takes its cheapest row,
+    rows that are left bid, and what is left then goes by shortest augmenting paths; O(n^3).
+    There has to be an assignment at a finite cost.
+    """
+    column_of, row_of, prices = _take_cheapest(costs)
+    free = np.flatnonzero(column_of < 0)
+    for _ in range(BIDDING_PASSES):
+        free = _bid(costs, column_of, row_of, prices, free)
+    for row in free:
+        _augment(costs, column_of, row_of, prices, row)
+    return column_of
+
+
+@njit(cache=True, nogil=True)
+def _take_cheapest(costs):
+    """Each column takes the row that is cheapest, if no column has it; its price is that cost."""
+    n = costs.shape[0]
+    column_of, row_of = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    prices, cheapest = np.full(n, np.inf), np.zeros(n, dtype=np.int64)
+    for i in range(n):
+        for j in range(n):
+            if costs[i, j] < prices[j]:
+                prices[j], cheapest[j] = costs[i, j], i
+    for j in range(n):
+        if column_of[cheapest[j]] < 0:
+            column_of[cheapest[j]] = j
+            row_of[j] = cheapest[j]
+    return column_of, row_of, prices
+
+
+@njit(cache=True, nogil=True)
+def _bid(costs, column_of, row_of, prices, free):
+    """Free rows take the column that is best for them, at the price of their second best.
+
+    Who had it is free again, and bids at once if the price has changed; returns who is free then.
     """
     n = costs.shape[0]
-    row_of = np.full(n + 1, -1, dtype=np.int64)
-    row_price, column_price = np.zeros(n), np.zeros(n + 1)
-    least, before = np.empty(n), np.empty(n, dtype=np.int64)
-    for first in range(n):
-        row_of[n] = first
-        column = n
-        least[:] = np.inf
-        done = np.zeros(n + 1, dtype=np.bool_)
-        while row_of[column] >= 0:
-            done[column] = True
-            row = row_of[column]
-            step, following = np.inf, -1
-            for j in range(n):
-                if done[j]:
-                    continue
-                reduced = costs[row, j] - row_price[row] - column_price[j]
-                if reduced < least[j]:
-                    least[j], before[j] = reduced, column
-                if least[j] < step:
-                    step, following = least[j], j
-            for j in range(n + 1):
-                if done[j]:
-                    row_price[row_of[j]] += step
-                    column_price[j] -= step
-                elif j < n:
-                    least[j] -= step
-            column = following
-        while column != n:
-            row_of[column] = row_of[before[column]]
-            column = before[column]
-    taken = np.empty(n, dtype=np.int64)
-    for j in range(n):
-        taken[row_of[j]] = j
-    return taken
+    waiting, left = free.copy(), np.empty(free.size, dtype=np.int64)
+    at, n_left, n_bids = 0, 0, 0
+    while at < waiting.size:
+        row = waiting[at]
+        at += 1
+        first, second, of_first, of_second = np.inf, np.inf, -1, -1
+        for j in range(n):
+            reduced = costs[row, j] - prices[j]
+            if reduced < first:
+                second, of_second, first, of_first = first, of_first, reduced, j
+            elif reduced < second:
+                second, of_second = reduced, j
+        n_bids += 1
+        is_better = first < second < np.inf and n_bids < 8 * n  # rounding must not bid for ever
+        if is_better:
+            prices[of_first] -= second - first
+        elif second < np.inf and row_of[of_first] >= 0:
+            of_first = of_second
+        before = row_of[of_first]
+        column_of[row], row_of[of_first] = of_first, row
+        if before < 0:
+            continue
+        column_of[before] = -1
+        if is_better:
+            at -= 1
+            waiting[at] = before
+        else:
+            left[n_left] = before
+            n_left += 1
+    return left[:n_left]
+
+
+@njit(cache=True, nogil=True)
+def _augment(costs, column_of, row_of, prices, start):
+    """Give a free row a column by the shortest path over the columns that others have."""
+    n = costs.shape[0]
+    lengths, before = costs[start] - prices, np.full(n, start, dtype=np.int64)
+    left, n_left = np.arange(n), n
+    reached, n_reached = np.empty(n, dtype=np.int64), 0
+    while True:
+        nearest = 0
+        for k in range(1, n_left):
+            if lengths[left[k]] < lengths[left[nearest]]:
+                nearest = k
+        column = left[nearest]
+        length = lengths[column]
+        if row_of[column] < 0:
+            break
+        n_left -= 1
+        left[nearest] = left[n_left]
+        reached[n_reached] = column
+        n_reached += 1
+        row = row_of[column]
+        shift = length - (costs[row, column] - prices[column])
+        for k in range(n_left):
+            j = left[k]
+            through = shift + costs[row, j] - prices[j]
+            if through < lengths[j]:
+                lengths[j], before[j] = through, row
+    for k in range(n_reached):
+        prices[reached[k]] += lengths[reached[k]] - length
+    while True:
+        row = before[column]
+        row_of[column] = row
+        column_of[row], column = column, column_of[row]
+        if row == start:
+            return
 
 
 @njit(cache=True, nogil=True)
