@@ -110,7 +110,7 @@ def describe_files(files: list[dict[str, Any]]) -> str:
 
 def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) -> str:
     """What would be done, and why."""
-    rows = [("feasible", "yes"), ("records", f"{plan['records']:,}")]
+    rows = [("feasible", _say_feasible(plan)), ("records", f"{plan['records']:,}")]
     if n_dropped:
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
     limits = ", ".join(f"{t:g} for {name}" for name, t in plan["t"].items())
@@ -128,6 +128,15 @@ def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) 
     rows.append(("expected time", f"about {estimate['seconds']:,.0f} s, {estimate['on']}"))
     rows.append(("plan digest", plan["digest"]))
     return render_table(rows)
+
+
+def _say_feasible(plan: dict[str, Any]) -> str:
+    if not plan["verified_only"]:
+        return "yes"
+    return (
+        f"perhaps: {plan['method']} knows nothing of t and of further models, so whether its "
+        "classes meet them is decided when they are verified"
+    )
 
 
 def _domain_rows(domain: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:

@@ -29,10 +29,12 @@ from pipeline.execution.units.shared import (
 from pipeline.model import Column, Distribution, Int64, Kind, Role
 from pipeline.settings import Policy
 from pipeline.stages.distances import domain_distance, with_metric
+from pipeline.stages.generalise import spell_keys
 from pipeline.stages.keys import FOLDER_TYPES, Encoding, folder_name
 from pipeline.stages.methods.bucketing import Bucketing, bucketize
 from pipeline.stages.methods.bucketization import RatioDemand
 from pipeline.stages.methods.method import WHOLE, Method
+from pipeline.stages.methods.refusals import Ask, check_method
 from pipeline.stages.plan import (
     Domain,
     Plan,
@@ -210,6 +212,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         bucketing = _bucketize(workspace, confidential, hard, method, policy.privacy.k)
         confidential = (bucketing.released,)
     if method.generalises:
+        _check_set_folders(quasi, partition_by)
         quasi = [replace(encoding, generalised=True) for encoding in quasi]
     plan = Plan(
         k=policy.privacy.k,
@@ -229,8 +232,10 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         method=method,
         bucketing=bucketing,
     )
-    plan = require_models(
-        plan, policy, load_distributions(workspace, plan), findings.table.n_complete
+    distributions = load_distributions(workspace, plan)
+    plan = require_models(plan, policy, distributions, findings.table.n_complete)
+    check_method(
+        Ask(method, plan.encodings, plan.confidential, distributions, plan.k, is_cut=bool(hard))
     )
     return _Planner(plan, workspace, findings, policy).finish()
 
@@ -280,6 +285,22 @@ def _check_folders(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> 
             raise PolicyError(
                 f"output.partition_by: column {name!r} has values that cannot name folders (empty, "
                 f"over {MAX_FOLDER_BYTES} bytes, reserved, or alike but for case); take another"
+            )
+
+
+def _check_set_folders(quasi: list[Encoding], partition_by: tuple[str, ...]) -> None:
+    """Refuse nominal partition columns whose sets of values could be too long for a folder."""
+    for encoding in quasi:
+        name = encoding.column.name
+        is_set = encoding.is_nominal and not encoding.column.attribute.taxonomy
+        if name not in partition_by or not is_set:
+            continue
+        largest = "{" + ", ".join(spell_keys(encoding, np.arange(len(encoding.texts)))) + "}"
+        if len(folder_name(name, largest).encode()) > MAX_FOLDER_BYTES:
+            raise PolicyError(
+                f"output.partition_by: column {name!r} is released as sets of values, which can be "
+                f"too long to name folders (over {MAX_FOLDER_BYTES} bytes); give it a taxonomy, or "
+                "take another"
             )
 
 

@@ -73,17 +73,31 @@ class IntervalTaxonomy:
         low = self.origin + int(code) * width
         return f"[{_to_text(low)}, {_to_text(low + width)})"
 
-    def _find_intervals(self, keys: Keys) -> Int64:
-        """Numbers of the narrowest intervals; the wider ones follow from these."""
-        parts = lcm(self.widths[0].denominator, self.origin.denominator)
-        width, origin = int(self.widths[0] * parts), int(self.origin * parts)
-        largest = float(np.abs(keys.astype(np.float64)).max(initial=0.0))
+    def check_exact(self, largest: float) -> None:
+        """Refuse numbers, of which this is the largest magnitude, that cannot be counted exactly.
+
+        Raises
+        ------
+        DataError
+            They are not finite, or too far from the origin.
+        """
+        parts, width, origin = self._in_parts()
         is_exact = max(parts, width, abs(origin)) < _MAX_PARTS
         if not is_exact or not largest * parts < _MAX_PARTS:
             raise DataError(
-                "an attribute with intervals holds numbers that are not finite, or too far from "
-                "the origin to be counted exactly; mend them, or use a larger unit"
+                "intervals: the numbers are not finite, or too far from the origin to be counted "
+                "exactly; mend them, or use a larger unit"
             )
+
+    def _in_parts(self) -> tuple[int, int, int]:
+        """Parts of a unit in which width and origin are whole, and both in these."""
+        parts = lcm(self.widths[0].denominator, self.origin.denominator)
+        return parts, int(self.widths[0] * parts), int(self.origin * parts)
+
+    def _find_intervals(self, keys: Keys) -> Int64:
+        """Numbers of the narrowest intervals; the wider ones follow from these."""
+        parts, width, origin = self._in_parts()
+        self.check_exact(float(np.abs(keys.astype(np.float64)).max(initial=0.0)))
         if keys.dtype.kind != "f":
             return (keys.astype(np.int64) * parts - origin) // width
         return _find_float_intervals(keys.astype(np.float64), parts, width, origin)
@@ -117,9 +131,11 @@ def build_intervals(
         raise PolicyError("intervals: widths have to be numbers above 0; give one or more")
     for narrow, wide in pairwise(exact):
         if wide <= narrow or (wide / narrow).denominator != 1:
+            nearest = narrow * max(2, int(wide / narrow + Fraction(1, 2)))
             raise PolicyError(
                 f"intervals: width {_to_text(wide)} does not consist of whole intervals of "
-                f"{_to_text(narrow)}; make every width a multiple of the one before"
+                f"{_to_text(narrow)}; make every width a multiple of the one before, as "
+                f"{_to_text(nearest)} is"
             )
     return IntervalTaxonomy(exact, _to_fraction(origin, "origin"))
 

@@ -168,7 +168,8 @@ def check_k(k: int, n_records: int) -> None:
     """Refuse a k that no class can have."""
     if k > n_records:
         raise PolicyError(
-            f"privacy.k: {k} is more than the {n_records:,} records there are; lower it"
+            f"privacy.k: {k} is more than the {n_records:,} records there are; lower it to "
+            f"{n_records} at most"
         )
 
 

@@ -128,7 +128,8 @@ def _summarise_column(values: pa.ChunkedArray, column: Column, n_missing: int) -
         n_nan, n_infinite = int(np.isnan(floats).sum()), int(np.isinf(floats).sum())
         if n_nan or n_infinite:
             return ColumnSummary(n_missing, n_nan, n_infinite)
-    if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL:
+    is_listed = column.attribute.noise is not None and bool(column.attribute.noise.values)
+    if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL or is_listed:
         return ColumnSummary(n_missing, categories=_count_categories(present, column.name))
     if not len(present):
         return ColumnSummary(n_missing)
@@ -175,6 +176,7 @@ _REMEDIES = {
     " NaN": "NaN and infinities are values, not missing ones: mend them, store nulls instead, or "
     "name their texts in input.missing_values (CSV)",
     " outside": "name every value of an ordinal column in its order, as the data spell it",
+    " noise.values": "name every value that can occur in noise.values",
 }
 
 
@@ -191,6 +193,9 @@ def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: s
         n_outside = _count_outside(found, column)
         if n_outside:
             problems.append(f"{where} {n_outside:,} values outside its order")
+        n_unlisted = _count_unlisted(found, column)
+        if n_unlisted:
+            problems.append(f"{where} {n_unlisted:,} values that its noise.values do not list")
     return problems
 
 
@@ -199,6 +204,17 @@ def _count_outside(found: ColumnSummary, column: Column) -> int:
         return 0
     order = set(column.attribute.order)
     return sum(count for value, count in found.categories.items() if str(value) not in order)
+
+
+def _count_unlisted(found: ColumnSummary, column: Column) -> int:
+    """Records whose value the policy does not list, where noise is drawn among listed ones."""
+    noise = column.attribute.noise
+    if noise is None or not noise.values:
+        return 0
+    values, counts = list(found.categories), found.categories.values()
+    texts = pa.array(values, plain_type(column.type)).cast(pa.string()).to_pylist()
+    listed = set(noise.values)
+    return sum(n for text, n in zip(texts, counts, strict=True) if text not in listed)
 
 
 def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:

@@ -239,6 +239,8 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
     described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
     described |= {"k": plan.k, "t": _limits(plan.confidential, plan.judged_emds)}
     described |= {"method": plan.method.name, "cut_by_subsets": plan.method == AS_USUAL}
+    is_held = bool(plan.further.requirements) or min(plan.judged_emds, default=1) < 1
+    described["verified_only"] = is_held and not plan.method.merges
     if plan.further.requirements:
         described["models"] = [
             {"name": str(r.model), "attribute": r.name, "asked": r.asked}

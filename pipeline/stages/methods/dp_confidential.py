@@ -137,7 +137,7 @@ def draw_codes(codes: Int64, n_categories: int, epsilon: Fraction) -> Int64:
 def laplace(n_steps: int, epsilon: Fraction) -> Any:
     """OpenDP's measurement on lists of steps; its own account of epsilon is at most ``epsilon``."""
     _check_epsilon(epsilon)
-    library = _load()
+    library = load_library()
     scale = n_steps / float(epsilon)
     domain = library.vector_domain(library.atom_domain(T="i64"))
     while True:
@@ -150,7 +150,7 @@ def laplace(n_steps: int, epsilon: Fraction) -> Any:
 def response(n_categories: int, epsilon: Fraction) -> Any:
     """OpenDP's measurement on one code; its own account of epsilon is at most ``epsilon``."""
     _check_epsilon(epsilon)
-    library = _load()
+    library = load_library()
     kept = 1.0 / (1.0 + (n_categories - 1) * exp(-float(epsilon)))
     while True:
         draw = library.m.make_randomized_response(list(range(n_categories)), kept)
@@ -169,8 +169,14 @@ def _check_epsilon(epsilon: Fraction) -> None:
         raise PolicyError(f"epsilon is {epsilon}: give one from 0.000001 to 30")
 
 
-def _load() -> Any:
-    """OpenDP, imported where noise is drawn: it is large, and optional."""
+def load_library() -> Any:
+    """OpenDP, imported where noise is drawn: it is large, and optional.
+
+    Raises
+    ------
+    UsageError
+        It is not installed.
+    """
     try:
         library = import_module("opendp.prelude")
     except ImportError as error:

@@ -4,7 +4,7 @@ A nominal attribute has its taxonomy's levels, a numeric one its intervals'; one
 two levels, the value and everything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.errors import PolicyError
+from pipeline.errors import DataError, PolicyError
 from pipeline.model import Float64, Int64, Kind
 from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.generalise import Generalised, quote_text, spell_keys
 from pipeline.stages.intervals import IntervalTaxonomy, build_intervals
 from pipeline.stages.keys import Encoding, Keys
-from pipeline.stages.methods.incognito import find_generalisations
+from pipeline.stages.methods.incognito import check_combinations, find_generalisations
 
 EVERYTHING = "*"
 Holds = Callable[[Int64, Int64], NDArray[np.bool_]]
@@ -81,6 +81,31 @@ def generalise_fully(encodings: tuple[Encoding, ...], keys: list[Keys], holds: H
     sizes = np.diff(found.classes.starts)
     labels[found.classes.order] = np.repeat(np.arange(sizes.size), sizes)
     return FullDomain(found.chosen, labels, hierarchies)
+
+
+def check_hierarchies(encodings: Sequence[Encoding]) -> None:
+    """Refuse hierarchies that the quasi-identifiers of a table cannot be generalised over.
+
+    Raises
+    ------
+    PolicyError, DataError
+        Intervals that do not fit the attribute, which is named; too many combinations of levels.
+    """
+    check_combinations([_count_levels(encoding) for encoding in encodings])
+
+
+def _count_levels(encoding: Encoding) -> int:
+    attribute = encoding.column.attribute
+    if encoding.is_nominal and attribute.taxonomy:
+        return taxonomy_of(attribute.taxonomy).height + 1
+    if attribute.intervals is None:
+        return 2
+    in_keys = _in_units_of_keys(_intervals_of(encoding), encoding)
+    try:
+        in_keys.check_exact(max(abs(float(encoding.low)), abs(float(encoding.high))))
+    except DataError as error:
+        raise DataError(f"attributes.{encoding.column.name}.{error}") from None
+    return in_keys.height + 1
 
 
 def _make_hierarchy(encoding: Encoding, keys: Keys) -> Hierarchy:

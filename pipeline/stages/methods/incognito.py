@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,15 +159,27 @@ def find_generalisations(
     return Generalisation(minimal, chosen, classes, n_checked)
 
 
+def check_combinations(n_levels: Sequence[int]) -> None:
+    """Refuse attributes with so many levels that their combinations cannot be searched.
+
+    Raises
+    ------
+    PolicyError
+        Says how many there are, and can be.
+    """
+    n_nodes = prod(n_levels)
+    if n_nodes > _MAX_NODES:
+        raise PolicyError(
+            f"method.name: incognito searches at most {_MAX_NODES:,} combinations of levels, the "
+            f"quasi-identifiers have {n_nodes:,}; give them fewer levels, or take fewer of them"
+        )
+
+
 def _check_levels(codes: Int64, tables: Sequence[Int64]) -> tuple[Int64, ...]:
     """The tables with every level's codes made dense."""
     if not codes.size:
         raise DataError("no records, or no quasi-identifiers, to generalise; check the input")
-    if np.prod([float(len(table)) for table in tables]) > _MAX_NODES:
-        raise PolicyError(
-            f"the quasi-identifiers have more than {_MAX_NODES:,} combinations of levels; give "
-            "them fewer levels, or generalise fewer of them"
-        )
+    check_combinations([len(table) for table in tables])
     dense = []
     for number, (column, table) in enumerate(zip(codes, tables, strict=True), start=1):
         if column.min() < 0 or column.max() >= table.shape[1]:

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import PolicyError
 from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.kernels.kanonymity_first import k_anonymity_first
 from pipeline.kernels.mdav import mdav, v_mdav
@@ -20,6 +19,7 @@ from pipeline.stages.methods.buckets import MakeBuckets, equal_buckets, ordered_
 from pipeline.stages.methods.full_domain import FullDomain, generalise_fully
 from pipeline.stages.methods.method import Method
 from pipeline.stages.methods.mondrian import partition_mondrian
+from pipeline.stages.methods.refusals import check_ordered, check_whole
 from pipeline.stages.methods.sabre import partition_sabre
 from pipeline.stages.methods.tree_buckets import hierarchical_buckets
 from pipeline.stages.requirements import NOTHING, Further, meet_all
@@ -113,12 +113,7 @@ def _microaggregate_and_merge(problem: Problem) -> Int64:
 def _k_anonymity_first(problem: Problem) -> Int64:
     if not problem.distributions:
         return _microaggregate(problem)
-    names = [e.column.name for e in problem.confidential if e.column.distance != Distance.ORDERED]
-    if names:
-        raise PolicyError(
-            f"method.name: k-anonymity-first works with the ordered distance, which {names[0]!r} "
-            "does not have; take t-closeness-first or microaggregate-and-merge"
-        )
+    check_ordered(problem.confidential)
     targets = (
         problem.codes,
         tuple(np.asarray(d.cumulative) for d in problem.distributions),
@@ -154,17 +149,9 @@ def _cutting_ranks(encoding: Encoding) -> Int64:
 
 
 def _sabre(problem: Problem) -> Int64:
-    if len(problem.distributions) != 1:
-        raise PolicyError(
-            "method.name: sabre works with one confidential attribute, the policy has "
-            f"{len(problem.distributions)}; take t-closeness-first or mondrian"
-        )
+    n_table = problem.distributions[0].n_records if problem.distributions else 0
+    check_whole(len(problem.distributions), is_cut=problem.codes.shape[1] != n_table)
     distribution = problem.distributions[0]
-    if problem.codes.shape[1] != distribution.n_records:
-        raise PolicyError(
-            "method.name: sabre makes classes of the whole table, output.partition_by cuts it "
-            "into parts that must not mix; take t-closeness-first or mondrian"
-        )
     return partition_sabre(
         (problem.scaled.numeric, problem.scaled.nominal, problem.scaled.weights),
         problem.codes[0],
