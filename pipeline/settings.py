@@ -19,6 +19,8 @@ from pydantic import (
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
 from pipeline.privacy_settings import MODELS, PrivacySettings, Scalar, Threshold, refuse_truth
+from pipeline.stages.intervals import build_intervals
+from pipeline.stages.methods.method import GENERALISING, QUADRATIC, T_CLOSENESS_FIRST
 from pipeline.stages.requirements import Model, Requirement
 from pipeline.taxonomy_files import read_rows
 
@@ -72,6 +74,14 @@ class IntervalSettings(_Settings):
         min_length=1, description="Of the intervals; each a multiple of the one before."
     )
     origin: Number = Field(default=0, description="Where an interval of every level begins.")
+
+    @model_validator(mode="after")
+    def _check_widths(self) -> "IntervalSettings":
+        try:
+            build_intervals(self.widths, self.origin)
+        except PolicyError as error:
+            raise ValueError(str(error).removeprefix("intervals: ")) from None
+        return self
 
 
 class NoiseSettings(_Settings):
@@ -135,12 +145,28 @@ class AttributeSettings(_Settings):
             raise ValueError("noise belongs to confidential attributes only")
         if self.noise is not None and self.t is not None:
             raise ValueError("noise gives a t of its own; take t out")
+        if self.noise is not None and (self.distance or self.taxonomy or self.subsets_by):
+            raise ValueError(
+                "noise: no class is held to a distance of such values; take distance, taxonomy and "
+                "subsets_by out"
+            )
         if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
             raise ValueError("aggregate and round belong to quasi-identifiers only")
+        self._check_intervals()
         self._check_order()
         self._check_distance()
         self._check_aggregate()
         return self
+
+    def _check_intervals(self) -> None:
+        if self.intervals is None:
+            return
+        if self.role is not Role.QUASI_IDENTIFIER:
+            raise ValueError("intervals belong to quasi-identifiers only")
+        if self.taxonomy:
+            raise ValueError("intervals go with numbers, a taxonomy with names; take one of them")
+        if self.type not in (None, Kind.NUMERIC):
+            raise ValueError("intervals go with type: numeric")
 
     def _check_distance(self) -> None:
         if self.role is not Role.CONFIDENTIAL and (self.distance or self.subsets_by):
@@ -184,8 +210,6 @@ AGGREGATES: dict[Kind, tuple[str, ...]] = {
 }
 
 
-FIRST = "t-closeness-first"
-GENERALISING = ("mondrian", "incognito", "sabre")
 MethodName = Literal[
     "t-closeness-first",
     "mdav",
@@ -200,8 +224,9 @@ MethodName = Literal[
 ]
 # Keys that only some methods have.
 _METHOD_KEYS = {
-    "block_clusters": (FIRST,),
-    "class_size": (FIRST,),
+    "scope": (T_CLOSENESS_FIRST, "mondrian", *QUADRATIC),
+    "block_clusters": (T_CLOSENESS_FIRST,),
+    "class_size": (T_CLOSENESS_FIRST,),
     "start": ("microaggregate-and-merge", "dp-confidential"),
     "gamma": ("v-mdav", "microaggregate-and-merge", "dp-confidential"),
     "buckets": ("bucketization",),
@@ -249,20 +274,31 @@ class MethodSettings(_Settings):
     @model_validator(mode="before")
     @classmethod
     def _leave_as_printed(cls, value: Any) -> Any:
-        name = value.get("name", FIRST) if isinstance(value, dict) else FIRST
-        return value if name == FIRST or "refine" in value else value | {"refine": "off"}
+        if not isinstance(value, dict) or "refine" in value:
+            return value
+        name = value.get("name", T_CLOSENESS_FIRST)
+        return value if name == T_CLOSENESS_FIRST else value | {"refine": "off"}
 
     @model_validator(mode="after")
     def _check_method(self) -> "MethodSettings":
-        for key, names in _METHOD_KEYS.items():
-            is_usual = getattr(self, key) == type(self).model_fields[key].default
-            if not is_usual and self.name not in names:
-                raise ValueError(f"{key} goes with {' or '.join(names)}, not with {self.name}")
+        given = [key for key in _METHOD_KEYS if not self._is_usual(key)]
+        for key in given:
+            if self.name not in _METHOD_KEYS[key]:
+                names = " or ".join(_METHOD_KEYS[key])
+                raise ValueError(f"{key} goes with {names}, not with {self.name}")
+        if "gamma" in given and "v-mdav" not in (self.name, self.start):
+            raise ValueError("gamma goes with start: v-mdav, not with mdav")
+        if "block_clusters" in given and self.scope == "table":
+            raise ValueError("block_clusters goes with scope: blocks, not with scope: table")
         if self.name == "bucketization" and self.ratio is None:
             raise ValueError("bucketization needs its ratio, as in ratio: 2")
         if self.name in (*GENERALISING, "bucketization") and self.refine not in ("off", 0):
             raise ValueError(f"refine does not go with {self.name}, take it out")
         return self
+
+    def _is_usual(self, key: str) -> bool:
+        """Whether a key asks for nothing but its default."""
+        return bool(getattr(self, key) == type(self).model_fields[key].default)
 
 
 class OutputSettings(_Settings):
@@ -309,11 +345,7 @@ class Policy(_Settings):
         self.privacy.check_attributes(self.confidential)
         for name, attribute in self.attributes.items():
             self._check_noise(name, attribute)
-            if attribute.aggregate == ANCESTOR and self.method.name in GENERALISING:
-                raise ValueError(
-                    f"attributes.{name}: {self.method.name} releases nodes of a taxonomy of its "
-                    "own accord; take aggregate: ancestor out"
-                )
+            self._check_generalisation(name, attribute)
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
             needs_t = needs_t and attribute.noise is None and self.method.ratio is None
             if needs_t and self.privacy.t is None and not self.privacy.covers(name):
@@ -332,6 +364,26 @@ class Policy(_Settings):
             raise ValueError(
                 f"attributes.{name}: noise is missing; dp-confidential needs its epsilon, and low "
                 "and high or values"
+            )
+
+    def _check_generalisation(self, name: str, attribute: AttributeSettings) -> None:
+        """Refuse keys of how a quasi-identifier is released that the method does not look at."""
+        method = self.method.name
+        if attribute.intervals is not None and method != "incognito":
+            raise ValueError(
+                f"attributes.{name}: intervals goes with method.name: incognito, not with {method}"
+            )
+        if method not in GENERALISING:
+            return
+        if attribute.aggregate == ANCESTOR:
+            raise ValueError(
+                f"attributes.{name}: {method} releases nodes of a taxonomy of its own accord; take "
+                "aggregate: ancestor out"
+            )
+        if attribute.aggregate or not attribute.round:
+            raise ValueError(
+                f"attributes.{name}: {method} generalises; aggregate and round go with "
+                f"{T_CLOSENESS_FIRST} or bucketization or {' or '.join(QUADRATIC)}"
             )
 
     def _check_partition_columns(self) -> None:

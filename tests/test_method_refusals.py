@@ -36,7 +36,10 @@ def table_of(n_records: int = 60, **columns: Any) -> pa.Table:
 
 @pytest.fixture
 def refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refuse:
-    """Run a policy over a table; it has to be refused, and to leave nothing."""
+    """Plan and run a policy over a table; both have to refuse it alike, and to leave nothing.
+
+    ``planned``: the plan's status where only verification can tell.
+    """
 
     def run(
         method: dict[str, Any],
@@ -44,6 +47,7 @@ def refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refuse:
         table: pa.Table | None = None,
         attributes: dict[str, Any] | None = None,
         status: int = 2,
+        planned: int | None = None,
         **keys: Any,
     ) -> str:
         source = tmp_path / "people.parquet"
@@ -54,8 +58,15 @@ def refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refuse:
         document["output"]["partition_by"] = partition_by
         policy = write_policy(tmp_path / "policy.yaml", document)
         before = tree(tmp_path)
+        assert main(["plan", str(policy), "--quiet"]) == (status if planned is None else planned)
+        told = capsys.readouterr()
+        assert tree(tmp_path) == before
         assert main(["run", str(policy), "--quiet"]) == status
         printed, message = capsys.readouterr()
+        if planned is None:
+            assert told == ("", message)
+        else:
+            assert re.search("feasible +perhaps: ", told.out)
         assert printed == ""
         assert message.startswith("tclose: ")
         assert "Traceback" not in message
@@ -101,6 +112,20 @@ class TestKeys:
                 "method.buckets: has to be at least 2 (given: 1)",
             ),
             ({"name": "v-mdav", "gamma": -0.1}, "method.gamma: has to be at least 0"),
+            ({"name": "incognito", "scope": "table"}, "scope goes with t-closeness-first or mondr"),
+            ({"name": "sabre", "scope": "table"}, "or dp-confidential, not with sabre"),
+            (
+                {"name": "bucketization", "ratio": 2, "scope": "table"},
+                "or dp-confidential, not with bucketization",
+            ),
+            (
+                {"name": "microaggregate-and-merge", "gamma": 0.5},
+                "gamma goes with start: v-mdav, not with mdav",
+            ),
+            (
+                {"scope": "table", "block_clusters": 9},
+                "block_clusters goes with scope: blocks, not with scope: table",
+            ),
         ],
     )
     def test_method(self, method: dict[str, Any], fragment: str, refuse: Refuse) -> None:
@@ -128,6 +153,7 @@ class TestMethods:
             "t-closeness-first, or a larger t",
             privacy={"k": 3, "t": 0.05},
             status=3,
+            planned=0,
         )
 
     @pytest.mark.parametrize(
@@ -206,14 +232,16 @@ class TestIntervals:
         ("column", "intervals", "fragment"),
         [
             ("age", {"widths": [5, 12]}, "attributes.age.intervals: width 12 does not consist of"),
+            ("age", {"widths": [5, 13]}, "a multiple of the one before, as 15 is"),
             ("age", {"widths": [10, 5]}, "attributes.age.intervals: width 5 does not consist of"),
-            ("age", {"widths": [5, 5]}, "make every width a multiple of the one before"),
+            ("age", {"widths": [5, 5]}, "make every width a multiple of the one before, as 10 is"),
             ("age", {"widths": [0]}, "attributes.age.intervals: widths have to be numbers above 0"),
             ("age", {"widths": [-1]}, "widths have to be numbers above 0; give one or more"),
             ("age", {"widths": []}, "attributes.age.intervals: is empty"),
             ("age", {"origin": 3}, "attributes.age.intervals: is missing"),
             ("age", {"widths": [5], "origin": float("nan")}, "intervals: has to be a number"),
-            ("age", {"widths": [1e-30]}, "too far from the origin to be counted exactly"),
+            ("age", {"widths": [1e-30]}, "attributes.age.intervals: the numbers are not finite"),
+            ("age", {"widths": [5], "origin": 2**60}, "too far from the origin to be counted exac"),
             ("day", {"widths": [7]}, "attributes.day: is date; intervals go with numbers, take"),
             ("ill", {"widths": [7]}, "attributes.ill: is nominal; intervals go with numbers, take"),
         ],
@@ -224,8 +252,53 @@ class TestIntervals:
         attribute = {"role": QUASI, "intervals": intervals}
         refuse({"name": "incognito"}, fragment, attributes={column: attribute})
 
+    @pytest.mark.parametrize("method", ["t-closeness-first", "mdav", "mondrian", "sabre"])
+    def test_under_a_method_without_them(self, method: str, refuse: Refuse) -> None:
+        refuse(
+            {"name": method},
+            "attributes.age: intervals goes with method.name: incognito, not with " + method,
+            attributes={"age": {"role": QUASI, "intervals": {"widths": [5]}}},
+        )
+
+    @pytest.mark.parametrize(
+        ("keys", "fragment"),
+        [
+            ({"role": CONFIDENTIAL}, "attributes.age: intervals belong to quasi-identifiers only"),
+            ({"taxonomy": {"any": [1]}}, "intervals go with numbers, a taxonomy with names; take"),
+            ({"type": "nominal"}, "attributes.age: intervals go with type: numeric"),
+        ],
+    )
+    def test_of_another_attribute(
+        self, keys: dict[str, Any], fragment: str, refuse: Refuse
+    ) -> None:
+        attribute = {"role": QUASI, "intervals": {"widths": [7]}} | keys
+        refuse({"name": "incognito"}, fragment, attributes={"age": attribute})
+
+    def test_too_many_levels(self, refuse: Refuse) -> None:
+        names = [f"n{i}" for i in range(25)]
+        refuse(
+            {"name": "incognito"},
+            "incognito searches at most 16,777,216 combinations of levels, the quasi-identifiers "
+            "have 134,217,728; give them fewer levels, or take fewer of them",
+            table=table_of(**{name: [0, 1] * 30 for name in names}),
+            attributes=dict.fromkeys(names, QUASI),
+        )
+
 
 @pytest.mark.parametrize("method", ["incognito", "mondrian", "sabre"])
+@pytest.mark.parametrize("keys", [{"aggregate": "median"}, {"round": False}])
+def test_keys_of_aggregates_where_there_are_none(
+    method: str, keys: dict[str, Any], refuse: Refuse
+) -> None:
+    refuse(
+        {"name": method},
+        f"attributes.age: {method} generalises; aggregate and round go with t-closeness-first or "
+        "bucketization or mdav",
+        attributes={"age": {"role": QUASI} | keys},
+    )
+
+
+@pytest.mark.parametrize("method", ["t-closeness-first", "mdav", "incognito", "mondrian", "sabre"])
 def test_taxonomy_with_a_hole(method: str, refuse: Refuse) -> None:
     ills = np.array(ILLS * 20, dtype=object)
     ills[17] = SECRET
@@ -301,11 +374,35 @@ class TestNoise:
         ills = [SECRET, SECRET, *(["flu", "cold"] * 29)]
         refuse(
             DP,
-            "column 'ill': 2 values that the policy does not list; name every value that can occur",
+            "column 'ill': 2 values that its noise.values do not list\n"
+            "name every value that can occur in noise.values",
             table=table_of(ill=ills),
             attributes={
                 "pay": "identifier",
                 "ill": {"role": CONFIDENTIAL, "noise": {"epsilon": 1, "values": ["flu", "cold"]}},
+            },
+        )
+
+    def test_days_that_are_not_listed(self, refuse: Refuse) -> None:
+        noise = {"epsilon": 1, "values": ["2019-04-14", "2019-04-15"]}
+        refuse(
+            DP,
+            "column 'day': 58 values that its noise.values do not list",
+            attributes={"pay": "identifier", "day": {"role": CONFIDENTIAL, "noise": noise}},
+        )
+
+    @pytest.mark.parametrize(
+        "keys", [{"distance": "equal"}, {"taxonomy": {"any": ILLS}}, {"subsets_by": "frequency"}]
+    )
+    def test_with_a_distance(self, keys: dict[str, Any], refuse: Refuse) -> None:
+        noise = {"epsilon": 1, "values": ILLS}
+        refuse(
+            DP,
+            "attributes.ill: noise: no class is held to a distance of such values; take distance, "
+            "taxonomy and subsets_by out",
+            attributes={
+                "pay": "identifier",
+                "ill": {"role": CONFIDENTIAL, "noise": noise} | keys,
             },
         )
 

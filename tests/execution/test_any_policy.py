@@ -107,7 +107,8 @@ def documents(draw: st.DrawFn, name: str) -> tuple[dict[str, Any], list[str]]:
     picked = st.lists(st.sampled_from(list(QUASI_KEYS)), min_size=1, max_size=3, unique=True)
     attributes: dict[str, Any] = {"id": "non-confidential"}
     for column in draw(picked):
-        attributes[column] = {"role": QUASI} | draw(st.sampled_from(QUASI_KEYS[column]))
+        keys = [k for k in QUASI_KEYS[column] if name == "incognito" or "intervals" not in k]
+        attributes[column] = {"role": QUASI} | draw(st.sampled_from(keys))
     least, most = draw(st.sampled_from([(1, 1), (1, 1), (2, 2), (0, 0)]))
     columns = st.sampled_from(list(CONFIDENTIAL_KEYS))
     picked = st.lists(columns, min_size=least, max_size=most, unique=True)
