@@ -25,10 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import DataError, InfeasibleError, PolicyError, VerificationError
+from pipeline.kernels.aggregate import group_by_label
 from pipeline.kernels.buckets import cut_stretches, fill_classes
 from pipeline.model import Distribution, Float64, Int64
-from pipeline.stages.methods.bucket_ratio import RatioCheck, check_ratio, check_t
 from pipeline.stages.methods.class_counts import plan_counts
+from pipeline.stages.models.counts import ClassCounts, count_values, require_limit
+from pipeline.stages.models.ratio import check_ratio, largest_ratio
 
 # Classes that are filled from one another's records; the time to fill grows with it.
 BLOCK_CLASSES = 64
@@ -44,7 +46,7 @@ class RatioDemand:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be met."""
-        check_t(self.t)
+        require_limit("the ratio", self.t, 1)
         if self.k < 1:
             raise PolicyError(f"k is {self.k}: give a k of 1 or more")
         if self.n_buckets is not None and self.n_buckets < 2:
@@ -71,16 +73,17 @@ class Buckets:
 
 @dataclass(frozen=True, eq=False)
 class BucketClasses:
-    """Classes within k and t: ``labels`` and ``buckets`` int64 (n,), and what verification found.
+    """Classes within k and t: ``labels`` and ``buckets`` int64 (n,).
 
-    ``as_values``: the ratios that the same classes would have with the values released as they are.
+    ``distance``: the largest ratio of a class. ``distance_of_values``: the same with the values
+    released as they are; infinite where a class lacks one, as section 6 says.
     """
 
     labels: Int64
     buckets: Int64
     cut: Buckets
-    check: RatioCheck
-    as_values: RatioCheck
+    distance: Fraction | float
+    distance_of_values: Fraction | float
 
 
 def cut_buckets(distribution: Distribution, n_buckets: int, order: Int64 | None = None) -> Buckets:
@@ -146,9 +149,10 @@ def build_classes(
     _check_codes(codes, distribution)
     cut = cut_buckets(distribution, demand.wanted_buckets, order)
     buckets = cut.of_code[codes]
-    labels, check = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand, weights)
-    as_values = check_ratio(labels, codes, distribution.counts, demand.t)
-    return BucketClasses(labels, buckets, cut, check, as_values)
+    labels = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand, weights)
+    distance = largest_ratio(_count_in(labels, buckets), cut.sizes)
+    of_values = largest_ratio(_count_in(labels, codes), distribution.counts)
+    return BucketClasses(labels, buckets, cut, distance, of_values)
 
 
 def fill_from_buckets(
@@ -158,20 +162,26 @@ def fill_from_buckets(
     sizes: Int64,
     demand: RatioDemand,
     weights: Float64 | None = None,
-) -> tuple[Int64, RatioCheck]:
+) -> Int64:
     """The same where the buckets are there: int64 (n,) of each record, ``sizes`` (b,) of each.
 
     Returns
     -------
-    Class of each record, and the ratios that they have
+    Class of each record, int64 (n,)
     """
-    counts = plan_counts(sizes, demand.k, demand.t)
-    counted = np.ones(nominal.shape[0]) if weights is None else weights
-    labels = _place_records((numeric, nominal, counted), buckets, counts)
-    check = check_ratio(labels, buckets, sizes, demand.t)
-    if check.n_above or int(np.bincount(labels).min()) < demand.k:
-        raise VerificationError(f"{check.n_above:,} classes were built above t = {demand.t}")
-    return labels, check
+    planned = plan_counts(sizes, demand.k, demand.t)
+    weighed = np.ones(nominal.shape[0]) if weights is None else weights
+    labels = _place_records((numeric, nominal, weighed), buckets, planned)
+    counted = _count_in(labels, buckets)
+    n_above = check_ratio(counted, sizes, demand.t).n_failing
+    if n_above or int(counted.sizes.min()) < demand.k:
+        raise VerificationError(f"{n_above:,} classes were built above t = {demand.t}")
+    return labels
+
+
+def _count_in(labels: Int64, codes: Int64) -> ClassCounts:
+    order, starts = group_by_label(labels, int(labels.max()) + 1)
+    return count_values(starts, codes[order])
 
 
 def _check_codes(codes: Int64, distribution: Distribution) -> None:

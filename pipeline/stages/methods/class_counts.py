@@ -15,8 +15,8 @@ import numpy as np
 
 from pipeline.errors import InfeasibleError
 from pipeline.model import Int64
-from pipeline.stages.methods.bucket_ratio import check_t
 from pipeline.stages.methods.flow import fill_between
+from pipeline.stages.models.counts import require_limit
 
 
 def plan_counts(sizes: Int64, k: int, t: Fraction) -> Int64:
@@ -34,7 +34,7 @@ def plan_counts(sizes: Int64, k: int, t: Fraction) -> Int64:
     InfeasibleError
         Fewer than k records; or two classes of k could be made, but none within t.
     """
-    check_t(t)
+    require_limit("the ratio", t, 1)
     n_records = int(sizes.sum())
     if n_records < k:
         raise InfeasibleError(f"{n_records:,} records are fewer than k = {k:,}: lower k")

@@ -177,7 +177,7 @@ def _bucketization(problem: Problem) -> Int64:
     """Of an attribute that is bucketized already: its values are the buckets."""
     ratio = problem.method.ratio
     assert ratio is not None
-    labels, _ = fill_from_buckets(
+    return fill_from_buckets(
         problem.scaled.numeric,
         problem.scaled.nominal,
         problem.codes[0],
@@ -185,7 +185,6 @@ def _bucketization(problem: Problem) -> Int64:
         RatioDemand(problem.k, ratio),
         problem.scaled.weights,
     )
-    return labels
 
 
 _METHODS: dict[str, Callable[[Problem], Int64]] = {

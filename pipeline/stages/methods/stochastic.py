@@ -48,8 +48,8 @@ def stochastic_closeness(
     ----------
     smallest_class : records of the smallest class of equal *released* quasi-identifiers
     """
-    if epsilon <= 0:
-        raise PolicyError(f"epsilon is {epsilon}: give one above 0")
+    if epsilon < 0:
+        raise PolicyError(f"epsilon is {epsilon}: give one of 0 or more")
     share = _share(n_records, smallest_class)
     return StochasticCloseness(
         epsilon, n_records, smallest_class, share + (1 - share) * _exp_above(epsilon)

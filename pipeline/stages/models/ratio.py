@@ -7,11 +7,11 @@ that the other has not. Rare values make it infinite, so values are put into buc
 """
 
 from fractions import Fraction
-from math import exp, inf, log1p
+from math import inf, log1p
 
 import numpy as np
 
-from pipeline.errors import DataError, PolicyError
+from pipeline.errors import DataError
 from pipeline.model import Float64, Int64
 from pipeline.stages.models.counts import ClassCounts, ClassMeasures, require_limit
 
@@ -113,6 +113,13 @@ def exact_ratio(counts: ClassCounts, table: Int64, i: int) -> Fraction | float:
     return max(*ratios, 1 / min(ratios))
 
 
+def largest_ratio(counts: ClassCounts, table: Int64) -> Fraction | float:
+    """The largest distance of all classes as a rational number; infinite where a value lacks."""
+    floats = check_ratio(counts, table, 1).values
+    near = np.flatnonzero(floats >= floats.max() * (1 - RATIO_ERROR))
+    return max(exact_ratio(counts, table, i) for i in near.tolist())
+
+
 def epsilon_of_ratio(ratio: Fraction | int) -> float:
     """Epsilon of the differential privacy that a ratio distance gives *under its assumptions*.
 
@@ -127,31 +134,3 @@ def epsilon_of_ratio(ratio: Fraction | int) -> float:
     """
     require_limit("t of ratio closeness", ratio, 1)
     return 2 * log1p(float(ratio - 1)) * (1 + RATIO_ERROR)
-
-
-def stochastic_t(smallest: int, n_records: int, epsilon: float) -> float:
-    """The t of stochastic t-closeness that epsilon-differentially private values have.
-
-    001, Proposition 1, for the ratio distance: with a = |E| / N, t = a + (1 - a) exp(epsilon), the
-    largest over the classes, which is that of the smallest class. The proof sums over N - |E|
-    records outside the class; the proposition as printed has N - |E| - 1 of them, which gives less
-    than 1 at epsilon = 0, where no distance is below 1. What the proof derives is computed here,
-    rounded up.
-
-    Parameters
-    ----------
-    smallest : records of the smallest class
-    n_records : records of the table
-    epsilon : of the masking of each confidential value
-
-    Raises
-    ------
-    PolicyError : if ``epsilon`` is negative, infinite or not a number
-    DataError : if no class of that size can be in such a table
-    """
-    if not 0 <= epsilon < inf:
-        raise PolicyError(f"epsilon must be a number of at least 0, not {epsilon}")
-    if not 1 <= smallest <= n_records:
-        raise DataError(f"a class of {smallest:,} records cannot be in a table of {n_records:,}")
-    outside = (n_records - smallest) / n_records
-    return (smallest / n_records + outside * exp(epsilon)) * (1 + RATIO_ERROR)

@@ -69,6 +69,17 @@ def test_is_rounded_upward_and_by_no_more_than_a_place() -> None:
     assert 0 < t - exact < Fraction(1, 10**27)
 
 
+def test_outcomes_that_say_nothing_are_at_next_to_no_distance() -> None:
+    assert 0 <= stochastic_closeness(Fraction(0), 100, 3).t - 1 < Fraction(1, 10**27)
+
+
+@repeatable
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=9), epsilons)
+def test_is_the_largest_over_the_classes(sizes: list[int], epsilon: Fraction) -> None:
+    of_classes = [stochastic_closeness(epsilon, sum(sizes), size).t for size in sizes]
+    assert stochastic_closeness(epsilon, sum(sizes), min(sizes)).t == max(of_classes)
+
+
 def test_one_class_is_at_no_distance() -> None:
     assert stochastic_closeness(Fraction(5), 7, 7).t == 1
 
@@ -85,8 +96,8 @@ def test_epsilon_for_t_gives_that_t(t: Fraction, n_records: int, data) -> None:
 
 
 def test_what_has_no_meaning_is_refused() -> None:
-    with pytest.raises(PolicyError, match="above 0"):
-        stochastic_closeness(Fraction(0), 10, 2)
+    with pytest.raises(PolicyError, match="0 or more"):
+        stochastic_closeness(Fraction(-1, 10), 10, 2)
     with pytest.raises(PolicyError, match="smallest class"):
         stochastic_closeness(Fraction(1), 10, 0)
     with pytest.raises(PolicyError, match="smallest class"):

@@ -3,7 +3,7 @@
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations
-from math import exp, inf, log, nan
+from math import exp, inf, log
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ from pipeline.stages.models.ratio import (
     check_ratio,
     epsilon_of_ratio,
     exact_ratio,
+    largest_ratio,
     raising_factors,
-    stochastic_t,
 )
 from support import naive_models
 from support.models import Classes, classes_of, classified
@@ -82,6 +82,7 @@ class TestDistance:
         found = check_ratio(classes.counts, classes.table, 2)
         assert found.values.tolist() == pytest.approx([float(d) for d in exact], rel=1e-14)
         assert [exact_ratio(classes.counts, classes.table, i) for i in range(len(exact))] == exact
+        assert largest_ratio(classes.counts, classes.table) == max(exact)
 
     @repeatable
     @given(bucketed(), st.data())
@@ -118,6 +119,15 @@ class TestDistance:
         assert found.values.tolist() == [inf, 1]
         assert found.meets.tolist() == [False, True]
 
+    def test_counts_near_the_top_of_64_bits_stay_exact(self) -> None:
+        """Shares of a table of 4e18 records: products go beyond 64 bits."""
+        table = np.array([2 * 10**18 + 1, 2 * 10**18 - 1])
+        counts = count_values(np.array([0, 2]), np.array([0, 1]))
+        exact = Fraction(2 * 10**18, 2 * 10**18 - 1)
+        assert largest_ratio(counts, table) == exact
+        assert check_ratio(counts, table, exact).meets.all()
+        assert not check_ratio(counts, table, 1).meets.any()
+
     def test_needs_the_counts_of_the_whole_table(self) -> None:
         counts = count_values(np.array([0, 3]), np.array([0, 1, 1]))
         with pytest.raises(DataError, match="more records of a value than the table"):
@@ -153,67 +163,6 @@ class TestProposition3:
             assert text.endswith(".")
             assert "\n" not in text
             assert "  " not in text
-
-
-class TestProposition1:
-    @repeatable
-    @given(
-        st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=6),
-        st.fractions(1, 20),
-    )
-    def test_randomised_values_are_as_close_as_it_says(
-        self, classes: list[list[int]], odds: Fraction
-    ) -> None:
-        """A value stays with ``odds`` to 1 of each other one: epsilon is the odds' logarithm."""
-
-        def probability(value: int, members: list[int]) -> Fraction:
-            kept = Fraction(members.count(value), len(members))
-            return (kept * odds + (1 - kept)) / (odds + 3)
-
-        everyone = [value for members in classes for value in members]
-        ratios = []
-        for members in classes:
-            for value in range(4):
-                p, q = probability(value, members), probability(value, everyone)
-                ratios += [p / q, q / p]
-        smallest = min(len(members) for members in classes)
-        assert max(ratios) <= Fraction(stochastic_t(smallest, len(everyone), log(odds) + 1e-12))
-
-    @pytest.mark.parametrize(("size", "n_records", "odds"), [(1, 2, 3), (2, 10, 5), (5, 1000, 2)])
-    def test_is_reached_where_the_printed_formula_is_below(
-        self, size: int, n_records: int, odds: int
-    ) -> None:
-        """A class all of one value in a table all of another, each kept with ``odds`` to 1."""
-        a = Fraction(size, n_records)
-        in_class = Fraction(1, 1 + odds)  # of the other value
-        in_table = a * in_class + (1 - a) * Fraction(odds, 1 + odds)
-        reached = in_table / in_class
-        found = stochastic_t(size, n_records, log(odds))
-        assert found == pytest.approx(float(reached), rel=1e-14)
-        printed = size / n_records * (1 + (n_records - size - 1) / size * odds)
-        assert printed < reached
-        assert found - printed == pytest.approx(odds / n_records)
-
-    @repeatable
-    @given(st.lists(st.integers(1, 50), min_size=1, max_size=9), st.floats(0, 5))
-    def test_is_the_largest_over_the_classes(self, sizes: list[int], epsilon: float) -> None:
-        of_classes = [stochastic_t(size, sum(sizes), epsilon) for size in sizes]
-        assert stochastic_t(min(sizes), sum(sizes), epsilon) >= max(of_classes) * (1 - 1e-15)
-
-    def test_without_noise_to_tell_apart_or_with_one_class_it_is_one(self) -> None:
-        assert stochastic_t(3, 100, 0.0) == pytest.approx(1, rel=1e-14)
-        assert stochastic_t(100, 100, 2.0) == pytest.approx(1, rel=1e-14)
-        assert stochastic_t(3, 100, 0.0) >= 1
-
-    @pytest.mark.parametrize("epsilon", [-0.1, inf, nan])
-    def test_epsilon_without_meaning_is_refused(self, epsilon: float) -> None:
-        with pytest.raises(PolicyError, match="epsilon must be a number of at least 0"):
-            stochastic_t(3, 100, epsilon)
-
-    @pytest.mark.parametrize("size", [0, 101])
-    def test_classes_that_cannot_be_are_refused(self, size: int) -> None:
-        with pytest.raises(DataError, match="cannot be in a table of 100"):
-            stochastic_t(size, 100, 1.0)
 
 
 def test_limits_below_one_are_refused() -> None:
