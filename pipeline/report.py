@@ -36,6 +36,7 @@ def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("k", f"asked {k['asked']}, achieved {k['achieved']}")]
     for name, t in privacy["t"].items():
         named = "" if t["distance"] == "ordered" else f" ({t['distance']})"
+        named += f" of {t['of']}" if "of" in t else ""
         text = f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"
         rows.append((f"t of {name}", text))
     for model in privacy.get("models", ()):
@@ -55,6 +56,8 @@ def _model_rows(model: dict[str, Any]) -> list[tuple[str, str]]:
     reached = "none" if model["reached"] is None else f"{model['reached']:.6g}"
     rows = [(f"{model['name']} of {model['attribute']}",
              f"asked {_say_asked(model['asked'])}, reached {reached}")]  # fmt: skip
+    if "holds_for" in model:
+        rows.append(("  holds for", model["holds_for"]))
     if "epsilon" in model:
         text = f"{model['epsilon']:.6g}, about {model['epsilon_is_about']}"
         rows.append(("  epsilon (Proposition 3)", text))

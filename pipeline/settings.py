@@ -231,6 +231,7 @@ _METHOD_KEYS = {
     "gamma": ("v-mdav", "microaggregate-and-merge", "dp-confidential"),
     "buckets": ("bucketization",),
     "ratio": ("bucketization",),
+    "release": ("bucketization",),
 }
 
 
@@ -269,6 +270,12 @@ class MethodSettings(_Settings):
         default=None,
         description="Of bucketization: how many times as common a bucket may be in a class as in "
         "the table, or the other way round, at most.",
+    )
+
+    release: Literal["bucket", "value"] = Field(
+        default="bucket",
+        description="Of bucketization: the confidential attribute is released as its bucket, or as "
+        "it is; the ratio then holds for buckets only, and there is no epsilon.",
     )
 
     @model_validator(mode="before")
@@ -411,8 +418,10 @@ class Policy(_Settings):
         asked = self.privacy.require(self.confidential)
         if self.method.ratio is None:
             return asked
-        ratio = Fraction(str(self.method.ratio))
-        buckets = (Requirement(Model.RATIO, name, ratio) for name in self.confidential)
+        ratio, of_values = Fraction(str(self.method.ratio)), self.method.release == "value"
+        buckets = (
+            Requirement(Model.RATIO, name, ratio, of_values=of_values) for name in self.confidential
+        )
         return (*asked, *buckets)
 
     def check_comparable(self, what: str) -> None:

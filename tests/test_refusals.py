@@ -129,7 +129,7 @@ class TestPolicyFile:
             ),
             (
                 ("method",),
-                "block_clusters, buckets, class_size, gamma, name, ratio, refine, scope, start",
+                "block_clusters, buckets, class_size, gamma, name, ratio, refine, release, scop",
             ),
             (("output",), "partition_by, path, rows_per_file"),
             (("engine",), "memory_per_worker, scheduler, workers"),

@@ -190,7 +190,9 @@ def _describe_rows(
 ) -> dict[str, Any]:
     """What the rows say, and where the manifest says something else."""
     privacy = describe_privacy(
-        verdict, {column["name"]: _as_column(column).distance for column in layout.confidential}
+        verdict,
+        {column["name"]: _as_column(column).distance for column in layout.confidential},
+        [column["name"] for column in layout.confidential if column.get("bucketed")],
     )
     risk = describe_risk(verdict, verdict.k)
     return {
@@ -242,6 +244,8 @@ def _compare(
             findings.append(f"manifest.json: largest EMD of {name!r} differs from the rows'")
         if manifest["privacy"]["t"][name].get("distance") != t["distance"]:
             findings.append(f"manifest.json: distance of {name!r} differs from its column's")
+        if manifest["privacy"]["t"][name].get("of") != t.get("of"):
+            findings.append(f"manifest.json: what t of {name!r} is of differs from its column's")
     for key, value in classes.items():
         if manifest["classes"][key] != value:
             findings.append(f"manifest.json: classes.{key} differs from what the rows say")

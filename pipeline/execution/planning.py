@@ -210,7 +210,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
     bucketing = None
     if method.ratio is not None:
         bucketing = _bucketize(workspace, confidential, hard, method, policy.privacy.k)
-        confidential = (bucketing.released,)
+        confidential = (bucketing.released,) if method.releases_buckets else confidential
     if method.generalises:
         _check_set_folders(quasi, partition_by)
         quasi = [replace(encoding, generalised=True) for encoding in quasi]
@@ -235,7 +235,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
     distributions = load_distributions(workspace, plan)
     plan = require_models(plan, policy, distributions, findings.table.n_complete)
     check_method(
-        Ask(method, plan.encodings, plan.confidential, distributions, plan.k, is_cut=bool(hard))
+        Ask(method, plan.encodings, plan.confidential, bucketing, plan.k, is_cut=bool(hard))
     )
     return _Planner(plan, workspace, findings, policy).finish()
 
@@ -243,7 +243,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
 def _choose_method(policy: Policy) -> Method:
     given = policy.method
     ratio = None if given.ratio is None else Fraction(str(given.ratio))
-    return Method(given.name, given.start, given.gamma, given.buckets, ratio)
+    return Method(given.name, given.start, given.gamma, given.buckets, ratio, given.release)
 
 
 def _bucketize(
@@ -253,7 +253,7 @@ def _bucketize(
     method: Method,
     k: int,
 ) -> Bucketing:
-    """Put the buckets in the place of the attribute's values; those stay as ``source``."""
+    """The buckets; where they are released they take the place of the values (``source``)."""
     if len(confidential) != 1 or hard:
         raise PolicyError(
             "method.name: bucketization works with one confidential attribute of the whole table; "
@@ -262,10 +262,12 @@ def _bucketize(
     assert method.ratio is not None
     values = workspace.path("values", "distribution0")
     distribution = read_distribution(values)
-    write_distribution(distribution, workspace.path("values", "source0"))
     demand = RatioDemand(k, method.ratio, method.n_buckets)
     bucketing = bucketize(confidential[0], distribution, demand)
-    write_distribution(make_distribution(np.arange(bucketing.sizes.size), bucketing.sizes), values)
+    if method.releases_buckets:
+        write_distribution(distribution, workspace.path("values", "source0"))
+        in_buckets = make_distribution(np.arange(bucketing.sizes.size), bucketing.sizes)
+        write_distribution(in_buckets, values)
     return bucketing
 
 

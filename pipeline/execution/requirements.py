@@ -8,9 +8,10 @@ from math import ceil, floor, isfinite
 import numpy as np
 
 from pipeline.errors import InfeasibleError
-from pipeline.model import Distribution, Int64
+from pipeline.model import Distribution, Int64, Kind
 from pipeline.settings import Policy
 from pipeline.stages.grouping import similar_values
+from pipeline.stages.keys import Encoding
 from pipeline.stages.models.counts import ClassCounts
 from pipeline.stages.plan import Plan
 from pipeline.stages.requirements import Further, Model, Requirement, bind, check_counts
@@ -35,7 +36,9 @@ def require_models(
     for asked in policy.require_models():
         a = places[asked.name]
         encoding = plan.confidential[a]
-        requirements.append(bind(asked, a, encoding.column, distributions[a], encoding.texts))
+        buckets = _find_buckets(plan, encoding) if asked.of_values else asked.buckets
+        known = replace(asked, buckets=buckets)
+        requirements.append(bind(known, a, encoding.column, distributions[a], encoding.texts))
     groupings = tuple(
         similar_values(e.column, d, e.texts)
         for e, d in zip(plan.confidential, distributions, strict=True)
@@ -47,6 +50,19 @@ def require_models(
         a = requirement.attribute
         max_emds[a] = min(max_emds[a], requirement.limit)
     return replace(plan, max_emds=tuple(max_emds), further=further)
+
+
+def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...], ...]:
+    """Bucketization's buckets as whoever has the released values can find them again.
+
+    Cut at ranks anew where values have an order; else the names in each.
+    """
+    assert plan.bucketing is not None
+    if encoding.column.kind is not Kind.NOMINAL:
+        return plan.bucketing.n_asked
+    texts = np.array(encoding.texts, dtype=object)
+    of_code = plan.bucketing.of_code
+    return tuple(tuple(texts[of_code == b]) for b in range(plan.bucketing.sizes.size))
 
 
 def check_models_feasible(

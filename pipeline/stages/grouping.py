@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pipeline.errors import PolicyError
 from pipeline.model import Column, Distribution, Int64, Kind
+from pipeline.stages.bucket_cuts import cut_buckets
 from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import plain_type, to_keys
 from pipeline.stages.models.counts import group_table
@@ -74,6 +75,20 @@ def cut_stretches(n_groups: int, distribution: Distribution, where: str = "group
     return Grouping(
         np.array(starts, dtype=np.int64), np.arange(n_groups), f"{n_groups} stretches of the table"
     )
+
+
+def cut_at_ranks(n_groups: int, distribution: Distribution, where: str) -> Grouping:
+    """Buckets as bucketization cuts them: see `pipeline.stages.bucket_cuts`; fewer where cuts meet.
+
+    Raises
+    ------
+    PolicyError
+        The values have no order, or there is one only.
+    """
+    if distribution.metric is not None or np.count_nonzero(distribution.counts) < 2:
+        raise PolicyError(f"{where}: its values have no ranks to be cut at; name the groups")
+    of_values = cut_buckets(distribution, n_groups).of_code
+    return _from_values(of_values, f"{int(of_values.max()) + 1} buckets of the table")
 
 
 def find_groups(

@@ -190,6 +190,7 @@ def _make_clusters(
             plan.k,
             plan.max_emds,
             plan.further,
+            plan.bucket_of,
         )
     )
     return made.labels, None, made.levels

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import InfeasibleError, PolicyError
-from pipeline.model import Column
+from pipeline.model import Column, Int64
 from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.bucketing import Bucketing
 from pipeline.stages.methods.method import AS_USUAL, Method
@@ -89,6 +89,13 @@ class Plan:
         """The t that each confidential attribute is held to; classes may be made for less."""
         limits = [e.column.attribute.max_emd for e in self.confidential]
         return tuple(Fraction(1) if limit is None else limit for limit in limits)
+
+    @property
+    def bucket_of(self) -> Int64 | None:
+        """Bucket of each confidential value, where classes are made by them and it is released."""
+        if self.bucketing is None or self.method.releases_buckets:
+            return None
+        return self.bucketing.of_code
 
     @property
     def n_records(self) -> int:

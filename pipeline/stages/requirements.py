@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.errors import PolicyError
 from pipeline.model import Column, Distribution, Int64, Reached
-from pipeline.stages.grouping import Grouping, cut_stretches, find_groups
+from pipeline.stages.grouping import Grouping, cut_at_ranks, cut_stretches, find_groups
 from pipeline.stages.models.counts import ClassCounts, ClassMeasures, count_values, group_table
 from pipeline.stages.models.diversity import (
     check_distinct,
@@ -47,7 +47,8 @@ class Requirement:
 
     ``limit``: l, c, p or t; ``count``: l of recursive diversity, k of p-sensitivity, n of (n, t)-
     closeness. ``buckets``: of ratio closeness, how many stretches of the table's values, or groups
-    of values; none where each value is its own. ``attribute``: its place among the confidential
+    of values; none where each value is its own. ``of_values``: the buckets are bucketization's, and
+    the values are released. ``attribute``: its place among the confidential
     attributes, and ``grouping``: the buckets of its values, once `bind` has found them.
     """
 
@@ -56,6 +57,7 @@ class Requirement:
     limit: Fraction
     count: int = 0
     buckets: int | tuple[tuple[str, ...], ...] = ()
+    of_values: bool = False
     attribute: int = -1
     grouping: Grouping | None = None
 
@@ -76,10 +78,11 @@ class Requirement:
             Model.SUPERSETS: {"n": self.count, "t": limit},
             Model.RATIO: {"t": limit},
         }
-        if not self.buckets:
-            return of_model[self.model]
-        groups = self.buckets if isinstance(self.buckets, int) else [list(g) for g in self.buckets]
-        return of_model[self.model] | {"buckets": groups}
+        asked = of_model[self.model]
+        if self.buckets:
+            given = self.buckets
+            asked["buckets"] = given if isinstance(given, int) else [list(g) for g in given]
+        return asked | ({"release": "value"} if self.of_values else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +126,7 @@ def requirement_of(model: str, name: str, asked: dict[str, Any]) -> Requirement:
     count = int(asked[counts[known]]) if known in counts else 0
     given = asked.get("buckets", ())
     buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
-    made = Requirement(known, name, limit, count, buckets)
+    made = Requirement(known, name, limit, count, buckets, "release" in asked)
     if made.asked != asked:
         raise ValueError
     return made
@@ -152,7 +155,8 @@ def bind(
     if requirement.buckets:
         where = f"privacy.models: {requirement.model} of {column.name!r}"
         if isinstance(requirement.buckets, int):
-            grouping = cut_stretches(requirement.buckets, distribution, where)
+            cut = cut_at_ranks if requirement.of_values else cut_stretches
+            grouping = cut(requirement.buckets, distribution, where)
         else:
             grouping = find_groups(requirement.buckets, column, distribution, texts, where)
     return replace(requirement, attribute=attribute, grouping=grouping)

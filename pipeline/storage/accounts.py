@@ -28,11 +28,20 @@ def _describe_model(result: ModelResult) -> dict[str, Any]:
     }
     if result.model != Model.RATIO:
         return described
+    if "release" in result.asked:
+        return described | {"holds_for": _BUCKETS_ONLY}
     return described | {
         "epsilon": float(epsilon_of_ratio(Fraction(str(result.asked["t"])))),
         "epsilon_is_about": _subject(result.asked),
         "epsilon_assumes": list(ASSUMPTIONS),
     }
+
+
+_BUCKETS_ONLY = (
+    "the buckets that classes were made with, not for the values, which are released as they are: "
+    "inside a bucket a class may have any of them, so no epsilon of Proposition 3 is claimed; the "
+    "distance of classes in the values is measured under t"
+)
 
 
 def _subject(asked: dict[str, Any]) -> str:

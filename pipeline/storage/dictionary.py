@@ -14,9 +14,9 @@ _ROLES = {
     "confidential": "What nobody shall learn of a subject.",
     "non-confidential": "Released without any protection, because the policy says so by name.",
 }
-_WITHIN_T = "In every class the values are distributed as in the whole table, within t."
+_WITHIN_T = "In every class the {} are distributed as in the whole table, within t."
 _TOLD = ("name", "role", "kind", "type", "treatment", "distance", "order", "taxonomy")
-_FLAGS = ("generalised", "noised")  # the treatment says it in words
+_FLAGS = ("generalised", "noised", "bucketed")  # the treatment says it in words
 _MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
@@ -73,7 +73,9 @@ def _list_limits(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
         ("k: records of a class", f"at least {k['asked']}", f"{k['achieved']}")
     ]
     for name, t in privacy.get("t", {}).items():
-        what = f"t: {escape(t['distance'])} distance of a class to the whole table, {escape(name)}"
+        of = f" of {escape(t['of'])}" if "of" in t else ""
+        what = f"t: {escape(t['distance'])} distance{of} of a class to the whole table, "
+        what += escape(name)
         rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
     others = sorted(privacy.keys() - {"k", "t"})
     rows += [(escape(name), escape(_as_json(privacy[name])), "") for name in others]
@@ -111,7 +113,8 @@ def _describe_column(column: dict[str, Any], manifest: dict[str, Any]) -> str:
 
 def _explain_role(column: dict[str, Any], manifest: dict[str, Any]) -> str:
     told = _ROLES.get(column["role"], "")
-    return f"{told} {_WITHIN_T}" if column["name"] in manifest["privacy"].get("t", {}) else told
+    t = manifest["privacy"].get("t", {}).get(column["name"])
+    return told if t is None else f"{told} {_WITHIN_T.format(t.get('of', 'values'))}"
 
 
 def _as_json(value: Any) -> str:

@@ -5,7 +5,7 @@ each file. It does not say where the data came from, which seed was used, or how
 left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -72,7 +72,9 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "verdict": "pass" if account.verdict.passed else "fail",
         "method": account.policy.method.name,
         "privacy": describe_privacy(
-            account.verdict, {e.column.name: e.column.distance for e in account.plan.confidential}
+            account.verdict,
+            {e.column.name: e.column.distance for e in account.plan.confidential},
+            [e.column.name for e in account.plan.confidential if _is_bucketed(account.plan)],
         ),
         "noise": describe_noise(account.plan, account.verdict),
         "records": account.verdict.n_records,
@@ -130,8 +132,21 @@ def describe_rounds(account: Account) -> dict[str, Any]:
     }
 
 
-def describe_privacy(verdict: Verdict, distances: Mapping[str, Distance]) -> dict[str, Any]:
-    """What was asked and what was reached; ``distances``: of the confidential attributes."""
+def _is_bucketed(plan: Plan) -> bool:
+    """Whether the confidential attribute is released as buckets."""
+    return plan.bucketing is not None and plan.method.releases_buckets
+
+
+def describe_privacy(
+    verdict: Verdict, distances: Mapping[str, Distance], bucketed: Collection[str] = ()
+) -> dict[str, Any]:
+    """What was asked and what was reached.
+
+    Parameters
+    ----------
+    distances : of the confidential attributes
+    bucketed : those that are released as buckets: of these t is that of the buckets
+    """
     return {
         "k": {"asked": verdict.k, "achieved": verdict.sizes.smallest},
         "t": {
@@ -140,6 +155,7 @@ def describe_privacy(verdict: Verdict, distances: Mapping[str, Distance]) -> dic
                 "largest_emd": result.largest_emd,
                 "distance": str(distances[result.name]),
             }
+            | ({"of": "buckets"} if result.name in bucketed else {})
             for result in verdict.attributes
         },
         "models": describe_models(verdict),
@@ -179,7 +195,7 @@ def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
     elif encoding in plan.hard:
         entry["treatment"] = "as it is; no class holds two of its values"
     else:
-        entry["treatment"] = "as it is"
+        entry |= _describe_confidential(plan)
     if column.role is Role.CONFIDENTIAL:
         entry["distance"] = str(column.distance)
     if column.attribute.taxonomy:
@@ -187,6 +203,19 @@ def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
     if column.kind is Kind.ORDINAL:
         entry["order"] = list(column.attribute.order)
     return entry
+
+
+def _describe_confidential(plan: Plan) -> dict[str, Any]:
+    if plan.bucketing is None:
+        return {"treatment": "as it is"}
+    n_buckets = plan.bucketing.sizes.size
+    if not plan.method.releases_buckets:
+        return {
+            "treatment": f"as it is; classes were made by its {n_buckets} buckets, and hold the "
+            "ratio in these alone"
+        }
+    what = f"one of {n_buckets} buckets of neighbouring values, as equally common as ties allow"
+    return {"treatment": f"bucket of its value: {what}", "bucketed": True}
 
 
 def _describe_aggregate(column: Column) -> dict[str, str]:

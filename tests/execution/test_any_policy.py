@@ -93,7 +93,12 @@ METHODS: dict[str, list[dict[str, Any]]] = {
     "v-mdav": [{}, {"gamma": 1.5}],
     "microaggregate-and-merge": [{}, {"start": "v-mdav", "gamma": 0}, {"refine": 2}],
     "k-anonymity-first": [{}, {"refine": 1}],
-    "bucketization": [{"ratio": 2}, {"ratio": 3.5, "buckets": 2}, {"ratio": 1.3, "buckets": 3}],
+    "bucketization": [
+        {"ratio": 2},
+        {"ratio": 3.5, "buckets": 2},
+        {"ratio": 1.3, "buckets": 3},
+        {"ratio": 3, "release": "value"},
+    ],
     "dp-confidential": [{}, {"start": "v-mdav"}],
     "mondrian": [{}, {"scope": "table"}],
     "incognito": [{}],

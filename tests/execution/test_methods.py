@@ -20,6 +20,7 @@ from pipeline.execution.audit import audit_release
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.execution.run import Outcome
+from pipeline.report import report_release
 from pipeline.settings import load_policy, parse_policy
 from pipeline.stages import tree
 from pipeline.stages.generalise import parse_interval, parse_set
@@ -47,6 +48,7 @@ ILL_ALONE = {"pay": "identifier", "ill": {"role": CONFIDENTIAL, "distance": "equ
 ILL_BY_TREE = {"pay": "identifier", "ill": {"role": CONFIDENTIAL, "taxonomy": ILLS}}
 STAGE_ALONE = {"pay": "identifier", "stage": STAGE}
 DAYS = {"day": QUASI, "stage": {"role": QUASI, "type": "ordinal", "order": STAGES}}
+VALUES = {"release": "value"}
 BY_SITE = {"attributes": {"site": "non-confidential"}, "output": {"partition_by": ["site"]}}
 
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -71,6 +73,19 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "buckets of ills": (
         {"name": "bucketization", "ratio": 1.6, "buckets": 4},
         {"privacy": {"k": 12}, "attributes": ILL_ALONE},
+    ),
+    "values in buckets": ({"name": "bucketization", "ratio": 2} | VALUES, {}),
+    "stages in buckets": (
+        {"name": "bucketization", "ratio": 3.5, "buckets": 3} | VALUES,
+        {"privacy": {"k": 5}, "attributes": STAGE_ALONE},
+    ),
+    "ills in buckets": (
+        {"name": "bucketization", "ratio": 1.6, "buckets": 3} | VALUES,
+        {"privacy": {"k": 12, "t": 0.3}, "attributes": ILL_ALONE},
+    ),
+    "ills by tree in buckets": (
+        {"name": "bucketization", "ratio": 2, "buckets": 2} | VALUES,
+        {"privacy": {"k": 12, "t": 0.3}, "attributes": ILL_BY_TREE},
     ),
     "mondrian": ({"name": "mondrian"}, {"attributes": BY_MAP}),
     "mondrian several": ({"name": "mondrian"}, {"attributes": SEVERAL | DAYS}),
@@ -203,6 +218,74 @@ def test_shares_of_buckets_are_within_the_ratio_by_pandas(source: Path, tmp_path
     n_records = counts.sum()
     assert (counts * n_records <= 2 * size * total).all()
     assert (size * total <= 2 * counts * n_records).all()
+
+
+class TestBucketization:
+    """What is told of a release of buckets, and of one of values."""
+
+    def test_of_buckets(self, source: Path, tmp_path: Path) -> None:
+        method, _ = CASES["buckets"]
+        made = publish(patient_document(source, tmp_path, method)).manifest
+        column = next(c for c in made["columns"] if c["name"] == "pay")
+        assert column["treatment"].startswith("bucket of its value: one of 3 buckets of neighbour")
+        t = made["privacy"]["t"]["pay"]
+        assert (t["asked"], t["of"], t["distance"]) == (0.2, "buckets", "ordered")
+        assert t["largest_emd"] <= 0.2
+        (model,) = made["privacy"]["models"]
+        assert model["epsilon"] == pytest.approx(2 * np.log(2))
+        assert "the buckets are distributed" in (
+            (tmp_path / "patients" / made["release_id"] / "dictionary.md").read_text()
+        )
+
+    def test_of_values(self, source: Path, tmp_path: Path) -> None:
+        method, keys = CASES["values in buckets"]
+        made = publish(patient_document(source, tmp_path, method, **keys))
+        column = next(c for c in made.manifest["columns"] if c["name"] == "pay")
+        assert column["type"] == "int64"
+        assert column["treatment"].startswith("as it is; classes were made by its 3 buckets")
+        t = made.manifest["privacy"]["t"]["pay"]
+        assert "of" not in t
+        assert t["asked"] == 0.2
+        (model,) = made.manifest["privacy"]["models"]
+        assert model["asked"] == {"t": 2.0, "buckets": 3, "release": "value"}
+        assert model["reached"] <= 2
+        assert "no epsilon of Proposition 3 is claimed" in model["holds_for"]
+        assert not [key for key in model if "epsilon" in key]
+        told = report_release(made.manifest, "", {})
+        assert "no epsilon of Proposition 3" in told
+        assert "no epsilon of Proposition 3" in (made.release / "dictionary.md").read_text()
+
+    def test_t_of_values_is_measured_where_none_is_asked(
+        self, source: Path, tmp_path: Path
+    ) -> None:
+        method, _ = CASES["values in buckets"]
+        loose = publish(patient_document(source, tmp_path, method, privacy={"k": 5}))
+        found = loose.manifest["privacy"]["t"]["pay"]
+        assert found["asked"] == 1
+        assert found["largest_emd"] > 0.05
+        tight = patient_document(source, tmp_path, method, privacy={"k": 5, "t": 0.05})
+        tight_classes = publish(tight).manifest["classes"]["n_classes"]
+        assert 1 < tight_classes < loose.manifest["classes"]["n_classes"]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda model: model["asked"].update(buckets=2),
+            lambda model: model["asked"].pop("release"),
+            lambda model: model.update(epsilon=1.0),
+            lambda model: model.pop("holds_for"),
+        ],
+    )
+    def test_edits_are_found(self, change: Any, source: Path, tmp_path: Path) -> None:
+        """Where the internal manifest is not at hand, too."""
+        method, keys = CASES["values in buckets"]
+        made = publish(patient_document(source, tmp_path, method, **keys))
+        (made.release / "internal" / "manifest.json").unlink()
+        assert audit_release(made.release)["findings"] == []
+        manifest = json.loads((made.release / "manifest.json").read_text())
+        change(manifest["privacy"]["models"][0])
+        (made.release / "manifest.json").write_text(json.dumps(manifest))
+        assert audit_release(made.release)["findings"]
 
 
 class TestIncognito:

@@ -5,6 +5,7 @@ column, ``id``, says which record of the input a row is.
 """
 
 import datetime
+import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.stages.generalise import parse_interval, parse_set
-from support import naive, naive_taxonomy
+from support import naive, naive_ratio, naive_taxonomy
 
 GENERALISING = ("mondrian", "incognito", "sabre")
 HALF_OPEN = re.compile(r"\[([^,]+), ([^,]+)\)")
@@ -119,14 +120,16 @@ def check_release(release: Path, table: pa.Table, document: dict[str, Any]) -> p
         attribute = attributes[name]
         if "distinct-l-diversity" in models:
             assert min(m[name].nunique() for m in classes) >= 2
-        if method == "bucketization":
+        if method == "bucketization" and document["method"].get("release") != "value":
             check_buckets(rows[name], [o[name] for o in originals], classes, document)
         elif "noise" not in attribute:
             assert rows[name].tolist() == [o[name] for o in originals]
-            limit = Fraction(str(attribute.get("t", document["privacy"].get("t"))))
+            limit = Fraction(str(attribute.get("t", document["privacy"].get("t", 1))))
             limit = Fraction(1) if "n-t-closeness" in models else limit  # which takes its place
             whole = rows[name].tolist()
             assert max(distance(m[name].tolist(), whole, attribute) for m in classes) <= limit
+            if method == "bucketization":
+                check_values_in_buckets(name, whole, classes, release, document)
     if method in GENERALISING:
         for name in with_role(document, "quasi-identifier"):
             pairs = {(r, o[name]) for r, o in zip(rows[name], originals, strict=True)}
@@ -142,9 +145,38 @@ def check_buckets(
     attribute, ratio = attributes_of(document)[name], Fraction(str(document["method"]["ratio"]))
     for bucket, value in set(zip(released, own, strict=True)):
         assert is_in_bucket(bucket, value, attribute, own)
-    shares = {b: Fraction(n, len(released)) for b, n in Counter(released).items()}
+    check_shares([m[name].tolist() for m in classes], released.tolist(), ratio)
+
+
+def check_values_in_buckets(
+    name: str,
+    table: list[Any],
+    classes: list[pd.DataFrame],
+    release: Path,
+    document: dict[str, Any],
+) -> None:
+    """The same where values are released: in the buckets of section 6.2, or that are named."""
+    ratio = Fraction(str(document["method"]["ratio"]))
+    manifest = json.loads((release / "manifest.json").read_text())
+    (asked,) = [m["asked"] for m in manifest["privacy"]["models"] if "release" in m["asked"]]
+    if isinstance(asked["buckets"], list):
+        buckets = asked["buckets"]
+    else:
+        assert asked["buckets"] == document["method"].get("buckets", int(ratio) + 1)
+        key = place_in(attributes_of(document)[name].get("order"))
+        by_place = {key(value): value for value in table}
+        places = naive_ratio.cut_buckets([key(value) for value in table], asked["buckets"])
+        buckets = [[by_place[place] for place in bucket] for bucket in places]
+    of_value = {value: b for b, bucket in enumerate(buckets) for value in bucket}
+    in_classes = [[of_value[value] for value in members[name]] for members in classes]
+    check_shares(in_classes, [of_value[value] for value in table], ratio)
+
+
+def check_shares(classes: list[list[Any]], table: list[Any], ratio: Fraction) -> None:
+    """Each share of a class is at most ``ratio`` times the table's, and at least 1/ratio of it."""
+    shares = {b: Fraction(n, len(table)) for b, n in Counter(table).items()}
     for members in classes:
-        counts = Counter(members[name])
+        counts = Counter(members)
         for bucket, share in shares.items():
             found = Fraction(counts[bucket], len(members))
             assert found <= ratio * share

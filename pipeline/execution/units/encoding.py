@@ -65,7 +65,7 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
 
 def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]:
     """Confidential values, or the buckets that are released for them, by their positions."""
-    if plan.bucketing is not None:
+    if plan.bucketing is not None and plan.method.releases_buckets:
         values = read_distribution(workspace.path("values", "source0"))
         return [plan.bucketing.of_code[confidential_codes(kept, plan.bucketing.source, values)]]
     distributions = load_distributions(workspace, plan)

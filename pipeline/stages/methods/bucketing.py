@@ -1,4 +1,4 @@
-"""A confidential attribute replaced by its buckets: what bucketization releases of it."""
+"""A confidential attribute and its buckets: what bucketization makes classes by, and releases."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.model import Distribution, Int64, Kind
+from pipeline.stages.bucket_cuts import Buckets, cut_buckets, name_buckets
 from pipeline.stages.generalise import spell_keys
 from pipeline.stages.keys import Encoding
-from pipeline.stages.methods.bucketization import Buckets, RatioDemand, cut_buckets, name_buckets
+from pipeline.stages.methods.bucketization import RatioDemand
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,8 @@ class Bucketing:
 
     ``source``: encodes the values; ``released``: decodes the buckets, an ordinal attribute of b
     texts; ``of_code`` int64 (m,): bucket of each value; ``sizes`` int64 (b,): records of each;
-    ``ratio``: the t that classes are held to in them (papers/001, Definition 4).
+    ``ratio``: the t that classes are held to in them (papers/001, Definition 4); ``n_asked``: the
+    buckets that were asked for, of which some may be one.
     """
 
     source: Encoding
@@ -26,6 +28,7 @@ class Bucketing:
     of_code: Int64
     sizes: Int64
     ratio: Fraction
+    n_asked: int
 
 
 def bucketize(encoding: Encoding, distribution: Distribution, demand: RatioDemand) -> Bucketing:
@@ -48,7 +51,7 @@ def bucketize(encoding: Encoding, distribution: Distribution, demand: RatioDeman
         places,
         places,
     )
-    return Bucketing(encoding, released, cut.of_code, cut.sizes, demand.t)
+    return Bucketing(encoding, released, cut.of_code, cut.sizes, demand.t, demand.wanted_buckets)
 
 
 def _name(encoding: Encoding, distribution: Distribution, cut: Buckets) -> list[str]:

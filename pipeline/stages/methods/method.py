@@ -20,7 +20,8 @@ class Method:
     """A method by its name in a policy.
 
     ``start``: the microaggregation that `microaggregate-and-merge` and `dp-confidential` begin
-    with; ``gamma``: of v-mdav; ``n_buckets`` and ``ratio``, its t: of `bucketization`.
+    with; ``gamma``: of v-mdav; ``n_buckets``, ``ratio``, its t, and ``release``, bucket or value:
+    of `bucketization`.
     """
 
     name: str = T_CLOSENESS_FIRST
@@ -28,6 +29,12 @@ class Method:
     gamma: float = 0.2
     n_buckets: int | None = None
     ratio: Fraction | None = None
+    release: str = "bucket"
+
+    @property
+    def releases_buckets(self) -> bool:
+        """Whether the confidential attribute is released as its buckets."""
+        return self.ratio is not None and self.release == "bucket"
 
     @property
     def generalises(self) -> bool:

@@ -22,6 +22,7 @@ from pipeline.stages.methods.mondrian import partition_mondrian
 from pipeline.stages.methods.refusals import check_ordered, check_whole
 from pipeline.stages.methods.sabre import partition_sabre
 from pipeline.stages.methods.tree_buckets import hierarchical_buckets
+from pipeline.stages.models.counts import group_table
 from pipeline.stages.requirements import NOTHING, Further, meet_all
 from pipeline.stages.scaling import Scaled
 
@@ -31,7 +32,9 @@ class Problem:
     """The records of a region, and what their classes are held to.
 
     ``keys``: of each quasi-identifier (n,); ``scaled``: the same as kernels take them; ``codes``
-    int64 (p, n): confidential values as positions in the ``distributions``.
+    int64 (p, n): confidential values as positions in the ``distributions``. ``bucket_of`` int64
+    (m,): of each confidential value, where classes are made by buckets and values are released;
+    None where the codes are the buckets.
     """
 
     method: Method
@@ -44,6 +47,7 @@ class Problem:
     k: int
     max_emds: tuple[Fraction, ...]
     further: Further = NOTHING
+    bucket_of: Int64 | None = None
 
     def holds(self, order: Int64, starts: Int64) -> NDArray[np.bool_]:
         """Which classes have k records, are within every t, and meet the further models."""
@@ -174,14 +178,16 @@ def _bucket_rule(encoding: Encoding) -> MakeBuckets:
 
 
 def _bucketization(problem: Problem) -> Int64:
-    """Of an attribute that is bucketized already: its values are the buckets."""
     ratio = problem.method.ratio
     assert ratio is not None
+    buckets, sizes = problem.codes[0], problem.distributions[0].counts
+    if problem.bucket_of is not None:
+        buckets, sizes = problem.bucket_of[buckets], group_table(sizes, problem.bucket_of)
     return fill_from_buckets(
         problem.scaled.numeric,
         problem.scaled.nominal,
-        problem.codes[0],
-        problem.distributions[0].counts,
+        buckets,
+        sizes,
         RatioDemand(problem.k, ratio),
         problem.scaled.weights,
     )

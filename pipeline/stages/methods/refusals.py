@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import PolicyError
-from pipeline.model import Distance, Distribution
+from pipeline.model import Distance
 from pipeline.stages.keys import Encoding
+from pipeline.stages.methods.bucketing import Bucketing
 from pipeline.stages.methods.class_counts import plan_counts
 from pipeline.stages.methods.dp_confidential import load_library
 from pipeline.stages.methods.full_domain import check_hierarchies
@@ -16,14 +17,14 @@ from pipeline.stages.methods.method import Method
 class Ask:
     """What a method is asked for.
 
-    ``quasi``, ``confidential``: the attributes as they are released; ``distributions``: of the
-    confidential ones in the whole table; ``is_cut``: whether some records must not mix with others.
+    ``quasi``, ``confidential``: the attributes as they are released; ``bucketing``: of the
+    confidential one, if there is any; ``is_cut``: whether some records must not mix with others.
     """
 
     method: Method
     quasi: tuple[Encoding, ...]
     confidential: tuple[Encoding, ...]
-    distributions: Sequence[Distribution]
+    bucketing: Bucketing | None
     k: int
     is_cut: bool
 
@@ -47,9 +48,8 @@ def check_method(ask: Ask) -> None:
         check_hierarchies(ask.quasi)
     elif name == "dp-confidential":
         load_library()
-    elif name == "bucketization":
-        assert ask.method.ratio is not None
-        plan_counts(ask.distributions[0].counts, ask.k, ask.method.ratio)
+    elif ask.bucketing is not None:
+        plan_counts(ask.bucketing.sizes, ask.k, ask.bucketing.ratio)
 
 
 def check_ordered(confidential: Sequence[Encoding]) -> None:

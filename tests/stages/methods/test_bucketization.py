@@ -9,13 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError, InfeasibleError, PolicyError
-from pipeline.stages.methods.bucketization import (
-    BucketClasses,
-    RatioDemand,
-    build_classes,
-    cut_buckets,
-    name_buckets,
-)
+from pipeline.stages.bucket_cuts import cut_buckets, name_buckets
+from pipeline.stages.methods.bucketization import BucketClasses, RatioDemand, build_classes
 from support import naive_ratio
 from support.tables import (
     confidential_values,
