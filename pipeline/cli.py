@@ -184,7 +184,7 @@ def _print_release(given: argparse.Namespace, outcome: "Outcome") -> None:
         print(json.dumps(outcome.manifest | more, indent=2))
         return
     print("already published; nothing was changed" if outcome.was_there else "published")
-    print(report_release(outcome.manifest, place, outcome.seconds))
+    print(report_release(outcome.manifest, place, outcome.seconds, outcome.budget))
     if outcome.current != outcome.release.name:
         print(f"CURRENT is another release: {outcome.current}")
 

@@ -9,9 +9,19 @@ def render_table(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"  {name:<{width}}  {text}" for name, text in rows)
 
 
-def report_release(manifest: dict[str, Any], place: str, seconds: dict[str, float]) -> str:
-    """Verdict, k and t asked and achieved, classes, loss, times, and where the release is."""
+def report_release(
+    manifest: dict[str, Any],
+    place: str,
+    seconds: dict[str, float],
+    budget: dict[str, float] | None = None,
+) -> str:
+    """Verdict, k and t asked and achieved, classes, loss, times, and where the release is.
+
+    ``budget``: epsilon of columns over all releases of the same records that have noise on them.
+    """
     rows = release_rows(manifest)
+    for name, epsilon in (budget or {}).items():
+        rows.append((f"all draws of {name}", f"epsilon {epsilon:g}, with those of other releases"))
     if seconds:
         stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
         rows.append(("seconds", f"{stages}; together {sum(seconds.values()):.1f}"))

@@ -117,6 +117,7 @@ def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult
         rounds=merge_rounds([result.rounds for result in results]),
         seconds={stage: value for stage, value in seconds.items() if value is not None},
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        draws=workspace.load("draws") or (),
     )
 
 

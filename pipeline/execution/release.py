@@ -14,6 +14,7 @@ import numpy as np
 from pipeline.errors import DataError, InfeasibleError, OutputError, VerificationError
 from pipeline.execution import planning
 from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
+from pipeline.execution.draws import tell_of_draws
 from pipeline.execution.engine import Engine, check_scheduler, connect, local_address
 from pipeline.execution.passes import run_pass, share_evenly
 from pipeline.execution.progress import Progress
@@ -131,6 +132,7 @@ def plan(run: Run, progress: Progress) -> None:
     with timed_stage(run, progress, "plan"), connect(run.address) as engine:
         workspace = run.workspace
         made = decide_plan(run, engine, progress)
+        tell_of_draws(run, made, progress)
         items = [EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
         sizes = [item.partition.n_records for item in items]
         counts = run_pass(engine, workspace, "encode", encode_unit, items, progress, sizes=sizes)

@@ -8,7 +8,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +62,14 @@ def shelf_of(policy: Policy) -> Shelf:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended."""
+    """How a run ended; ``budget``: epsilon of columns whose noise other releases have drawn too."""
 
     release: Path
     manifest: dict[str, Any]
     was_there: bool
     seconds: dict[str, float]
     current: str | None
+    budget: dict[str, float] = field(default_factory=dict)
 
 
 @contextlib.contextmanager
@@ -193,7 +194,8 @@ def outcome_of(run: Run, *, was_there: bool) -> Outcome:
     if manifest is None or full is None:
         raise VerificationError(f"release {run.release_id}: has no manifest")
     seconds = {} if was_there else full["seconds"]
-    return Outcome(release, manifest, was_there, seconds, run.shelf.current())
+    budget = full.get("epsilon_of_all_draws", {})
+    return Outcome(release, manifest, was_there, seconds, run.shelf.current(), budget)
 
 
 def read_schema(policy: Policy, schema: pa.Schema) -> pa.Schema:

@@ -98,6 +98,12 @@ class Plan:
         return self.bucketing.of_code
 
     @property
+    def epsilons(self) -> dict[str, Fraction]:
+        """Epsilon of each column that noise is drawn for."""
+        noise = {column.name: column.attribute.noise for column in self.carried}
+        return {name: given.epsilon for name, given in noise.items() if given is not None}
+
+    @property
     def n_records(self) -> int:
         """Records that the release has to hold."""
         return sum(domain.n_records for domain in self.domains)

@@ -21,6 +21,7 @@ from pipeline.stages.plan import Plan, domain_name
 from pipeline.stages.refine import Round
 from pipeline.storage.accounts import describe_models, describe_risk
 from pipeline.storage.documents import list_documents
+from pipeline.storage.draws import Draw, describe_draws
 from pipeline.storage.provenance import code_version, git_state, runtime
 
 FORMAT = 1
@@ -60,6 +61,7 @@ class Account:
     rounds: tuple[Round, ...]
     seconds: dict[str, float]
     published_at: str
+    draws: tuple[Draw, ...] = ()
 
 
 def public_manifest(account: Account) -> dict[str, Any]:
@@ -240,6 +242,7 @@ def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:
         "records_read": account.n_read,
         "records_dropped": account.n_read - account.verdict.n_records,
         "plan_sha256": account.plan.digest(),
+        **describe_draws(account.draws, account.plan.epsilons),
         "seconds": {stage: round(value, 3) for stage, value in account.seconds.items()},
         "code": code_version() | {"git": git_state()} | runtime(),
         "run": run,

@@ -1,0 +1,37 @@
+"""A warning where a run draws noise of records that noise was drawn of before."""
+
+from collections.abc import Sequence
+
+from pipeline.execution.progress import Progress
+from pipeline.execution.run import Run
+from pipeline.stages.plan import Plan
+from pipeline.storage.draws import Draw, add_up, find_draws
+from pipeline.storage.inputs import FileContent
+
+
+def tell_of_draws(run: Run, made: Plan, progress: Progress) -> None:
+    """Look for earlier draws before there is another; kept for the internal manifest."""
+    own = made.epsilons
+    if not own:
+        return
+    contents: list[FileContent] = run.workspace.load("inspection")
+    draws = find_draws(run.shelf.output, {content.file.sha256 for content in contents}, own)
+    run.workspace.save("draws", draws)
+    if draws:
+        progress.warn(_say(draws, made))
+
+
+def _say(draws: Sequence[Draw], made: Plan) -> str:
+    sums = add_up(draws, made.epsilons)
+    both = [
+        f"{name!r} {float(own):g}, together {float(sums[name]):g}"
+        for name, own in made.epsilons.items()
+        if sums[name] != own
+    ]
+    named = ", ".join(draw.release for draw in draws[:3]) + (", ..." if len(draws) > 3 else "")
+    is_one = len(draws) == 1
+    return (
+        f"warning: {len(draws):,} release{'' if is_one else 's'} of the same input "
+        f"{'has' if is_one else 'have'} noise on the same columns already ({named}); noise that is "
+        f"drawn again can be averaged away, so the epsilons add up: {'; '.join(both)}"
+    )
