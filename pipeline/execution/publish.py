@@ -118,6 +118,7 @@ def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult
         seconds={stage: value for stage, value in seconds.items() if value is not None},
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         draws=workspace.load("draws") or (),
+        levels=tuple(result.levels for result in results if result.levels is not None),
     )
 
 
@@ -168,12 +169,11 @@ def _link(written: Path, place: Path) -> bool:
 
 def _complete_lineage(run: Run, account: Account) -> Lineage:
     lineage: Lineage = run.workspace.load("lineage")
-    columns = public_manifest(account)["columns"]
     lineage.complete(
         read_schema(run.policy, run.workspace.load("inspection")[0].schema),
         account.release_id,
         account.verdict,
-        {column["name"]: column["type"] for column in columns},
+        public_manifest(account)["columns"],
         sum(file["bytes"] for file in account.files),
         len(account.files),
     )

@@ -59,7 +59,8 @@ class RegionClasses:
     ``order[starts[i]:starts[i+1]]``; ``losses`` float64 (QIs,): sums of squared normalised
     differences between original and released; ``n_clusters``: those made, some of which may be
     released alike and be one class; ``n_repaired``: classes merged as they were above t
-    or failed a further model; ``n_above``: classes that merging within the region could not mend.
+    or failed a further model; ``n_above``: classes that merging within the region could not mend;
+    ``levels``: of each quasi-identifier, where levels were chosen for the region.
     """
 
     released: list[Keys]
@@ -70,6 +71,7 @@ class RegionClasses:
     n_repaired: int
     n_above: int
     rounds: tuple[Round, ...] = ()
+    levels: tuple[int, ...] | None = None
 
 
 def microaggregate_region(
@@ -101,7 +103,10 @@ def microaggregate_region(
     else:
         losses = measure_losses(plan.encodings, records.keys, released, order, starts)
     n_clusters = int(labels.max()) + 1
-    return RegionClasses(released, order, starts, losses, n_clusters, n_repaired, n_above, rounds)
+    node = None if levels is None else levels.node
+    return RegionClasses(
+        released, order, starts, losses, n_clusters, n_repaired, n_above, rounds, node
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ No statistics of the input are given: the facet made for them would publish raw 
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from pipeline.settings import Policy
 
 PRODUCER = f"urn:tclose:{pipeline.__version__}"
 JOB_NAMESPACE = "tclose"
+Columns = Sequence[Mapping[str, Any]]
 PRIVACY_SCHEMA = "urn:tclose:schema:PrivacyDatasetFacet:1"
 
 
@@ -40,11 +41,11 @@ class Lineage:
         schema: pa.Schema,
         release_id: str,
         verdict: Verdict,
-        released: Mapping[str, str],
+        released: Columns,
         n_bytes: int,
         n_files: int,
     ) -> None:
-        """The run has published: ``released`` maps each column to its type in the release."""
+        """The run has published: ``released``: its columns, as the manifest describes them."""
         _name_producer()
         output = self._output(release_id, verdict, released, n_bytes, n_files)
         self._emit("COMPLETE", inputs=[self._input(schema)], outputs=[output])
@@ -92,7 +93,7 @@ class Lineage:
         self,
         release_id: str,
         verdict: Verdict,
-        released: Mapping[str, str],
+        released: Columns,
         n_bytes: int,
         n_files: int,
     ) -> Any:
@@ -103,7 +104,7 @@ class Lineage:
         )
 
         facets = {
-            "schema": _schema_facet(released),
+            "schema": _schema_facet({column["name"]: column["type"] for column in released}),
             "columnLineage": self._column_lineage(released),
             "version": dataset_version_dataset.DatasetVersionDatasetFacet(release_id),
             "tclose_privacy": _privacy_facet(verdict, self.policy.method.name),
@@ -114,25 +115,32 @@ class Lineage:
         name = str(Path(self.policy.output.path).absolute() / self.policy.name)
         return OutputDataset("file", name, {"outputStatistics": statistics}, facets=facets)
 
-    def _column_lineage(self, released: Mapping[str, str]) -> Any:
+    def _column_lineage(self, released: Columns) -> Any:
         from openlineage.client.facet_v2 import column_lineage_dataset as facet
 
         fields = {}
-        for name in released:
-            masked = self.policy.attributes[name].role is Role.QUASI_IDENTIFIER
+        for column in released:
+            subtype = _subtype(column)
             change = facet.Transformation(
                 type="DIRECT",
-                subtype="AGGREGATION" if masked else "IDENTITY",
-                description="aggregate of its class" if masked else "as it is",
-                masking=masked,
+                subtype=subtype,
+                description=column["treatment"],
+                masking=subtype != "IDENTITY",
             )
-            source = facet.InputField(*self._source, name, [change])
-            fields[name] = facet.Fields([source])
+            source = facet.InputField(*self._source, column["name"], [change])
+            fields[column["name"]] = facet.Fields([source])
         return facet.ColumnLineageDatasetFacet(fields)
 
     def as_bytes(self) -> bytes:
         """All events, one JSON document a line."""
         return "".join(f"{line}\n" for line in self.lines).encode()
+
+
+def _subtype(column: Mapping[str, Any]) -> str:
+    """What was done to a column, in OpenLineage's words."""
+    if column["role"] == Role.QUASI_IDENTIFIER:
+        return "AGGREGATION"
+    return "TRANSFORMATION" if column.get("noised") or column.get("bucketed") else "IDENTITY"
 
 
 def _name_producer() -> None:

@@ -12,9 +12,9 @@ from itertools import pairwise
 from math import inf, nextafter
 from typing import Any
 
-from pipeline.model import ANCESTOR, Column, Distance, InputFile, Kind, Role, Verdict
+from pipeline.model import Distance, InputFile, Verdict
 from pipeline.settings import Policy
-from pipeline.stages.keys import Encoding, plain_type
+from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.method import AS_USUAL
 from pipeline.stages.methods.stochastic import stochastic_closeness
 from pipeline.stages.plan import Plan, domain_name
@@ -23,6 +23,7 @@ from pipeline.storage.accounts import describe_models, describe_risk
 from pipeline.storage.documents import list_documents
 from pipeline.storage.draws import Draw, describe_draws
 from pipeline.storage.provenance import code_version, git_state, runtime
+from pipeline.storage.treatments import describe_columns
 
 FORMAT = 1
 
@@ -46,7 +47,10 @@ class Loss:
 
 @dataclass(frozen=True)
 class Account:
-    """What a run has to tell of itself."""
+    """What a run has to tell of itself.
+
+    ``draws``: earlier ones of the same noise; ``levels``: that each domain was generalised to.
+    """
 
     release_id: str
     policy: Policy
@@ -62,10 +66,12 @@ class Account:
     seconds: dict[str, float]
     published_at: str
     draws: tuple[Draw, ...] = ()
+    levels: tuple[tuple[int, ...], ...] = ()
 
 
 def public_manifest(account: Account) -> dict[str, Any]:
     """What may be handed out with the data."""
+    columns = describe_columns(account.plan, account.levels)
     manifest = {
         "format": FORMAT,
         "name": account.policy.name,
@@ -76,7 +82,7 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "privacy": describe_privacy(
             account.verdict,
             {e.column.name: e.column.distance for e in account.plan.confidential},
-            [e.column.name for e in account.plan.confidential if _is_bucketed(account.plan)],
+            [c["name"] for c in columns if c.get("bucketed")],
         ),
         "noise": describe_noise(account.plan, account.verdict),
         "records": account.verdict.n_records,
@@ -85,7 +91,7 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "information_loss": asdict(account.loss.rounded()),
         "refinement": describe_rounds(account),
         "partition_by": list(account.policy.output.partition_by),
-        "columns": describe_columns(account.plan),
+        "columns": columns,
         "files": list(account.files),
         "code": {"tclose": code_version()["tclose"]},
     }
@@ -134,11 +140,6 @@ def describe_rounds(account: Account) -> dict[str, Any]:
     }
 
 
-def _is_bucketed(plan: Plan) -> bool:
-    """Whether the confidential attribute is released as buckets."""
-    return plan.bucketing is not None and plan.method.releases_buckets
-
-
 def describe_privacy(
     verdict: Verdict, distances: Mapping[str, Distance], bucketed: Collection[str] = ()
 ) -> dict[str, Any]:
@@ -162,75 +163,6 @@ def describe_privacy(
         },
         "models": describe_models(verdict),
     }
-
-
-def describe_columns(plan: Plan) -> list[dict[str, Any]]:
-    """Each released column: what it is, its type, and how it was treated."""
-    by_name: dict[str, Encoding] = {
-        e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.hard)
-    }
-    carried = {column.name: column for column in plan.carried}
-    described = []
-    for name in plan.released:
-        if name in by_name:
-            described.append(_describe_encoded(by_name[name], plan))
-        else:
-            column = carried[name]
-            entry: dict[str, Any] = {
-                "name": name, "role": str(column.role), "kind": str(column.kind),
-                "type": str(plain_type(column.type)), "treatment": "as it is",
-            }  # fmt: skip
-            if column.attribute.noise is not None:
-                entry |= {"treatment": "differentially private noise", "noised": True}
-            described.append(entry)
-    return described
-
-
-def _describe_encoded(encoding: Encoding, plan: Plan) -> dict[str, Any]:
-    column = encoding.column
-    entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
-    entry |= {"kind": str(column.kind), "type": str(encoding.release_type)}
-    if encoding.generalised:
-        entry |= {"treatment": "generalised to what its class has", "generalised": True}
-    elif column.role is Role.QUASI_IDENTIFIER:
-        entry |= _describe_aggregate(column)
-    elif encoding in plan.hard:
-        entry["treatment"] = "as it is; no class holds two of its values"
-    else:
-        entry |= _describe_confidential(plan)
-    if column.role is Role.CONFIDENTIAL:
-        entry["distance"] = str(column.distance)
-    if column.attribute.taxonomy:
-        entry["taxonomy"] = [list(row) for row in column.attribute.taxonomy]
-    if column.kind is Kind.ORDINAL:
-        entry["order"] = list(column.attribute.order)
-    return entry
-
-
-def _describe_confidential(plan: Plan) -> dict[str, Any]:
-    if plan.bucketing is None:
-        return {"treatment": "as it is"}
-    n_buckets = plan.bucketing.sizes.size
-    if not plan.method.releases_buckets:
-        return {
-            "treatment": f"as it is; classes were made by its {n_buckets} buckets, and hold the "
-            "ratio in these alone"
-        }
-    what = f"one of {n_buckets} buckets of neighbouring values, as equally common as ties allow"
-    return {"treatment": f"bucket of its value: {what}", "bucketed": True}
-
-
-def _describe_aggregate(column: Column) -> dict[str, str]:
-    """What stands for a class, and how its loss is counted where that is not by eq. (5)."""
-    what = "lowest common ancestor" if column.aggregate == ANCESTOR else column.aggregate
-    described = {"treatment": f"{what} of its class"}
-    if column.attribute.taxonomy:
-        described["distance"] = str(Distance.HIERARCHICAL)
-        described["loss"] = (
-            "hierarchical distance: height of the lowest common ancestor of the original and the "
-            "released value, divided by the height of the taxonomy"
-        )
-    return described
 
 
 def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:

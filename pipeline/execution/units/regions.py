@@ -35,7 +35,10 @@ class RegionItem:
 
 @dataclass(frozen=True, eq=False)
 class RegionResult:
-    """What microaggregation made of a region; ``splitters``: some of its class keys, ascending."""
+    """What microaggregation made of a region; ``splitters``: some of its class keys, ascending.
+
+    ``levels``: of each quasi-identifier, where levels were chosen for the region.
+    """
 
     n_records: int
     n_classes: int
@@ -45,6 +48,7 @@ class RegionResult:
     losses: Float64
     rounds: tuple[Round, ...]
     splitters: list[tuple[Any, ...]]
+    levels: tuple[int, ...] | None = None
 
 
 def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) -> RegionResult:
@@ -84,6 +88,7 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
         losses=made.losses,
         rounds=made.rounds,
         splitters=_pick_splitters(class_keys),
+        levels=made.levels,
     )
 
 

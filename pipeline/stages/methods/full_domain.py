@@ -91,21 +91,34 @@ def check_hierarchies(encodings: Sequence[Encoding]) -> None:
     PolicyError, DataError
         Intervals that do not fit the attribute, which is named; too many combinations of levels.
     """
-    check_combinations([_count_levels(encoding) for encoding in encodings])
+    check_combinations([height_of(encoding) + 1 for encoding in encodings])
 
 
-def _count_levels(encoding: Encoding) -> int:
+def height_of(encoding: Encoding) -> int:
+    """The highest level of an attribute's hierarchy; its values are level 0."""
     attribute = encoding.column.attribute
     if encoding.is_nominal and attribute.taxonomy:
-        return taxonomy_of(attribute.taxonomy).height + 1
+        return taxonomy_of(attribute.taxonomy).height
     if attribute.intervals is None:
-        return 2
+        return 1
     in_keys = _in_units_of_keys(_intervals_of(encoding), encoding)
     try:
         in_keys.check_exact(max(abs(float(encoding.low)), abs(float(encoding.high))))
     except DataError as error:
         raise DataError(f"attributes.{encoding.column.name}.{error}") from None
-    return in_keys.height + 1
+    return in_keys.height
+
+
+def describe_level(encoding: Encoding, level: int) -> str:
+    """What values are released as at a level of their hierarchy."""
+    attribute, is_top = encoding.column.attribute, level == height_of(encoding)
+    if level == 0:
+        return "the value itself"
+    if encoding.is_nominal and attribute.taxonomy:
+        return "the root of the taxonomy" if is_top else f"nodes of level {level} of the taxonomy"
+    if is_top or attribute.intervals is None:
+        return f"{EVERYTHING} for all values"
+    return f"intervals of width {attribute.intervals[0][level - 1]}"
 
 
 def _make_hierarchy(encoding: Encoding, keys: Keys) -> Hierarchy:
