@@ -45,7 +45,8 @@ def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
     k = privacy["k"]
     rows = [("k", f"asked {k['asked']}, achieved {k['achieved']}")]
     for name, t in privacy["t"].items():
-        named = "" if t["distance"] == "ordered" else f" ({t['distance']})"
+        distance = t.get("distance", "ordered")
+        named = "" if distance == "ordered" else f" ({distance})"
         named += f" of {t['of']}" if "of" in t else ""
         text = f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"
         rows.append((f"t of {name}", text))
@@ -169,6 +170,7 @@ def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
     """What the files themselves say; ``brief``: the verdict and what is wrong."""
     rows = [("verdict", "PASS" if not audit["findings"] else "FAIL")]
     rows += [("finding", finding) for finding in audit["findings"]]
+    rows += [("note", note) for note in audit.get("notes", ())]
     if brief:
         return "\n".join(f"audit: {text}" for _, text in rows)
     if audit["checked"]:

@@ -42,7 +42,7 @@ from pipeline.stages.summarise import ValueCounts, count_values, merge_counts
 from pipeline.stages.verify import ClassChecks, add_whole, check_classes, decide
 from pipeline.stages.whole_table import Stretch, check_table, take_stretch
 from pipeline.storage.accounts import describe_risk, find_differences
-from pipeline.storage.manifest import describe_privacy
+from pipeline.storage.manifest import describe_privacy, is_earlier
 from pipeline.storage.releases import find_damage, find_edits, read_manifest
 from pipeline.storage.tables import make_distribution
 
@@ -64,7 +64,7 @@ def audit_release(place: Path) -> dict[str, Any]:
     """
     release = _find_release(place)
     manifest = read_manifest(release)
-    audit: dict[str, Any] = {"release": str(release), "findings": [], "checked": False}
+    audit: dict[str, Any] = {"release": str(release), "findings": [], "checked": False, "notes": []}
     if manifest is None:
         return audit | {"findings": [_DAMAGED]}
     try:
@@ -162,7 +162,9 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     categories, distributions = _survey(paths, layout)
     limits = tuple(Fraction(str(asked["t"][c["name"]]["asked"])) for c in layout.confidential)
     findings: list[str] = []
-    further = _find_models(paths, layout, categories, distributions, asked["models"])
+    is_old = is_earlier(manifest, _read_dictionary(release))
+    models = [] if is_old else asked["models"]
+    further = _find_models(paths, layout, categories, distributions, models)
     checker = _Checker(distributions, limits, further, [])
     try:
         checks = checker.check_in_order(_encode_files(paths, layout, categories, distributions))
@@ -182,11 +184,28 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         further=further,
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    return _describe_rows(manifest, layout, verdict, findings)
+    rows = _describe_rows(manifest, layout, verdict, findings, is_old=is_old)
+    return rows | {"notes": [_EARLIER]} if is_old else rows
+
+
+_EARLIER = (
+    "manifest.json: made by an earlier version, which asked for no further models and measured no "
+    "attacks; what is said of them here was measured now"
+)
+
+
+def _read_dictionary(release: Path) -> str:
+    path = release / "dictionary.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _describe_rows(
-    manifest: dict[str, Any], layout: _Layout, verdict: Verdict, findings: list[str]
+    manifest: dict[str, Any],
+    layout: _Layout,
+    verdict: Verdict,
+    findings: list[str],
+    *,
+    is_old: bool,
 ) -> dict[str, Any]:
     """What the rows say, and where the manifest says something else."""
     privacy = describe_privacy(
@@ -198,8 +217,8 @@ def _describe_rows(
     return {
         "findings": [
             *findings,
-            *_compare(manifest, privacy, asdict(verdict.sizes)),
-            *_compare_accounts(manifest, privacy["models"], risk),
+            *_compare(manifest, privacy, asdict(verdict.sizes), is_old=is_old),
+            *_compare_accounts(manifest, privacy["models"], risk, is_old=is_old),
         ],
         "checked": True,
         "records": verdict.n_records,
@@ -230,7 +249,7 @@ def _has_role_columns(layout: _Layout, asked: dict[str, Any]) -> bool:
 
 
 def _compare(
-    manifest: dict[str, Any], privacy: dict[str, Any], classes: dict[str, Any]
+    manifest: dict[str, Any], privacy: dict[str, Any], classes: dict[str, Any], *, is_old: bool
 ) -> list[str]:
     """Where the manifest says something else than the rows."""
     findings = []
@@ -242,7 +261,8 @@ def _compare(
         said = manifest["privacy"]["t"][name]["largest_emd"]
         if not abs(said - t["largest_emd"]) <= LARGEST_DIFFERENCE:
             findings.append(f"manifest.json: largest EMD of {name!r} differs from the rows'")
-        if manifest["privacy"]["t"][name].get("distance") != t["distance"]:
+        distance = Distance.ORDERED if is_old else None  # the only one there was
+        if manifest["privacy"]["t"][name].get("distance", distance) != t["distance"]:
             findings.append(f"manifest.json: distance of {name!r} differs from its column's")
         if manifest["privacy"]["t"][name].get("of") != t.get("of"):
             findings.append(f"manifest.json: what t of {name!r} is of differs from its column's")
@@ -253,9 +273,11 @@ def _compare(
 
 
 def _compare_accounts(
-    manifest: dict[str, Any], models: list[dict[str, Any]], risk: dict[str, Any]
+    manifest: dict[str, Any], models: list[dict[str, Any]], risk: dict[str, Any], *, is_old: bool
 ) -> list[str]:
     """Where the manifest says something else of further models and of attacks than the rows."""
+    if is_old:
+        return []
     places = find_differences(manifest["privacy"]["models"], models, "privacy.models")
     places += find_differences(manifest["risk"], risk, "risk")
     return [f"manifest.json: {place} differs from what the rows say" for place in places]

@@ -25,7 +25,7 @@ from pipeline.storage.draws import Draw, describe_draws
 from pipeline.storage.provenance import code_version, git_state, runtime
 from pipeline.storage.treatments import describe_columns
 
-FORMAT = 1
+FORMAT = 2  # 1 may lack further models, attacks and distances: see is_earlier
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,21 @@ class Account:
     published_at: str
     draws: tuple[Draw, ...] = ()
     levels: tuple[tuple[int, ...], ...] = ()
+
+
+def is_earlier(manifest: dict[str, Any], dictionary: str) -> bool:
+    """Whether a manifest was made before further models and attacks were measured.
+
+    An edited one from which they were taken out is none: it says so by its format, by what is left
+    of them, or by the data dictionary that was made of it.
+
+    Raises
+    ------
+    KeyError
+        It has no format.
+    """
+    says_models = "models" in manifest["privacy"] or "\n| models |" in dictionary
+    return manifest["format"] == 1 and "risk" not in manifest and not says_models
 
 
 def public_manifest(account: Account) -> dict[str, Any]:

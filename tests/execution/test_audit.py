@@ -97,6 +97,75 @@ def test_edited_manifest_is_found(published, change, words):
     assert any(words in finding for finding in findings), findings
 
 
+def as_earlier(published):
+    """The manifests as the version before further models and documents wrote them."""
+    for place in (published, published / "internal"):
+        path = place / "manifest.json"
+        manifest = json.loads(path.read_text())
+        manifest["format"] = 1
+        for key in ("risk", "noise", "documents"):
+            del manifest[key]
+        del manifest["privacy"]["models"]
+        for t in manifest["privacy"]["t"].values():
+            del t["distance"]
+        path.write_text(json.dumps(manifest))
+    for name in ("dictionary.md", "datapackage.json"):
+        (published / name).unlink()
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_release_of_an_earlier_version_passes(published, inside, capsys):
+    as_earlier(published)
+    if not inside:
+        (published / "internal" / "manifest.json").unlink()
+    audit = audit_release(published)
+    assert audit["findings"] == []
+    assert "made by an earlier version" in audit["notes"][0]
+    assert audit["privacy"]["models"] == []
+    assert audit["risk"]["discernibility"] > 0
+    assert main(["audit", str(published)]) == 0
+    assert "note " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m["privacy"]["k"].update(achieved=6), "k differs"),
+        (lambda m: m["privacy"]["t"]["charge"].update(asked=0.01), "t of charge"),
+        (lambda m: m["classes"].update(n_classes=1), "classes.n_classes"),
+        (lambda m: m["privacy"].update(models=[]), "is damaged"),
+        (lambda m: m.update(risk={}), "is damaged"),
+        (lambda m: m.update(format=2), "is damaged"),
+        (lambda m: m.pop("format"), "is damaged"),
+    ],
+)
+def test_edited_manifest_of_an_earlier_version_is_found(published, change, words):
+    as_earlier(published)
+    (published / "internal" / "manifest.json").unlink()
+    edit(published, change)
+    findings = audit_release(published)["findings"]
+    assert any(words in finding for finding in findings), findings
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.pop("risk"),
+        lambda m: m["privacy"].pop("models"),
+        lambda m: [m.pop("risk"), m["privacy"].pop("models")],
+        lambda m: [m.pop("risk"), m["privacy"].pop("models"), m.update(format=1)],
+    ],
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_manifest_that_was_cut_down_is_of_no_earlier_version(published, change, inside):
+    if not inside:
+        (published / "internal" / "manifest.json").unlink()
+    edit(published, change)
+    audit = audit_release(published)
+    assert any("is damaged" in finding for finding in audit["findings"])
+    assert audit["notes"] == []
+
+
 def rewrite(published, change):
     """Change the rows of all files and forge the manifest's digests; drop the internal part."""
     manifest = json.loads((published / "manifest.json").read_text())
