@@ -70,7 +70,8 @@ class Attribute:
 
     ``taxonomy``: of nominal values, each with the names above it up to the root's;
     ``by_frequency``: whether subsets follow the commonness of the values rather than the taxonomy;
-    ``intervals``: widths and origin of the intervals that numbers are generalised to, as texts.
+    ``intervals``: widths and origin of the intervals that numbers are generalised to, as texts;
+    ``combines``: of a joint attribute the names of those whose combinations are its values.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Attribute:
     by_frequency: bool = False
     intervals: tuple[tuple[str, ...], str] | None = None
     noise: Noise | None = None
+    combines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,11 @@ class Column:
     def is_held_to_t(self) -> bool:
         """Whether classes are held to a distance in it: not where its values get noise."""
         return self.role is Role.CONFIDENTIAL and self.attribute.noise is None
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether its values are combinations of other columns', held to a t and never released."""
+        return bool(self.attribute.combines)
 
     @property
     def distance(self) -> Distance:

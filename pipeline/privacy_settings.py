@@ -1,12 +1,20 @@
-"""The ``privacy`` section of a policy: k, t, and further models."""
+"""The ``privacy`` section of a policy: k, t, joint t, and further models."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
 
+from pipeline.model import Attribute, Distance, Kind, Role
 from pipeline.stages.requirements import Model, Requirement
 
 Scalar = str | int | float | bool
@@ -142,6 +150,43 @@ MODELS: dict[str, type[_Model]] = {
 }
 
 
+class JointSettings(BaseModel):
+    """Closeness of several confidential attributes taken as one (papers/001, section 4)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    attributes: tuple[str, ...] | None = Field(
+        default=None, min_length=2, description="Confidential attributes; all if not given."
+    )
+    t: Threshold = Field(description="Total variation between combinations of values, at most.")
+
+    @field_validator("attributes")
+    @classmethod
+    def _check_distinct(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is not None and len(set(names)) != len(names):
+            raise ValueError("names an attribute twice")
+        return names
+
+    def combine(self, confidential: Sequence[str]) -> Attribute:
+        """The joint attribute: the combinations are its values, one as far from all others.
+
+        The name is one that reports show. Equal distance: papers/004, section 8, leaves the ground
+        distance of combinations open. This one needs no scale that attributes of several kinds
+        would share, and it is the strictest: who is within t by it is by every distance that is
+        at most 1, and so is each attribute alone.
+        """
+        names = tuple(confidential if self.attributes is None else self.attributes)
+        limit = Fraction(str(self.t))
+        return Attribute(
+            " with ".join(names),
+            Role.CONFIDENTIAL,
+            kind=Kind.NOMINAL,
+            max_emd=limit,
+            distance=Distance.EQUAL,
+            combines=names,
+        )
+
+
 class PrivacySettings(BaseModel):
     """What every equivalence class has to meet."""
 
@@ -150,6 +195,9 @@ class PrivacySettings(BaseModel):
     k: int = Field(ge=2, description="Records in a class, at least.")
     t: Threshold | None = Field(
         default=None, description="Earth mover's distance of a class to the table, at most."
+    )
+    joint: tuple[JointSettings, ...] = Field(
+        default=(), description="Closeness of combinations of confidential values."
     )
     models: tuple[Annotated[ModelSettings, Field(discriminator="name")], ...] = Field(
         default=(), description="Further models that every class has to meet."
@@ -182,9 +230,48 @@ class PrivacySettings(BaseModel):
                         "attribute of the policy"
                     )
 
+    def check_joint(self, confidential: Sequence[str], columns: Collection[str]) -> None:
+        """Refuse combinations of what is no confidential attribute, and of fewer than two.
+
+        Raises
+        ------
+        ValueError
+        """
+        names = set(columns)
+        for joint in self.joint:
+            for name in joint.attributes or ():
+                if name not in confidential:
+                    raise ValueError(
+                        f"privacy.joint: {name!r} is no confidential attribute of the policy that "
+                        "is released as it is"
+                    )
+            made = joint.combine(confidential)
+            if len(made.combines) < 2:
+                raise ValueError(
+                    "privacy.joint: needs two confidential attributes or more; give one its t"
+                )
+            if made.name in names:
+                raise ValueError(f"privacy.joint: {made.name!r} is there already; say it once")
+            names.add(made.name)
+
+    def combine(self, confidential: Sequence[str]) -> tuple[Attribute, ...]:
+        """The joint attributes that classes are held to as well."""
+        return tuple(joint.combine(confidential) for joint in self.joint)
+
     def covers(self, attribute: str) -> bool:
-        """Whether a model holds for a confidential attribute."""
-        return any(m.attributes is None or attribute in m.attributes for m in self.models)
+        """Whether a model or a joint t holds for a confidential attribute."""
+        asked = (*self.models, *self.joint)
+        return any(m.attributes is None or attribute in m.attributes for m in asked)
+
+    def limit(self, attribute: str) -> Fraction:
+        """The t of an attribute without one of its own.
+
+        That of the joint attributes it is part of bounds its own; with models alone it has none.
+        """
+        if self.t is not None:
+            return Fraction(str(self.t))
+        held = [j.t for j in self.joint if j.attributes is None or attribute in j.attributes]
+        return Fraction(str(min(held, default=1)))
 
     def require(self, confidential: Sequence[str]) -> tuple[Requirement, ...]:
         """What the models ask of each of these attributes, unbound."""

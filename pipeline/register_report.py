@@ -86,10 +86,14 @@ def _entry_row(entry: dict[str, Any]) -> Row:
         printable(entry["verdict"].upper()),
         f"{entry['records']:,}",
         f"{privacy['k']['achieved']} of {privacy['k']['asked']}",
-        _tightest_t(privacy["t"]),
+        _tightest_t(privacy["t"] | _joint_limits(privacy.get("joint", []))),
         f"{entry['information_loss']:.3g}",
         printable(_short_maker(entry["made_by"])),
     )
+
+
+def _joint_limits(joint: list[dict[str, Any]]) -> dict[str, Any]:
+    return {" with ".join(t["attributes"]): t for t in joint}
 
 
 def _tightest_t(limits: dict[str, Any]) -> str:

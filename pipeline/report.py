@@ -44,12 +44,13 @@ def release_rows(manifest: dict[str, Any]) -> list[tuple[str, str]]:
 def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
     k = privacy["k"]
     rows = [("k", f"asked {k['asked']}, achieved {k['achieved']}")]
-    for name, t in privacy["t"].items():
+    limits = [(f"t of {name}", t) for name, t in privacy["t"].items()]
+    limits += [(f"t of {' with '.join(t['attributes'])}", t) for t in privacy.get("joint", ())]
+    for name, t in limits:
         distance = t.get("distance", "ordered")
         named = "" if distance == "ordered" else f" ({distance})"
         named += f" of {t['of']}" if "of" in t else ""
-        text = f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"
-        rows.append((f"t of {name}", text))
+        rows.append((name, f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"))
     for model in privacy.get("models", ()):
         rows += _model_rows(model)
     return rows
@@ -154,12 +155,16 @@ def _say_feasible(plan: dict[str, Any]) -> str:
 
 
 def _domain_rows(domain: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:
+    said = domain.get("class_size_bound")
+    bound = [("  any class", said)] if said is not None else []
     if not cut_by_subsets:
-        return [(domain["name"], f"{domain['records']:,} records, regions: {domain['regions']}")]
+        records = f"{domain['records']:,} records, regions: {domain['regions']}"
+        return [(domain["name"], records), *bound]
     sizes = " or ".join(f"{size:,}" for size in domain["subset_sizes"])
     return [
         (domain["name"], f"{domain['records']:,} records, {domain['clusters']:,} clusters"),
         ("  class size", domain["class_size_why"]),
+        *bound,
         ("  subsets", f"{domain['subsets']} of {sizes} records"),
         ("  ties", f"values that straddle subsets: {domain['values_that_straddle_subsets']}"),
         ("  blocks", f"{domain['blocks']:,}; regions: {domain['regions']}"),

@@ -18,7 +18,14 @@ from pydantic import (
 
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
-from pipeline.privacy_settings import MODELS, PrivacySettings, Scalar, Threshold, refuse_truth
+from pipeline.privacy_settings import (
+    MODELS,
+    JointSettings,
+    PrivacySettings,
+    Scalar,
+    Threshold,
+    refuse_truth,
+)
 from pipeline.stages.intervals import build_intervals
 from pipeline.stages.methods.method import GENERALISING, QUADRATIC, T_CLOSENESS_FIRST
 from pipeline.stages.requirements import Model, Requirement
@@ -222,6 +229,13 @@ MethodName = Literal[
     "incognito",
     "sabre",
 ]
+# Why some methods cannot hold classes to a joint t.
+_WITHOUT_JOINT = {
+    "k-anonymity-first": "works with the ordered distance",
+    "bucketization": "works with one confidential attribute",
+    "sabre": "works with one confidential attribute",
+    "dp-confidential": "has noise in the place of a t",
+}
 # Keys that only some methods have.
 _METHOD_KEYS = {
     "scope": (T_CLOSENESS_FIRST, "mondrian", *QUADRATIC),
@@ -350,6 +364,7 @@ class Policy(_Settings):
         if Role.QUASI_IDENTIFIER not in roles:
             raise ValueError("attributes: no quasi-identifier; at least one is needed")
         self.privacy.check_attributes(self.confidential)
+        self._check_joint()
         for name, attribute in self.attributes.items():
             self._check_noise(name, attribute)
             self._check_generalisation(name, attribute)
@@ -358,10 +373,20 @@ class Policy(_Settings):
             if needs_t and self.privacy.t is None and not self.privacy.covers(name):
                 raise ValueError(
                     f"privacy.t is missing: {name!r} is confidential and has no t; give either, "
-                    "or a model of privacy.models"
+                    "a model of privacy.models, or a t of privacy.joint"
                 )
         self._check_partition_columns()
         return self
+
+    def _check_joint(self) -> None:
+        """Refuse combinations that cannot be, and methods that could not hold classes to them."""
+        self.privacy.check_joint(self.confidential, self.attributes)
+        reason = _WITHOUT_JOINT.get(self.method.name)
+        if self.privacy.joint and reason is not None:
+            raise ValueError(
+                f"privacy.joint: does not go with {self.method.name}, which {reason}; take "
+                f"{T_CLOSENESS_FIRST}, microaggregate-and-merge, mondrian or incognito"
+            )
 
     def _check_noise(self, name: str, attribute: AttributeSettings) -> None:
         with_noise = self.method.name == "dp-confidential"
@@ -424,6 +449,10 @@ class Policy(_Settings):
         )
         return (*asked, *buckets)
 
+    def combine_attributes(self) -> tuple[Attribute, ...]:
+        """The joint attributes that `privacy.joint` asks for."""
+        return self.privacy.combine(self.confidential)
+
     def check_comparable(self, what: str) -> None:
         """Refuse what compares records with released values where there is no such comparison.
 
@@ -449,15 +478,14 @@ class Policy(_Settings):
         return tuple(self._resolve(name, given) for name, given in self.attributes.items())
 
     def _resolve(self, name: str, given: AttributeSettings) -> Attribute:
-        asked = given.t if given.t is not None else self.privacy.t
-        asked = 1 if asked is None else asked  # held to a ratio or a model, and to no distance
+        asked = self.privacy.limit(name) if given.t is None else Fraction(str(given.t))
         confidential = given.role is Role.CONFIDENTIAL and given.noise is None
         return Attribute(
             name=name,
             role=given.role,
             kind=Kind.NOMINAL if given.taxonomy else given.type,
             order=tuple(str(value) for value in given.order or ()),
-            max_emd=Fraction(str(asked)) if confidential else None,
+            max_emd=asked if confidential else None,
             aggregate=given.aggregate,
             rounded=given.round,
             distance=given.distance,
@@ -662,6 +690,8 @@ def _allowed_keys(location: tuple[str, ...]) -> list[str]:
     model: Any = Policy
     if location[:2] == ("privacy", "models") and len(location) > 2:
         return sorted(MODELS[location[2]].model_fields)
+    if location[:2] == ("privacy", "joint"):
+        return sorted(JointSettings.model_fields)
     for part in location:
         if model is AttributeSettings or part not in getattr(model, "model_fields", {}):
             break

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from pipeline.errors import PolicyError
+from pipeline.model import Distance, Kind
 from pipeline.privacy_settings import MODELS
 from pipeline.settings import Policy, parse_policy, policy_schema
 from pipeline.stages.requirements import Model
@@ -146,3 +147,98 @@ def test_schema_knows_the_models():
 def test_policy_reads_back_from_its_own_account():
     policy = parse(*({"name": name} | given for name, (given, _, _) in EXAMPLES.items()))
     assert parse_policy(policy.model_dump(mode="json", exclude_unset=True)) == policy
+
+
+class TestJoint:
+    def joint(self, *given: Any, **keys: Any) -> Policy:
+        return parse(privacy={"k": 3, "t": 0.2, "joint": list(given)}, **keys)
+
+    def test_what_is_asked(self):
+        policy = self.joint({"attributes": ["job", "pay"], "t": 0.3})
+        (found,) = policy.combine_attributes()
+        assert (found.name, found.combines) == ("job with pay", ("job", "pay"))
+        assert found.max_emd == Fraction(3, 10)
+        assert (found.distance, found.kind) == (Distance.EQUAL, Kind.NOMINAL)
+
+    def test_all_attributes_if_not_given(self):
+        (found,) = self.joint({"t": 0.3}).combine_attributes()
+        assert found.combines == ("pay", "job")
+
+    def test_none_is_asked_by_default(self):
+        assert parse(privacy={"k": 3, "t": 0.2}).combine_attributes() == ()
+
+    def test_attributes_without_a_t_have_that_of_the_nearest_combination(self):
+        privacy = {"k": 3, "joint": [{"t": 0.4}, {"attributes": ["pay", "job"], "t": 0.3}]}
+        roles = document()["attributes"] | {"ill": "confidential"}
+        policy = parse(privacy=privacy, attributes=roles)
+        limits = {a.name: a.max_emd for a in policy.resolve_attributes() if a.max_emd}
+        assert limits == {"pay": Fraction(3, 10), "job": Fraction(3, 10), "ill": Fraction(2, 5)}
+        roles["pay"] = {"role": "confidential", "t": 0.1}
+        policy = parse(privacy=privacy, attributes=roles)
+        assert policy.resolve_attributes()[1].max_emd == Fraction(1, 10)
+
+    def test_an_attribute_that_none_covers_needs_a_t(self):
+        roles = document()["attributes"] | {"ill": "confidential"}
+        privacy = {"k": 3, "joint": [{"attributes": ["pay", "job"], "t": 0.3}]}
+        with pytest.raises(PolicyError, match=r"'ill' is confidential and has no t; .*joint"):
+            parse(privacy=privacy, attributes=roles)
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            ({"attributes": ["pay", "job"]}, "privacy.joint.0.t: is missing"),
+            ({"t": 0}, "privacy.joint.0.t: has to be above 0"),
+            ({"t": True}, "privacy.joint.0.t: has to be a number"),
+            ({"t": 0.3, "atributes": []}, "privacy.joint.0.atributes: unknown key; allowed: attri"),
+            ({"t": 0.3, "attributes": ["pay"]}, "privacy.joint.0.attributes: "),
+            ({"t": 0.3, "attributes": ["pay", "pay"]}, "names an attribute twice"),
+            ({"t": 0.3, "attributes": ["pay", "age"]}, "'age' is no confidential attribute"),
+            ({"t": 0.3, "attributes": ["pay", "none"]}, "'none' is no confidential attribute"),
+            ("all", "privacy.joint.0: has to be keys and their values"),
+        ],
+        ids=str,
+    )
+    def test_what_is_wrong_is_named(self, given, message):
+        with pytest.raises(PolicyError) as refused:
+            self.joint(given)
+        assert message in str(refused.value)
+
+    def test_one_attribute_is_not_several(self):
+        roles = {"age": "quasi-identifier", "pay": "confidential"}
+        with pytest.raises(PolicyError, match="needs two confidential attributes or more"):
+            self.joint({"t": 0.3}, attributes=roles)
+
+    def test_twice_the_same_is_refused(self):
+        with pytest.raises(PolicyError, match="'pay with job' is there already"):
+            self.joint({"t": 0.3}, {"attributes": ["pay", "job"], "t": 0.4})
+
+    def test_a_column_of_the_same_name_is_refused(self):
+        roles = document()["attributes"] | {"pay with job": "quasi-identifier"}
+        with pytest.raises(PolicyError, match="'pay with job' is there already"):
+            self.joint({"t": 0.3}, attributes=roles)
+
+    @pytest.mark.parametrize(
+        ("method", "reason"),
+        [
+            ({"name": "sabre"}, "works with one confidential attribute"),
+            ({"name": "bucketization", "ratio": 2}, "works with one confidential attribute"),
+            ({"name": "k-anonymity-first"}, "works with the ordered distance"),
+        ],
+        ids=str,
+    )
+    def test_methods_that_cannot_hold_it_are_refused(self, method, reason):
+        with pytest.raises(PolicyError, match=f"{method['name']}, which {reason}; take "):
+            self.joint({"t": 0.3}, method=method)
+
+    def test_attributes_with_noise_are_refused(self):
+        noise = {"role": "confidential", "noise": {"epsilon": 1, "low": 0, "high": 9}}
+        roles = {"age": "quasi-identifier", "pay": noise, "job": noise}
+        with pytest.raises(PolicyError, match="needs two confidential attributes or more"):
+            self.joint({"t": 0.3}, attributes=roles, method={"name": "dp-confidential"})
+
+    def test_schema_has_it(self):
+        given = document() | {"privacy": {"k": 3, "joint": [{"t": 0.3}]}}
+        jsonschema.validate(given, policy_schema())
+        given["privacy"]["joint"] = [{"attributes": ["pay", "job"]}]
+        with pytest.raises(jsonschema.ValidationError, match="'t' is a required property"):
+            jsonschema.validate(given, policy_schema())

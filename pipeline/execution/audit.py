@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import DataError, OutputError, PolicyError
+from pipeline.execution.audit_joint import find_joint
 from pipeline.execution.audit_models import bind_models
 from pipeline.model import (
     Attribute,
@@ -34,6 +36,7 @@ from pipeline.model import (
     Role,
     Verdict,
 )
+from pipeline.stages.combinations import Joint, append_joint
 from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Keys, folder_type, plain_type, to_keys
 from pipeline.stages.microaggregate import find_changes
@@ -162,29 +165,35 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     categories, distributions = _survey(paths, layout)
     limits = tuple(Fraction(str(asked["t"][c["name"]]["asked"])) for c in layout.confidential)
     findings: list[str] = []
+    encode = partial(_encode_files, paths, layout, categories, distributions)
+    columns = _typed_columns(paths, layout)
+    joint = find_joint(asked.get("joint", []), columns, distributions, (r.codes for r in encode()))
+    columns = (*columns, *joint.columns)
+    distributions, limits = (*distributions, *joint.distributions), (*limits, *joint.limits)
     is_old = is_earlier(manifest, _read_dictionary(release))
     models = [] if is_old else asked["models"]
-    further = _find_models(paths, layout, categories, distributions, models)
-    checker = _Checker(distributions, limits, further, [])
+    further = bind_models(models, columns, distributions, categories)
+    checker = _Checker(distributions, limits, further, [], joint.joints)
     try:
-        checks = checker.check_in_order(_encode_files(paths, layout, categories, distributions))
+        checks = checker.check_in_order(encode())
     except _NotInOrderError:
         findings.append("rows are not in canonical order: their places may say something")
-        files = list(_encode_files(paths, layout, categories, distributions))
-        checker = _Checker(distributions, limits, further, [])
-        checks = checker.check_at_once(files)
+        checker = _Checker(distributions, limits, further, [], joint.joints)
+        checks = checker.check_at_once(list(encode()))
     checks = add_whole(checks, check_table(checker.kept, further, distributions))
     verdict = decide(
         checks,
         k=asked["k"]["asked"],
-        names=tuple(column["name"] for column in layout.confidential),
+        names=tuple(column.name for column in columns),
         max_emds=limits,
         n_expected=manifest["records"],
         n_changed={},
         further=further,
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    rows = _describe_rows(manifest, layout, verdict, findings, is_old=is_old)
+    bucketed = [column["name"] for column in layout.confidential if column.get("bucketed")]
+    privacy = describe_privacy(verdict, columns, bucketed)
+    rows = _describe_rows(manifest, privacy, verdict, findings, is_old=is_old)
     return rows | {"notes": [_EARLIER]} if is_old else rows
 
 
@@ -201,24 +210,19 @@ def _read_dictionary(release: Path) -> str:
 
 def _describe_rows(
     manifest: dict[str, Any],
-    layout: _Layout,
+    privacy: dict[str, Any],
     verdict: Verdict,
     findings: list[str],
     *,
     is_old: bool,
 ) -> dict[str, Any]:
     """What the rows say, and where the manifest says something else."""
-    privacy = describe_privacy(
-        verdict,
-        {column["name"]: _as_column(column).distance for column in layout.confidential},
-        [column["name"] for column in layout.confidential if column.get("bucketed")],
-    )
     risk = describe_risk(verdict, verdict.k)
     return {
         "findings": [
             *findings,
             *_compare(manifest, privacy, asdict(verdict.sizes), is_old=is_old),
-            *_compare_accounts(manifest, privacy["models"], risk, is_old=is_old),
+            *_compare_accounts(manifest, privacy, risk, is_old=is_old),
         ],
         "checked": True,
         "records": verdict.n_records,
@@ -228,17 +232,11 @@ def _describe_rows(
     }
 
 
-def _find_models(
-    paths: list[Path],
-    layout: _Layout,
-    categories: dict[str, pa.Array],
-    distributions: tuple[Distribution, ...],
-    models: list[dict[str, Any]],
-) -> Further:
-    """What the manifest's further models ask of these rows."""
+def _typed_columns(paths: list[Path], layout: _Layout) -> tuple[Column, ...]:
+    """The confidential columns, with the types that they have in the files."""
     schema = pq.read_schema(paths[0]) if paths else pa.schema([])
-    columns = [_as_column(c, plain_type(schema.field(c["name"]).type)) for c in layout.confidential]
-    return bind_models(models, columns, distributions, categories)
+    types = [plain_type(schema.field(column["name"]).type) for column in layout.confidential]
+    return tuple(map(_as_column, layout.confidential, types))
 
 
 def _has_role_columns(layout: _Layout, asked: dict[str, Any]) -> bool:
@@ -273,12 +271,14 @@ def _compare(
 
 
 def _compare_accounts(
-    manifest: dict[str, Any], models: list[dict[str, Any]], risk: dict[str, Any], *, is_old: bool
+    manifest: dict[str, Any], privacy: dict[str, Any], risk: dict[str, Any], *, is_old: bool
 ) -> list[str]:
-    """Where the manifest says something else of further models and of attacks than the rows."""
+    """Where the manifest says else of combinations, further models and attacks than the rows."""
     if is_old:
         return []
-    places = find_differences(manifest["privacy"]["models"], models, "privacy.models")
+    asked = manifest["privacy"]
+    places = find_differences(asked.get("joint", []), privacy["joint"], "privacy.joint")
+    places += find_differences(asked["models"], privacy["models"], "privacy.models")
     places += find_differences(manifest["risk"], risk, "risk")
     return [f"manifest.json: {place} differs from what the rows say" for place in places]
 
@@ -419,12 +419,16 @@ class _NotInOrderError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Checker:
-    """Checks classes; ``kept``: what models that need the whole table have to see of them."""
+    """Checks classes; ``kept``: what models that need the whole table have to see of them.
+
+    ``joints``: how joint attributes are made of the others, whose codes come from the files.
+    """
 
     distributions: tuple[Distribution, ...]
     limits: tuple[Fraction, ...]
     further: Further
     kept: list[Stretch]
+    joints: tuple[Joint, ...] = ()
 
     def check_in_order(self, files: Iterator[_Rows]) -> ClassChecks:
         """Check sorted rows file by file; a class that goes on in the next file waits for it."""
@@ -455,6 +459,7 @@ class _Checker:
         return self._check(keys, starts, rows.codes[:, order])
 
     def _check(self, keys: list[Keys], starts: Int64, codes: Int64) -> ClassChecks:
+        codes = append_joint(codes, self.joints)
         if self.further.by_table:
             of_classes = [column[starts[:-1]] for column in keys]
             self.kept.append(take_stretch(of_classes, starts, codes, self.further))

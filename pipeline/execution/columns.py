@@ -124,4 +124,5 @@ def make_source(
         hard=hard,
         sample_share=min(1.0, sample_size(n_read, size, most) / n_read),
         seed=policy.seed,
+        joint=policy.combine_attributes(),
     )

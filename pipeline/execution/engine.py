@@ -247,6 +247,21 @@ def _memory_limit(settings: EngineSettings) -> str | int:
     return math.floor(float(number) * base ** ("kmgt".index(unit) + 1))
 
 
+def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
+    """Bytes that a worker can hold, for an input of that size; None where that is not known."""
+    limit = _memory_limit(settings)
+    if isinstance(limit, int):
+        return limit
+    if settings.scheduler != "local":
+        return None  # whoever started the workers has said what they may hold
+    if runs_in_process(settings, n_bytes):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    from dask.system import CPU_COUNT
+    from distributed.system import MEMORY_LIMIT
+
+    return int(MEMORY_LIMIT / max(1, CPU_COUNT))  # Dask's own rule for a worker of one thread
+
+
 def merge_in_tree(merge: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
     """Merge neighbours pair by pair until one is left: an associative merge, in a fixed order."""
     level = list(values)

@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from pipeline.execution.engine import runs_in_process, worker_count
+from pipeline.errors import PolicyError
+from pipeline.execution.engine import runs_in_process, worker_count, worker_memory
+from pipeline.model import Distance
 from pipeline.settings import EngineSettings
 from pipeline.stages.plan import Plan
+from pipeline.stages.refine import MAX_SEARCHED
 from pipeline.storage.inputs import PARTITION_ROWS
 
 # Measured on two cores (benchmarks/RESULTS.md): ten million records with nine columns, in blocks of
@@ -24,11 +27,52 @@ def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> dict[str, 
     n_columns = len(plan.encodings) + len(plan.confidential) + len(plan.carried) + 1
     work = plan.n_records * n_columns * SECONDS_PER_RECORD_AND_COLUMN
     work += count_distances(plan) * len(plan.encodings) * SECONDS_PER_DISTANCE
+    pieces = piece_records(plan) * n_columns * 8 * COPIES_OF_A_PIECE
     return {
-        "megabytes": BASE_MEGABYTES + piece_records(plan) * n_columns * 8 * COPIES_OF_A_PIECE / 1e6,
+        "megabytes": BASE_MEGABYTES + (pieces + search_bytes(plan)) / 1e6,
         "seconds": START_SECONDS + work / n_workers,
         "on": "this process" if alone else f"{n_workers} workers",
     }
+
+
+def search_bytes(plan: Plan) -> int:
+    """Bytes of the counts that exchanges keep of every class of a block, in the largest block.
+
+    Four for each class and each node of a tree that a record of the block is below: with the equal
+    distance a node is a value. Classes above `MAX_SEARCHED` are not searched.
+    """
+    if not plan.n_nodes or not plan.effort.n_rounds:
+        return 0
+    largest = 0
+    for domain in plan.domains:
+        size = min(domain.class_size.adjusted, MAX_SEARCHED)
+        of_region = -(-domain.n_clusters // max(1, domain.n_regions))
+        mended = min(plan.block_clusters, of_region)
+        for n_classes in (mended, min(plan.effort.block_classes, of_region)):
+            n_nodes = min(plan.n_nodes, n_classes * size * plan.tree_depth)
+            largest = max(largest, n_classes * n_nodes * 4)
+    return largest
+
+
+def check_memory(plan: Plan, engine: EngineSettings, n_bytes: int) -> None:
+    """Refuse a search that no worker has the memory for.
+
+    Raises
+    ------
+    PolicyError
+        Names the attributes and what needs less.
+    """
+    needed, there = search_bytes(plan), worker_memory(engine, n_bytes)
+    if there is None or needed + BASE_MEGABYTES * 1e6 <= there:
+        return
+    names = [e.column.name for e in plan.confidential if e.column.distance != Distance.ORDERED]
+    raise PolicyError(
+        f"method.refine: exchanges would need about {needed / 1e9:,.1f} GB, a worker has "
+        f"{there / 1e9:,.1f} GB: {', '.join(map(repr, names))} together have {plan.n_nodes:,} "
+        "values that are not ordered. Take distance: ordered, or round or group the values; or "
+        "a smaller method.block_clusters, scope: blocks, and refine: fast; or give "
+        "engine.memory_per_worker more"
+    )
 
 
 def count_distances(plan: Plan) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import PolicyError
+from pipeline.execution.combining import Combiner
 from pipeline.execution.engine import Engine, merge_in_tree
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
@@ -24,10 +25,13 @@ from pipeline.execution.units.shared import (
     Source,
     confidential_codes,
     load_distributions,
+    load_joints,
     split_domains,
 )
-from pipeline.model import Column, Distribution, Int64, Kind, Role
+from pipeline.model import Column, Distance, Distribution, Int64, Kind, Role
 from pipeline.settings import Policy
+from pipeline.stages.bounds import SizeBound, bound_size, check_two_classes
+from pipeline.stages.combinations import append_joint
 from pipeline.stages.distances import domain_distance, with_metric
 from pipeline.stages.generalise import spell_keys
 from pipeline.stages.keys import FOLDER_TYPES, Encoding, folder_name
@@ -211,6 +215,8 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
     if method.ratio is not None:
         bucketing = _bucketize(workspace, confidential, hard, method, policy.privacy.k)
         confidential = (bucketing.released,) if method.releases_buckets else confidential
+    joint = Combiner(findings.source, findings.pieces, workspace, confidential).write()
+    limits = (*limits, *(_limit(encoding.column) for encoding in joint))
     if method.generalises:
         _check_set_folders(quasi, partition_by)
         quasi = [replace(encoding, generalised=True) for encoding in quasi]
@@ -218,7 +224,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
         k=policy.privacy.k,
         max_emds=limits,
         encodings=tuple(quasi),
-        confidential=confidential,
+        confidential=(*confidential, *joint),
         carried=carried,
         hard=hard,
         partition_by=partition_by,
@@ -340,6 +346,8 @@ class _Planner:
         emds_of = {key: self._measure(key, distributions) for key in keys}
         self._check_models(emds_of, counts, distributions)
         self._check_feasible(emds_of, counts)
+        bounds = {key: self._bound(key, distributions) for key in keys}
+        check_two_classes(list(bounds.values()), self.plan.k)
         drafts = [self._draft(key, counts, emds_of[key], distributions) for key in keys]
         primary = _choose_primary(drafts, self.plan.max_emds)
         domains: list[Domain] = []
@@ -364,11 +372,18 @@ class _Planner:
             tree = self._grow(key, samples, (subsets, cells), primary, distributions, n_regions)
             domain = Domain(
                 key, self._hard_codes(key), counts[key], class_size, n_clusters,
-                n_regions, emds, subsets, tree, first_bin, cells,
+                n_regions, emds, subsets, tree, first_bin, cells, bounds[key],
             )  # fmt: skip
             domains.append(domain)
             first_bin += domain.n_bins
-        return replace(self.plan, primary=primary, domains=tuple(domains))
+        metrics = [d.metric for d in distributions if d.metric is not None]
+        return replace(
+            self.plan,
+            primary=primary,
+            domains=tuple(domains),
+            n_nodes=sum(metric.below.size for metric in metrics),
+            tree_depth=sum(metric.paths.shape[1] - 1 for metric in metrics),
+        )
 
     def _hard_codes(self, key: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple(
@@ -397,6 +412,21 @@ class _Planner:
             small = bool(plan.hard) and counts[key] < plan.k  # its value may be one person's
             name = "a partition" if small else domain_name(plan.hard, key)
             check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
+
+    def _bound(
+        self, key: tuple[Any, ...], distributions: tuple[Distribution, ...]
+    ) -> SizeBound | None:
+        """What the equal distance alone asks of the size of a domain's classes, if more than k."""
+        bounds = []
+        for a, (encoding, table) in enumerate(
+            zip(self.plan.confidential, distributions, strict=True)
+        ):
+            of_domain = self._distribution(key, a, distributions)
+            if encoding.column.distance is Distance.EQUAL and of_domain is not None:
+                limit = self.plan.judged_emds[a]
+                bounds.append(bound_size(encoding.column, table, of_domain, limit, self.plan.k))
+        largest = max(bounds, key=lambda bound: bound.size, default=None)
+        return largest if largest is not None and largest.size > self.plan.k else None
 
     def _check_models(
         self,
@@ -461,6 +491,9 @@ class _Planner:
         self, index: int, piece: PartitionSummary, key: tuple[Any, ...], attribute: int
     ) -> np.ndarray:
         """Distinct values of a domain in a partition, ascending, and their counts."""
+        n_released = self.plan.n_released
+        if attribute >= n_released:
+            return self._combiner.counts(attribute - n_released, index, key)
         start, stop = piece.spans[attribute].get(key, (0, 0))
         path = self.workspace.unit("summarise", index).path(f"counts{attribute}")
         rows = read_array(path)[start:stop]
@@ -472,6 +505,11 @@ class _Planner:
         rows = rows.copy()
         rows["value"] = codes[rows["value"]]
         return np.sort(rows, order="value")
+
+    @property
+    def _combiner(self) -> Combiner:
+        released = self.plan.confidential[: self.plan.n_released]
+        return Combiner(self.findings.source, self.findings.pieces, self.workspace, released)
 
     def _count_ties(
         self,
@@ -516,13 +554,11 @@ class _Planner:
         of_domain = sample.take(pa.array(rows))
         keys = [e.encode(of_domain[e.column.name].combine_chunks()) for e in self.plan.encodings]
         scaled = scale_columns(list(self.plan.encodings), keys)
-        codes = np.array(
-            [
-                confidential_codes(of_domain, e, d)
-                for e, d in zip(self.plan.confidential, distributions, strict=True)
-            ],
-            dtype=np.int64,
-        ).reshape(len(distributions), rows.size)
+        released = self.plan.confidential[: self.plan.n_released]
+        pairs = zip(released, distributions, strict=False)
+        codes = np.array([confidential_codes(of_domain, *pair) for pair in pairs], dtype=np.int64)
+        codes = codes.reshape(len(released), rows.size)
+        codes = append_joint(codes, load_joints(self.workspace, self.plan))
         of_primary = codes[primary] if len(distributions) else np.zeros(rows.size, np.int64)
         of_cell = cells.find(codes, primary), cells.n_cells
         return sample_leaves(subsets, of_primary, scaled, n_regions, of_cell)

@@ -16,6 +16,7 @@ from pipeline.execution import planning
 from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
 from pipeline.execution.draws import tell_of_draws
 from pipeline.execution.engine import Engine, check_scheduler, connect, local_address
+from pipeline.execution.estimate import check_memory
 from pipeline.execution.passes import run_pass, share_evenly
 from pipeline.execution.progress import Progress
 from pipeline.execution.publish import publish
@@ -149,6 +150,8 @@ def decide_plan(run: Run, engine: Engine, progress: Progress) -> Plan:
     planning.distribute(engine, workspace, findings, progress)
     with naming_input(run.policy):
         made = planning.make_plan(run.policy, workspace, findings)
+    n_bytes = sum(content.file.n_bytes for content in workspace.load("inspection"))
+    check_memory(made, run.policy.engine, n_bytes)
     workspace.save("plan", made)
     return made
 

@@ -14,7 +14,6 @@ from pipeline.kernels.budget import distance_after_swap
 from pipeline.kernels.search import LEAST_GAIN
 from pipeline.kernels.tree_budget import tree_after_swap
 
-
 # How often free rows bid for columns before the rest is left to shortest paths.
 BIDDING_PASSES = 2
 

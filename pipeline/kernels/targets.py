@@ -6,15 +6,19 @@ import numpy as np
 from numba import njit
 
 from pipeline.kernels.emd import ordered_emd
-from pipeline.kernels.tree_emd import class_tree_emds
+from pipeline.kernels.tree_emd import class_tree_emds, flat_emd
 
 # The table's distribution of one confidential attribute, and a limit.
 #   cumulative int64 (m,), prefix int64 (m + 1,)   of an ordered attribute, see `emd.ordered_emd`
 #   paths int64 (m, depth), weights float64 (nodes,), below int64 (nodes,)   of one whose values are
 #       the leaves of a tree, see `tree_emd`; no rows in paths where values are ordered
 #   untouched float64   distance of a class with nothing below any node
+#   is_flat bool        whether every value is right below the tree's root
+#   n_records int64     of the table
 #   limit float64
-Target = namedtuple("Target", "cumulative prefix paths weights below untouched limit")
+Target = namedtuple(
+    "Target", "cumulative prefix paths weights below untouched is_flat n_records limit"
+)
 
 
 @njit(cache=True, nogil=True)
@@ -22,6 +26,9 @@ def distance_to(members, target):
     """Distance of one class, float64; ``members`` int64 (s,): positions of its values, sorted."""
     if target.paths.shape[0] == 0:
         return ordered_emd(members, target.cumulative, target.prefix)
+    if target.is_flat:
+        table = target.paths, target.weights, target.below, target.n_records
+        return flat_emd(members, table, target.untouched)
     ends = np.array([0, members.size])
     return class_tree_emds(
         members, ends, target.paths, target.weights, target.below, target.untouched

@@ -16,7 +16,8 @@ from numba import njit
 #   ends int64 (u + 1,)           where each attribute's nodes begin
 #   weights, shares float64 (nodes,)   of the edge above each node; of the table's records below it
 #   limits float64 (u,)
-Trees = namedtuple("Trees", "nodes columns ends weights shares limits")
+#   absent float64 (u,)           what nodes that no record is below add to every distance
+Trees = namedtuple("Trees", "nodes columns ends weights shares limits absent")
 
 # Columns of a class's sums: at its size, with a record less, with one more.
 SAME, LESS, MORE = range(3)
@@ -27,7 +28,7 @@ def sum_nodes(trees, counts, size, sums):
     """Fill ``sums`` float64 (u, 3) of a class of ``size`` with ``counts`` int32 (nodes,)."""
     weights, shares, ends = trees.weights, trees.shares, trees.ends
     for u in range(trees.limits.size):
-        same, less, more = 0.0, 0.0, 0.0
+        same, less, more = trees.absent[u], trees.absent[u], trees.absent[u]
         for node in range(ends[u], ends[u + 1]):
             count, share, weight = counts[node], shares[node], weights[node]
             same += weight * abs(count / size - share)
@@ -74,9 +75,43 @@ def tree_after_move(trees, counts, sums, u, c, size, x, sign):  # noqa: PLR0913
 
 @njit(cache=True, nogil=True)
 def take_records(trees, rows):
-    """The same of some records only."""
+    """The same of some records only, with the nodes that are above them, numbered anew.
+
+    What is kept of each class of a block thereby grows with the block, not with the table's values.
+    """
+    places = np.full(trees.weights.size, -1, dtype=np.int32)
+    for row in rows:
+        for node in trees.nodes[row]:
+            if node >= 0:
+                places[node] = 0
+    kept, ends, absent = _keep_nodes(trees, places)
     nodes = np.empty((rows.size, trees.nodes.shape[1]), dtype=np.int32)
     for i in range(rows.size):
         for column in range(nodes.shape[1]):
-            nodes[i, column] = trees.nodes[rows[i], column]
-    return Trees(nodes, trees.columns, trees.ends, trees.weights, trees.shares, trees.limits)
+            node = trees.nodes[rows[i], column]
+            nodes[i, column] = places[node] if node >= 0 else -1
+    weights, shares = trees.weights[kept], trees.shares[kept]
+    return Trees(nodes, trees.columns, ends, weights, shares, trees.limits, absent)
+
+
+@njit(cache=True, nogil=True)
+def _keep_nodes(trees, places):
+    """Number the nodes that are marked with a 0 in ``places``; the others' work is added up.
+
+    Returns
+    -------
+    kept : int64, the old numbers of the nodes; ends, absent : as in `Trees`
+    """
+    kept = np.empty(places.size, dtype=np.int64)
+    ends, absent = np.zeros_like(trees.ends), trees.absent.copy()
+    n_kept = 0
+    for u in range(trees.limits.size):
+        for node in range(trees.ends[u], trees.ends[u + 1]):
+            if places[node] == 0:
+                places[node] = n_kept
+                kept[n_kept] = node
+                n_kept += 1
+            else:
+                absent[u] += trees.weights[node] * trees.shares[node]
+        ends[u + 1] = n_kept
+    return kept[:n_kept].copy(), ends, absent

@@ -55,9 +55,11 @@ def make_target(distribution: Distribution, limit: Fraction) -> Target:
     """A distribution and its limit as kernels take them; all arrays read-only, of one type."""
     metric = distribution.metric
     paths, weights, below, untouched = np.empty((0, 0), np.int64), np.empty(0), _NONE, 0.0
+    is_flat = False
     if metric is not None:
         paths, weights, below = metric.paths, metric.weights, metric.below
         untouched = untouched_work(weights, below)
+        is_flat = paths.shape[1] == 2 and bool((paths >= 0).all())
     return Target(
         _read_only(distribution.cumulative),
         _read_only(distribution.prefix),
@@ -65,6 +67,8 @@ def make_target(distribution: Distribution, limit: Fraction) -> Target:
         _read_only(weights),
         _read_only(below),
         untouched,
+        is_flat,
+        distribution.n_records,
         float(limit),
     )
 
@@ -94,6 +98,7 @@ def stack_trees(held: Sequence[tuple[Int64, Distribution, float]], n_records: in
         np.concatenate(weights),
         np.concatenate(shares),
         np.array([limit for _, _, limit in held], dtype=np.float64),
+        np.zeros(len(held)),
     )
 
 

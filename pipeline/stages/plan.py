@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pipeline.errors import InfeasibleError, PolicyError
 from pipeline.model import Column, Int64
+from pipeline.stages.bounds import SizeBound
 from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.bucketing import Bucketing
 from pipeline.stages.methods.method import AS_USUAL, Method
@@ -41,6 +42,7 @@ class Domain:
     tree: CoarseTree
     first_bin: int
     cells: Cells = NO_CELLS
+    bound: SizeBound | None = None
 
     @property
     def n_bins(self) -> int:
@@ -64,7 +66,11 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """All that the passes need to know; equal input, policy and seed give an equal plan."""
+    """All that the passes need to know; equal input, policy and seed give an equal plan.
+
+    ``n_nodes``: of the trees over confidential values that have no order, ``tree_depth``: nodes
+    above a value in all of them; they decide how much memory a search takes.
+    """
 
     k: int
     max_emds: tuple[Fraction, ...]
@@ -83,6 +89,13 @@ class Plan:
     method: Method = AS_USUAL
     bucketing: Bucketing | None = None
     further: Further = NOTHING
+    n_nodes: int = 0
+    tree_depth: int = 0
+
+    @property
+    def n_released(self) -> int:
+        """Confidential attributes that are released; the joint ones come after them."""
+        return sum(not e.column.is_joint for e in self.confidential)
 
     @property
     def judged_emds(self) -> tuple[Fraction, ...]:

@@ -77,7 +77,13 @@ def _list_limits(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
         what = f"t: {escape(t['distance'])} distance{of} of a class to the whole table, "
         what += escape(name)
         rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
-    others = sorted(privacy.keys() - {"k", "t"})
+    for t in privacy.get("joint", ()):
+        what = (
+            f"t: {escape(t['distance'])} distance of a class to the whole table, combinations of "
+        )
+        what += " with ".join(escape(name) for name in t["attributes"])
+        rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
+    others = sorted(privacy.keys() - {"k", "t", "joint"})
     rows += [(escape(name), escape(_as_json(privacy[name])), "") for name in others]
     total = manifest["information_loss"]["total"]
     return [*rows, ("information loss, mean over quasi-identifiers", "", f"{total:.3g}")]

@@ -107,7 +107,7 @@ class Lineage:
             "schema": _schema_facet({column["name"]: column["type"] for column in released}),
             "columnLineage": self._column_lineage(released),
             "version": dataset_version_dataset.DatasetVersionDatasetFacet(release_id),
-            "tclose_privacy": _privacy_facet(verdict, self.policy.method.name),
+            "tclose_privacy": _privacy_facet(verdict, self.policy),
         }
         statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
             verdict.n_records, n_bytes, n_files
@@ -161,18 +161,19 @@ def _schema_facet(types: Mapping[str, str]) -> Any:
     )
 
 
-def _privacy_facet(verdict: Verdict, method: str) -> Any:
+def _privacy_facet(verdict: Verdict, policy: Policy) -> Any:
     import attr
     from openlineage.client.facet_v2 import DatasetFacet
 
     @attr.define
     class PrivacyDatasetFacet(DatasetFacet):
-        """k and t asked and achieved, by what method, with what verdict."""
+        """k, t and joint t asked and achieved, by what method, with what verdict."""
 
         method: str
         verdict: str
         k: dict[str, int]
         t: dict[str, dict[str, float]]
+        joint: list[dict[str, Any]]
 
         @staticmethod
         def _get_schema() -> str:
@@ -182,5 +183,8 @@ def _privacy_facet(verdict: Verdict, method: str) -> Any:
         result.name: {"asked": float(result.max_emd), "largestEmd": result.largest_emd}
         for result in verdict.attributes
     }
+    combined = policy.combine_attributes()
+    joint = [{"attributes": list(a.combines)} | t.pop(a.name) for a in combined]
     k = {"asked": verdict.k, "achieved": verdict.sizes.smallest}
-    return PrivacyDatasetFacet(method, "pass" if verdict.passed else "fail", k, t)
+    passed = "pass" if verdict.passed else "fail"
+    return PrivacyDatasetFacet(policy.method.name, passed, k, t, joint)

@@ -5,14 +5,14 @@ each file. It does not say where the data came from, which seed was used, or how
 left out.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import inf, nextafter
 from typing import Any
 
-from pipeline.model import Distance, InputFile, Verdict
+from pipeline.model import Column, InputFile, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.method import AS_USUAL
@@ -96,7 +96,7 @@ def public_manifest(account: Account) -> dict[str, Any]:
         "method": account.policy.method.name,
         "privacy": describe_privacy(
             account.verdict,
-            {e.column.name: e.column.distance for e in account.plan.confidential},
+            [encoding.column for encoding in account.plan.confidential],
             [c["name"] for c in columns if c.get("bucketed")],
         ),
         "noise": describe_noise(account.plan, account.verdict),
@@ -156,28 +156,28 @@ def describe_rounds(account: Account) -> dict[str, Any]:
 
 
 def describe_privacy(
-    verdict: Verdict, distances: Mapping[str, Distance], bucketed: Collection[str] = ()
+    verdict: Verdict, columns: Sequence[Column], bucketed: Collection[str] = ()
 ) -> dict[str, Any]:
     """What was asked and what was reached.
 
     Parameters
     ----------
-    distances : of the confidential attributes
+    columns : the confidential ones, then the joint
     bucketed : those that are released as buckets: of these t is that of the buckets
     """
-    return {
-        "k": {"asked": verdict.k, "achieved": verdict.sizes.smallest},
-        "t": {
-            result.name: {
-                "asked": float(result.max_emd),
-                "largest_emd": result.largest_emd,
-                "distance": str(distances[result.name]),
-            }
-            | ({"of": "buckets"} if result.name in bucketed else {})
-            for result in verdict.attributes
-        },
-        "models": describe_models(verdict),
-    }
+    t, joint = {}, []
+    for result, column in zip(verdict.attributes, columns, strict=True):
+        reached = {
+            "asked": float(result.max_emd),
+            "largest_emd": result.largest_emd,
+            "distance": str(column.distance),
+        }
+        if column.is_joint:
+            joint.append({"attributes": list(column.attribute.combines)} | reached)
+        else:
+            t[result.name] = reached | ({"of": "buckets"} if result.name in bucketed else {})
+    k = {"asked": verdict.k, "achieved": verdict.sizes.smallest}
+    return {"k": k, "t": t, "joint": joint, "models": describe_models(verdict)}
 
 
 def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:
@@ -214,6 +214,7 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
                 "regions": min(domain.n_regions, domain.n_clusters),
                 "blocks": count_blocks(domain.n_clusters, domain.n_regions, plan.block_clusters),
             }
+            | ({} if domain.bound is None else {"class_size_bound": domain.bound.explain(plan.k)})
         )
     described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
     described |= {"k": plan.k, "t": _limits(plan.confidential, plan.judged_emds)}

@@ -55,7 +55,8 @@ def has_form(manifest: dict[str, Any]) -> bool:
         classes, k = manifest["classes"], manifest["privacy"]["k"]
         numbers = [manifest["records"], k["asked"], k["achieved"]]
         numbers += [classes[key] for key in ("n_classes", "smallest", "largest", "mean")]
-        for t in manifest["privacy"]["t"].values():
+        joint = manifest["privacy"].get("joint", [])
+        for t in (*manifest["privacy"]["t"].values(), *joint):
             numbers += [t["asked"], t["largest_emd"]]
         for noise in manifest.get("noise", {}).values():
             numbers += [noise["epsilon"], noise["stochastic_t"]]
@@ -69,6 +70,7 @@ def has_form(manifest: dict[str, Any]) -> bool:
             texts += [column[key] for key in ("name", "role", "kind", "type", "treatment")]
         texts += [noise["mechanism"] for noise in manifest.get("noise", {}).values()]
         texts += [manifest["code"]["tclose"], *manifest["partition_by"]]
+        texts += [name for t in joint for name in t["attributes"]]
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
     return all(isinstance(n, int | float) for n in numbers) and all(

@@ -1,6 +1,8 @@
 """What exchanges do to a distance over a tree: sums over nodes against the definition."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from pipeline.kernels.tree_budget import (
     tree_after_move,
     tree_after_swap,
 )
+from pipeline.kernels.tree_emd import star_metric
 from pipeline.stages.distances import stack_trees
 from pipeline.stages.refine import MAX_SEARCHED
 from support.classed import (
@@ -29,7 +32,7 @@ from support.classed import (
     grounds,
     star_over,
 )
-from support.tables import repeatable, seeds
+from support.tables import distribution_from, repeatable, seeds
 
 of_trees = classed_records(n_classes=st.integers(2, 3), attributes=grounds)
 
@@ -73,19 +76,24 @@ class TestState:
                 for at, n in ((LESS, size - 1), (MORE, size + 1)):
                     shares = block.below[c, nodes] / n if n else np.zeros(0)
                     work = trees.weights[nodes] * np.abs(shares - trees.shares[nodes]) if n else []
-                    assert block.tree_sums[c, u, at] == pytest.approx(sum(work), abs=1e-13)
+                    absent = trees.absent[u] if n or at == LESS else 0.0
+                    expected = absent + sum(work)
+                    assert block.tree_sums[c, u, at] == pytest.approx(expected, abs=1e-13)
 
     @repeatable
     @given(of_trees)
     def test_counts_are_those_below_each_node(self, records: ClassedRecords) -> None:
+        """Of the nodes that a record of the block is below; the root is not among them."""
         block, _ = records.gather()
         for c, members in enumerate(records.classes):
             expected = []
             for a in records.nominal_ones:
                 metric = records.tables[a].metric
+                root = metric.below.size - 1
+                there = np.unique(metric.paths[records.codes[a]])
                 paths = metric.paths[records.codes[a][members]]
-                counts = [int((paths == node).sum()) for node in range(metric.below.size)]
-                expected += [n if w else 0 for n, w in zip(counts, metric.numerators, strict=True)]
+                kept = [node for node in there.tolist() if 0 <= node < root]
+                expected += [int((paths == node).sum()) for node in kept]
             assert block.below[c].tolist() == expected
 
 
@@ -131,9 +139,30 @@ class TestRecords:
         trees = records.arrays()[-1]
         rows = data.draw(st.lists(st.integers(0, records.n_records - 1), max_size=9))
         taken = take_records(trees, np.array(rows, dtype=np.int64))
-        assert taken.nodes.tolist() == trees.nodes[rows].tolist()
-        for field in ("columns", "ends", "weights", "shares", "limits"):
+        wanted = trees.nodes[np.array(rows, dtype=np.int64)]
+        kept = np.unique(wanted[wanted >= 0])
+        assert np.where(taken.nodes >= 0, kept[taken.nodes] if kept.size else -1, -1).tolist() == (
+            wanted.tolist()
+        )
+        for field in ("columns", "limits"):
             assert getattr(taken, field).tolist() == getattr(trees, field).tolist()
+        for field in ("weights", "shares"):
+            assert getattr(taken, field).tolist() == getattr(trees, field)[kept].tolist()
+        for u, (first, last) in enumerate(pairwise(trees.ends.tolist())):
+            inside = kept[(kept >= first) & (kept < last)]
+            assert taken.ends[u + 1] - taken.ends[u] == inside.size
+            left = np.setdiff1d(np.arange(first, last), inside)
+            work = float(np.sum(trees.weights[left] * trees.shares[left]))
+            assert taken.absent[u] == pytest.approx(work, abs=1e-13)
+
+    def test_room_grows_with_the_records_not_with_the_values(self) -> None:
+        """Three records of a table with 100,000 values."""
+        star, codes = star_metric(np.ones(100_000, np.int64)), np.array([7, 99_999, 7])
+        table = replace(distribution_from(np.arange(100_000), np.ones(100_000, int)), metric=star)
+        taken = take_records(stack_trees([(codes, table, 1.0)], 3), np.arange(3))
+        assert taken.weights.size == 2
+        assert taken.nodes.tolist() == [[0], [1], [0]]
+        assert taken.absent[0] == pytest.approx(0.5 * (1 - 2 / 100_000), abs=1e-9)
 
 
 class TestManyNodes:

@@ -13,9 +13,11 @@ from pipeline.kernels.tree_emd import (
     TreeMetric,
     count_below,
     exact_tree_emd,
+    flat_emd,
     star_metric,
     tree_emds,
     tree_exceeds,
+    untouched_work,
 )
 from pipeline.stages.taxonomy import build_from_mapping
 from support import naive_taxonomy as naive
@@ -206,3 +208,20 @@ class TestLimit:
             above = tree_exceeds(wrong, limit, codes, starts, metric)
             assert above.tolist() == [j for j, emd in enumerate(exact) if emd > limit]
             assert i in tree_exceeds(wrong, limit - TINY, codes, starts, metric)
+
+
+class TestFlatTrees:
+    @repeatable
+    @given(st.lists(st.integers(0, 9), min_size=1, max_size=50), st.data())
+    def test_are_measured_to_the_last_bit_as_any_tree(self, values, data) -> None:
+        _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+        metric, starts = star_metric(counts), starts_of(data.draw(class_sizes(len(values))))
+        table = metric.paths, metric.weights, metric.below, int(counts.sum())
+        untouched = untouched_work(metric.weights, metric.below)
+        found = [flat_emd(np.sort(codes[a:b]), table, untouched) for a, b in pairwise(starts)]
+        assert found == emds_of(metric, codes, starts).tolist()
+
+    def test_an_empty_class_is_at_no_distance(self) -> None:
+        metric = star_metric(np.array([3, 4]))
+        table = metric.paths, metric.weights, metric.below, 7
+        assert np.isnan(flat_emd(np.empty(0, np.int64), table, 0.5))

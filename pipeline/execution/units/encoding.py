@@ -12,11 +12,13 @@ from pipeline.execution.units.shared import (
     confidential_codes,
     kept_positions,
     load_distributions,
+    load_joints,
     load_shared,
     split_domains,
 )
 from pipeline.kernels.subsets import assign_subsets
 from pipeline.model import Int64, Partition
+from pipeline.stages.combinations import append_joint
 from pipeline.stages.keys import Keys
 from pipeline.stages.methods.noise import add_noise
 from pipeline.stages.places import bin_records
@@ -46,7 +48,9 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     kept = table if mask is None else table.filter(mask)
     keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
     codes = _find_codes(workspace, plan, kept)
-    bins = _find_bins(plan, source, item.index, kept, keys, codes)
+    stacked = np.array(codes, dtype=np.int64).reshape(len(codes), len(kept))
+    held = append_joint(stacked, load_joints(workspace, plan))
+    bins = _find_bins(plan, source, item.index, kept, keys, held)
     order = np.argsort(bins, kind="stable")
     columns: dict[str, Keys] = {POSITION: positions[order]}
     columns |= {f"q{j}": column[order] for j, column in enumerate(keys)}
@@ -69,14 +73,12 @@ def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]
         values = read_distribution(workspace.path("values", "source0"))
         return [plan.bucketing.of_code[confidential_codes(kept, plan.bucketing.source, values)]]
     distributions = load_distributions(workspace, plan)
-    return [
-        confidential_codes(kept, encoding, distribution)
-        for encoding, distribution in zip(plan.confidential, distributions, strict=True)
-    ]
+    released = zip(plan.confidential[: plan.n_released], distributions, strict=False)
+    return [confidential_codes(kept, *pair) for pair in released]
 
 
 def _find_bins(
-    plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: list[Int64]
+    plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: Int64
 ) -> Int64:
     scaled = scale_columns(list(plan.encodings), keys)
     rows_of = split_domains(kept, source.hard)
@@ -95,7 +97,7 @@ def _find_bins(
                 subsets.tie_rule,
                 subsets.tie_seen[index],
             )
-            cells = domain.cells.find(np.array([c[rows] for c in codes]), plan.primary)
+            cells = domain.cells.find(codes[:, rows], plan.primary)
             of_record = (of_record * domain.cells.n_cells + cells).astype(np.int32)
         else:
             of_record = np.zeros(rows.size, dtype=np.int32)

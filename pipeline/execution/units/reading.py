@@ -1,13 +1,16 @@
 """Pass 1: what is in the input, partition by partition, and its confidential values merged."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from pipeline.execution.units.shared import Source, kept_positions, split_domains, write_counts
-from pipeline.model import Partition
+from pipeline.model import Int64, Partition
+from pipeline.stages.combinations import number_combinations
+from pipeline.stages.keys import Keys
 from pipeline.stages.summarise import (
     TableSummary,
     ValueCounts,
@@ -33,15 +36,20 @@ def infer_unit(
     return len(table), counts
 
 
+Spans = dict[tuple[Any, ...], tuple[int, int]]
+
+
 @dataclass(frozen=True, eq=False)
 class PartitionSummary:
     """What pass 1 found in a partition.
 
-    ``spans``: per confidential attribute and domain, which rows of the counts file are its.
+    ``spans``: per confidential attribute and domain, which rows of the counts file are its;
+    ``joint_spans``: the same per joint attribute.
     """
 
     table: TableSummary
-    spans: tuple[dict[tuple[Any, ...], tuple[int, int]], ...]
+    spans: tuple[Spans, ...]
+    joint_spans: tuple[Spans, ...] = ()
 
 
 def summarise_unit(
@@ -52,16 +60,37 @@ def summarise_unit(
     table = read_partition(partition, source.reading)
     summary, kept = summarise_table(table, source.columns, source.hard)
     domains = split_domains(kept, source.hard)
-    spans = []
-    for a, column in enumerate(source.confidential):
-        keys = confidential_keys(kept, column)
-        counted = {domain: count_values(keys[rows]) for domain, rows in domains.items()}
+    spans, joint_spans = [], []
+    keys = {c.name: confidential_keys(kept, c) for c in source.confidential}
+    for a, of_column in enumerate(keys.values()):
+        counted = {domain: count_values(of_column[rows]) for domain, rows in domains.items()}
         spans.append(write_counts(counted, drafts.new(f"counts{a}")))
+    for j, attribute in enumerate(source.joint):
+        parts = [keys[name] for name in attribute.combines]
+        joint_spans.append(_write_joint(parts, domains, drafts.new(f"joint{j}")))
     if source.sample_share > 0:
         positions = kept_positions(table, source.checked, partition.first_position)
         rows = sampled_rows(positions, source.seed, source.sample_share)
         write_table(kept.take(pa.array(rows)), drafts.new("sample"))
-    return PartitionSummary(summary, tuple(spans))
+    return PartitionSummary(summary, tuple(spans), tuple(joint_spans))
+
+
+def _write_joint(parts: list[Keys], domains: dict[tuple[Any, ...], Int64], path: Path) -> Spans:
+    """Count combinations domain by domain; a part is told by its place among the domain's values.
+
+    The file holds int64 (p + 1, combinations): the parts' places, and records of each.
+    """
+    counted, spans, filled = [np.empty((len(parts) + 1, 0), dtype=np.int64)], {}, 0
+    for domain, rows in domains.items():
+        placed = [np.unique(keys[rows], return_inverse=True) for keys in parts]
+        codes = np.array([codes for _, codes in placed], dtype=np.int64)
+        found, counts = number_combinations(codes, [values.size for values, _ in placed])
+        counted.append(np.vstack([found.parts(), counts]))
+        spans[domain] = (filled, filled + counts.size)
+        filled += counts.size
+    with path.open("wb") as stream:
+        np.save(stream, np.concatenate(counted, axis=1))
+    return spans
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pipeline.execution.units.shared import (
     POSITION,
     key_encodings,
     load_distributions,
+    load_joints,
     load_shared,
     stack_codes,
 )
@@ -59,7 +60,7 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     n_cells = domain.cells.n_cells
     sizes = (item.stops - item.starts).sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    codes = stack_codes(table, plan)
+    codes = stack_codes(table, plan, load_joints(workspace, plan))
     records = RegionRecords(
         keys=[column_array(table, f"q{j}") for j in range(len(plan.encodings))],
         codes=codes,

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import DataError
-from pipeline.model import Column, Distribution, Int64, Kind
+from pipeline.model import Attribute, Column, Distribution, Int64, Kind
+from pipeline.stages.combinations import Joint, append_joint
 from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.plan import Plan
@@ -24,17 +25,22 @@ from pipeline.storage.tables import column_array, read_distribution
 from pipeline.storage.workspace import Workspace
 
 POSITION = "position"
+JOINTS = "joints"
 
 
 @dataclass(frozen=True)
 class Source:
-    """How records are read and what is taken of them: the same for every partition."""
+    """How records are read and what is taken of them: the same for every partition.
+
+    ``joint``: attributes whose values are combinations of confidential ones.
+    """
 
     reading: Reading
     columns: tuple[Column, ...]
     hard: tuple[str, ...]
     sample_share: float
     seed: int
+    joint: tuple[Attribute, ...] = ()
 
     @property
     def checked(self) -> tuple[Column, ...]:
@@ -147,7 +153,19 @@ def key_encodings(plan: Plan) -> list[Encoding]:
     return first + [e for e in plan.encodings if e.column.name not in plan.partition_by]
 
 
-def stack_codes(table: pa.Table, plan: Plan) -> Int64:
-    """Confidential values of a working table as positions in their distributions: (p, n)."""
-    columns = [column_array(table, f"c{a}") for a in range(len(plan.confidential))]
-    return np.array(columns, dtype=np.int64).reshape(len(columns), len(table))
+def load_joints(workspace: Workspace, plan: Plan) -> tuple[Joint, ...]:
+    """How the plan's joint attributes are made of the others; read once per process."""
+    if plan.n_released == len(plan.confidential):
+        return ()
+    joints: tuple[Joint, ...] = load_shared(workspace, JOINTS)
+    return joints
+
+
+def stack_codes(table: pa.Table, plan: Plan, joints: tuple[Joint, ...]) -> Int64:
+    """Confidential values of a working table as positions in their distributions: (p, n).
+
+    Those of joint attributes are found anew from what is released.
+    """
+    columns = [column_array(table, f"c{a}") for a in range(plan.n_released)]
+    codes = np.array(columns, dtype=np.int64).reshape(len(columns), len(table))
+    return append_joint(codes, joints)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pipeline.execution.units.shared import (
     key_encodings,
     load_distributions,
+    load_joints,
     load_shared,
     stack_codes,
     write_counts,
@@ -64,7 +65,9 @@ def verify_unit(workspace: Workspace, item: StretchItem, drafts: Drafts) -> Stre
     if rows is not None:
         rows = rows.take(pa.array(order))
     class_keys = [column[by_keys][changed] for column in keys]
-    codes = stack_codes(rows, plan) if rows is not None else np.empty((0, of_row.size), np.int64)
+    codes = np.empty((0, of_row.size), dtype=np.int64)
+    if rows is not None:
+        codes = stack_codes(rows, plan, load_joints(workspace, plan))
     tables = load_distributions(workspace, plan)
     checks = check_classes(starts, codes, tables, plan.judged_emds, plan.further)
     keep_stretch(class_keys, starts, codes, plan.further, drafts)
@@ -127,7 +130,7 @@ def _canonical_order(of_row: Int64, rows: pa.Table | None, plan: Plan) -> Int64:
         return np.argsort(of_row, kind="stable")
     carried = as_bits(rows.select([f"x{i}" for i in range(len(plan.carried))]))
     last = [_dense_ranks(column.combine_chunks()) for column in carried.columns]
-    codes = [column_array(rows, f"c{a}") for a in range(len(plan.confidential))]
+    codes = [column_array(rows, f"c{a}") for a in range(plan.n_released)]
     return np.lexsort([*last[::-1], *codes[::-1], of_row])
 
 
@@ -146,7 +149,7 @@ def _released_table(
         columns[encoding.column.name] = encoding.decode(keys).take(class_of_row)
     distributions = load_distributions(workspace, plan)
     for encoding, distribution, of_attribute in zip(
-        plan.confidential, distributions, codes, strict=True
+        plan.confidential[: plan.n_released], distributions, codes, strict=False
     ):
         columns[encoding.column.name] = encoding.decode(distribution.values[of_attribute])
     for i, column in enumerate(plan.carried):
