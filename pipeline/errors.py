@@ -2,9 +2,13 @@
 
 
 class TcloseError(Exception):
-    """Whatever tclose refuses or fails at; ``exit_code`` is the command's exit status."""
+    """Whatever tclose refuses or fails at; ``exit_code`` is the command's exit status.
+
+    ``may_pass``: the same run, begun again as it is, can succeed.
+    """
 
     exit_code = 1
+    may_pass = False
 
 
 class UsageError(TcloseError):
@@ -43,6 +47,16 @@ class VerificationError(TcloseError):
     exit_code = 3
 
 
+class UnreachableError(DataError):
+    """What the policy says to run on does not answer."""
+
+    may_pass = True
+
+
+class ClusterError(TcloseError):
+    """The Dask cluster has other software than this process; what was done is gone on with."""
+
+
 class BusyError(TcloseError):
     """Another run holds the claim on this release."""
 
@@ -52,3 +66,9 @@ class UnitError(TcloseError):
 
     The cause is given by type and place alone: its own words could hold a record's values.
     """
+
+
+class LostError(UnitError):
+    """What a unit of work ran on went away: a worker, a connection, a disk."""
+
+    may_pass = True

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import (
@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from pipeline.engine_settings import EngineSettings
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
 from pipeline.privacy_settings import (
@@ -330,20 +331,6 @@ class OutputSettings(_Settings):
     rows_per_file: int = Field(default=1_000_000, ge=1)
 
 
-class EngineSettings(_Settings):
-    """What the passes run on; has no influence on a byte of the data."""
-
-    scheduler: str = Field(
-        default="local",
-        pattern=r"^(local|(tcp|tls)://\S+:\d{1,5})$",
-        description="local, or an address as in tcp://host:8786.",
-    )
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    memory_per_worker: (
-        Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal["auto"]
-    ) = "auto"
-
-
 class Policy(_Settings):
     """A whole policy. Equal policies ask for the same release."""
 
@@ -617,6 +604,8 @@ def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
     """Without what pydantic puts last: names of union members, and places of items."""
     if location[:2] == ("privacy", "models"):  # a model is known by its name, not by its place
         return (*location[:2], *location[3:5])
+    if location[:2] in (("engine", "tls"), ("engine", "kubernetes")):
+        return location[:3]
     depth = {"engine": 2, "method": 2, "attributes": 1 if location[-1:] == ("[key]",) else 3}
     return location[: depth.get(location[0], len(location))] if location else ()
 
@@ -638,6 +627,7 @@ def _say(problem: Any, location: tuple[str, ...]) -> str:
     return f"{message} (given: {given!r})" if scalar else message
 
 
+_DNS_LABEL = "has to be small letters, digits and '-', beginning with a letter, 40 at most"
 # What pydantic says of a key of several types or with a pattern is no help to a release officer.
 # Keys of an attribute stand here without its name.
 _WANTED: dict[tuple[str, ...], str] = {
@@ -653,7 +643,9 @@ _WANTED: dict[tuple[str, ...], str] = {
         "ratio-closeness",
         "buckets",
     ): "has to be a number of stretches from 2 to 1000, or groups of values as in [[a, b], [c]]",
-    ("engine", "scheduler"): "has to be local, or an address as in tcp://host:8786",
+    ("engine", "scheduler"): "has to be local, kubernetes, or an address as in tls://host:8786",
+    ("engine", "cluster"): _DNS_LABEL,
+    ("engine", "namespace"): _DNS_LABEL,
     ("engine", "workers"): "has to be a whole number from 1, or auto",
     ("engine", "memory_per_worker"): "has to be a size as in 4GB, or auto",
 }
@@ -696,7 +688,8 @@ def _allowed_keys(location: tuple[str, ...]) -> list[str]:
         if model is AttributeSettings or part not in getattr(model, "model_fields", {}):
             break
         annotation = model.model_fields[part].annotation
-        model = AttributeSettings if part == "attributes" else annotation
+        sections = (kind for kind in get_args(annotation) if hasattr(kind, "model_fields"))
+        model = AttributeSettings if part == "attributes" else next(sections, annotation)
     return sorted(model.model_fields)
 
 

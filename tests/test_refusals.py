@@ -21,7 +21,8 @@ import yaml
 from distributed import LocalCluster
 
 from pipeline.cli import main
-from pipeline.execution import engine
+from pipeline.engine_settings import EngineSettings
+from pipeline.execution import scheduler
 from support.cases import (
     CONFIDENTIAL,
     N_PEOPLE,
@@ -132,7 +133,7 @@ class TestPolicyFile:
                 "block_clusters, buckets, class_size, gamma, name, ratio, refine, release, scop",
             ),
             (("output",), "partition_by, path, rows_per_file"),
-            (("engine",), "memory_per_worker, scheduler, workers"),
+            (("engine",), "kubernetes, memory_per_worker, scheduler, tls, workers"),
         ],
     )
     def test_unknown_key(self, place, allowed, tmp_path, refuse):
@@ -170,8 +171,13 @@ class TestPolicyFile:
             ("output.partition_by=[sex, sex]", "output.partition_by names a column twice"),
             ("output.partition_by=[pay, age, sex]", "'pay' has to be"),
             ("output.partition_by=sex", "output.partition_by: has to be a list"),
-            ("engine.scheduler=somewhere", "has to be local, or an address as in tcp://host:8786"),
-            ("engine.scheduler=tcp://host", "has to be local, or an address as in tcp://host:87"),
+            ("engine.scheduler=somewhere", "has to be local, kubernetes, or an address as in tl"),
+            ("engine.scheduler=tcp://host", "has to be local, kubernetes, or an address as in tls"),
+            ("engine.tls={ca: x}", "engine.tls.cert: is missing"),
+            ("engine.tls={pem: x}", "engine.tls.pem: unknown key; allowed: ca, cert, key"),
+            ("engine.kubernetes.cluster=A_b", "engine.kubernetes.cluster: has to be small letters"),
+            ("engine.kubernetes.port=0", "engine.kubernetes.port: has to be at least 1"),
+            ("engine={scheduler: tcp://h:1, tls: {ca: a, cert: b, key: c}}", "write tls://"),
             ("engine.workers=0", "engine.workers: has to be a whole number from 1, or auto"),
             ("engine.memory_per_worker=lots", "has to be a size as in 4GB, or auto"),
             ("input.delimiter=tab", "input.delimiter: has to be one ASCII character"),
@@ -663,7 +669,7 @@ class TestScheduler:
 
     @pytest.mark.parametrize("greeting", [b"", b"220 mail.example ready\r\n"])
     def test_something_else_answers(self, greeting, tmp_path, refuse, monkeypatch):
-        monkeypatch.setattr(engine, "ANSWER_SECONDS", 0.2)
+        monkeypatch.setattr(scheduler, "ANSWER_SECONDS", 0.2)
         document = policy_for(write_csv(tmp_path / "people.csv", people()))
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
@@ -683,7 +689,7 @@ class TestScheduler:
         with LocalCluster(
             n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1", protocol="tcp"
         ) as cluster:
-            engine.check_scheduler(cluster.scheduler_address)
+            scheduler.check_scheduler(EngineSettings(scheduler=cluster.scheduler_address))
 
 
 def test_plan_refuses_in_the_same_words(tmp_path, capsys):

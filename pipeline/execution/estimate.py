@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from pipeline.engine_settings import EngineSettings
 from pipeline.errors import PolicyError
-from pipeline.execution.engine import runs_in_process, worker_count, worker_memory
+from pipeline.execution.engine import runs_in_process, worker_memory
+from pipeline.execution.local import worker_count
 from pipeline.model import Distance
-from pipeline.settings import EngineSettings
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import MAX_SEARCHED
 from pipeline.storage.inputs import PARTITION_ROWS

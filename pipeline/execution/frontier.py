@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from pipeline.engine_settings import EngineSettings
 from pipeline.errors import DataError, InfeasibleError, VerificationError
 from pipeline.execution.engine import local_address, runs_in_process
 from pipeline.execution.grid import Grid
@@ -27,7 +28,7 @@ from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.sample import Sample, take_sample
 from pipeline.execution.units.regions import RegionResult
 from pipeline.model import AttributeResult, ClassSizes
-from pipeline.settings import EngineSettings, Policy
+from pipeline.settings import Policy
 from pipeline.stages.linkage import measure_linkage
 from pipeline.stages.refine import choose_effort
 from pipeline.storage import inputs

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.engine_settings import EngineSettings
 from pipeline.execution.engine import local_address, runs_in_process
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import microaggregate, plan, summarise, verify
@@ -22,7 +23,7 @@ from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.sample import Sample, take_sample
 from pipeline.execution.units.regions import RegionResult
 from pipeline.model import Float64, Kind, Role, Verdict
-from pipeline.settings import EngineSettings, Policy
+from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding
 from pipeline.stages.linkage import measure_linkage, released_keys
 from pipeline.stages.models.utility import (

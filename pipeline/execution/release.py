@@ -15,7 +15,7 @@ from pipeline.errors import DataError, InfeasibleError, OutputError, Verificatio
 from pipeline.execution import planning
 from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
 from pipeline.execution.draws import tell_of_draws
-from pipeline.execution.engine import Engine, check_scheduler, connect, local_address
+from pipeline.execution.engine import Engine, connect, local_address
 from pipeline.execution.estimate import check_memory
 from pipeline.execution.passes import run_pass, share_evenly
 from pipeline.execution.progress import Progress
@@ -29,6 +29,7 @@ from pipeline.execution.run import (
     read_schema,
     timed_stage,
 )
+from pipeline.execution.scheduler import check_scheduler
 from pipeline.execution.units.encoding import EncodeItem, encode_unit
 from pipeline.execution.units.reading import summarise_unit
 from pipeline.execution.units.regions import RegionItem, RegionResult, microaggregate_unit
@@ -316,7 +317,7 @@ def _count_changes(workspace: Workspace, made: Plan, n_stretches: int) -> dict[s
 
 def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
     """The plan and pass 1's findings, made in a scratch folder; nothing is published."""
-    check_scheduler(policy.engine.scheduler)
+    check_scheduler(policy.engine)
     paths = inputs.find_files(policy.input)
     with local_address(policy.engine, inputs.total_bytes(paths), scratch / "dask") as address:
         contents = inspect_input(policy, paths, address, progress)

@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.errors import PolicyError, TcloseError, VerificationError
-from pipeline.execution.engine import check_scheduler, connect, describe_failure, local_address
+from pipeline.execution.engine import connect, describe_failure, local_address
 from pipeline.execution.progress import Progress
+from pipeline.execution.scheduler import check_scheduler
 from pipeline.settings import Policy
 from pipeline.storage import inputs
 from pipeline.storage.inputs import FileContent
@@ -80,7 +81,7 @@ def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None)
     failed runs that had begun, their lineage. After a crash the working files stay, so that the
     next run goes on from there.
     """
-    check_scheduler(policy.engine.scheduler)
+    check_scheduler(policy.engine)
     shelf = shelf_of(policy)
     inputs.check_apart(policy.input, shelf.output)
     paths = inputs.find_files(policy.input)

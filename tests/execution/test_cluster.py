@@ -3,8 +3,8 @@
 import pytest
 from distributed import Client, LocalCluster
 
-from pipeline.errors import DataError
-from pipeline.execution import engine
+from pipeline.errors import ClusterError
+from pipeline.execution import engine, versions
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.storage import provenance
@@ -35,8 +35,8 @@ def test_existing_cluster_gives_the_same_bytes(address, tmp_path):
 
 def test_workers_with_other_code_are_refused(address, monkeypatch):
     other = provenance.code_version() | {"source_sha256": "of other sources"}
-    monkeypatch.setattr(engine, "code_version", lambda: other)
-    with pytest.raises(DataError, match="another tclose"), engine.connect(address):
+    monkeypatch.setattr(versions, "code_version", lambda: other)
+    with pytest.raises(ClusterError, match="tclose's code: of other sou"), engine.connect(address):
         pass
 
 

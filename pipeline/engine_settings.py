@@ -1,0 +1,58 @@
+"""The ``engine`` section of a policy: what the passes run on. It decides no byte of the data."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+LOCAL = "local"
+KUBERNETES = "kubernetes"
+
+_File = Annotated[str, Field(min_length=1, pattern=r"^[^\x00]*$")]
+# What a DNS label may be, less what the Dask operator and a run append to it.
+_Label = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$")]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TlsSettings(_Section):
+    """Certificates for an existing scheduler; without them Dask's own configuration holds."""
+
+    ca: _File = Field(description="PEM file of the authority that signed the cluster's own.")
+    cert: _File = Field(description="PEM file of this client's certificate.")
+    key: _File = Field(description="PEM file of its key, without a passphrase.")
+
+
+class KubernetesSettings(_Section):
+    """A cluster of the Dask operator, found by its service's name."""
+
+    cluster: _Label = Field(default="tclose", description="Name of the DaskCluster.")
+    namespace: _Label = Field(default="tclose", description="Where it is.")
+    port: Annotated[int, Field(ge=1, le=65_535)] = 8786
+    manifest: _File | None = Field(
+        default=None,
+        description="File of a DaskCluster to make for each run and to remove after it.",
+    )
+
+
+class EngineSettings(_Section):
+    """What the passes run on; has no influence on a byte of the data."""
+
+    scheduler: str = Field(
+        default=LOCAL,
+        pattern=r"^(local|kubernetes|(tcp|tls)://\S+:\d{1,5})$",
+        description="local, kubernetes, or an address as in tls://host:8786.",
+    )
+    tls: TlsSettings | None = None
+    kubernetes: KubernetesSettings = KubernetesSettings()
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    memory_per_worker: (
+        Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal["auto"]
+    ) = "auto"
+
+    @model_validator(mode="after")
+    def _check_encryption(self) -> "EngineSettings":
+        if self.tls is not None and self.scheduler.startswith("tcp://"):
+            raise ValueError("tcp:// is not encrypted, and tls is given; write tls://")
+        return self

@@ -1,0 +1,73 @@
+"""A Dask cluster of this machine's own, for one run."""
+
+import contextlib
+import logging
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.engine_settings import EngineSettings
+
+MAX_AUTO_WORKERS = 16
+
+# An interrupt at the terminal reaches all processes; the run ends its workers itself.
+_IGNORE_INTERRUPTS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)"
+_QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
+
+
+@contextlib.contextmanager
+def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
+    """Address of a cluster of single-threaded worker processes; all it listens on is loopback."""
+    import dask
+    from distributed import LocalCluster
+
+    quieten_dask()
+    configured = {
+        "distributed.admin.system-monitor.gil.enabled": False,
+        "distributed.worker.profile.enabled": False,
+        "distributed.logging": _QUIET_LOGGING,
+        "distributed.worker.preload": [_IGNORE_INTERRUPTS],
+        "temporary-directory": str(scratch),  # the scheduler's, too; it has no argument for it
+    }
+    with (
+        dask.config.set(configured),
+        LocalCluster(
+            n_workers=worker_count(settings),
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=memory_limit(settings),
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            local_directory=str(scratch),
+            silence_logs=logging.CRITICAL,
+            scheduler_kwargs={"dashboard": False},
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+def quieten_dask() -> None:
+    """Keep Dask's own log lines, which quote the arguments of failed tasks, out of every log."""
+    for name in ("distributed", "distributed.worker", "distributed.nanny", "distributed.scheduler"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def worker_count(settings: EngineSettings) -> int:
+    """Workers of a local cluster."""
+    if settings.workers != "auto":
+        return settings.workers
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(available or 1, MAX_AUTO_WORKERS))
+
+
+def memory_limit(settings: EngineSettings) -> str | int:
+    """Bytes that a worker is limited to, or ``auto``."""
+    if settings.memory_per_worker == "auto":
+        return "auto"
+    number, unit = re.fullmatch(
+        r"([\d.]+) ?([kmgt])(i?)b", settings.memory_per_worker.lower()
+    ).group(1, 2)  # type: ignore[union-attr]
+    base = 1024 if "ib" in settings.memory_per_worker.lower() else 1000
+    return math.floor(float(number) * base ** ("kmgt".index(unit) + 1))
