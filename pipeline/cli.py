@@ -17,6 +17,7 @@ import pipeline
 from pipeline.errors import TcloseError, UsageError
 from pipeline.execution.progress import Progress, default_style
 from pipeline.frontier_command import add_frontier_options, show_frontier
+from pipeline.options import add_as_of
 from pipeline.register_command import ANSWERS, add_register_commands, answer
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
                        "folder; the figures come of the raw data")  # fmt: skip
     audit.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
                        help="override a key of that policy, as the run did")  # fmt: skip
+    add_as_of(audit)
     audit.add_argument("--json", action="store_true", help="print the findings as JSON")
     audit.add_argument("--quiet", action="store_true", help="print the verdict and what is wrong")
     generate = _add(commands, "generate", "write realistic hospital discharges, of any size",
@@ -127,6 +129,7 @@ def _add_release_commands(commands: "argparse._SubParsersAction[argparse.Argumen
                              default=[], help="override a key of the policy; may be repeated; "
                              'a name with dots stands in double quotes: '
                              'attributes."a.b".t')  # fmt: skip
+        add_as_of(command)
         command.add_argument("--quiet", action="store_true", help="no progress")
         command.add_argument("--json", action="store_true", help="print the result as JSON")
         if name == "run":
@@ -156,7 +159,7 @@ def _run(given: argparse.Namespace) -> int:
     from pipeline.execution.release import run_release
     from pipeline.settings import load_policy
 
-    policy = load_policy(given.policy, given.overrides)
+    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
     progress = Progress(default_style(given.quiet), profiled=given.profile is not None)
     with profiling(given.profile, policy, progress):
         outcome = run_release(policy, progress)
@@ -167,8 +170,10 @@ def _run(given: argparse.Namespace) -> int:
 def _flow(given: argparse.Namespace) -> int:
     from pipeline.settings import load_policy
 
-    policy = load_policy(given.policy, given.overrides)  # refuse a bad one before Prefect starts
-    from flows.release import run_flow
+    policy = load_policy(
+        given.policy, given.overrides, as_of=given.as_of
+    )  # refuse a bad one before Prefect starts
+    from flows.command import run_flow
 
     outcome = run_flow(policy, quiet=given.quiet)
     _print_release(given, outcome)
@@ -197,7 +202,7 @@ def _plan(given: argparse.Namespace) -> int:
     from pipeline.storage.inputs import find_files, total_bytes
     from pipeline.storage.manifest import describe_plan
 
-    policy = load_policy(given.policy, given.overrides)
+    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
     with tempfile.TemporaryDirectory(prefix="tclose-plan-") as scratch:
         made, table = decide_only(policy, Path(scratch), Progress(default_style(given.quiet)))
     described = describe_plan(made)
@@ -216,14 +221,14 @@ def _audit(given: argparse.Namespace) -> int:
     from pipeline.report import report_audit
     from pipeline.storage.register import find_release
 
-    if given.overrides and not given.originals:
-        raise UsageError("--set goes with --originals POLICY")
+    if (given.overrides or given.as_of) and not given.originals:
+        raise UsageError("--set and --as-of go with --originals POLICY")
     audit = audit_release(find_release(given.release))
     if given.originals and audit["checked"]:
         from pipeline.execution.originals import add_originals
         from pipeline.settings import load_policy
 
-        policy = load_policy(given.originals, given.overrides)
+        policy = load_policy(given.originals, given.overrides, as_of=given.as_of)
         audit = add_originals(audit, policy, Progress(default_style(given.quiet)))
     print(json.dumps(audit, indent=2) if given.json else report_audit(audit, brief=given.quiet))
     return 3 if audit["findings"] else 0

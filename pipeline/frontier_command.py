@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipeline.errors import OutputError, UsageError
 from pipeline.execution.progress import Progress
+from pipeline.options import add_as_of
 
 
 def add_frontier_options(command: argparse.ArgumentParser) -> None:
@@ -23,6 +24,7 @@ def add_frontier_options(command: argparse.ArgumentParser) -> None:
     add("--json", type=Path, metavar="FILE.json", help="write all figures to this file")
     add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
         help="override a key of the policy, as in tclose run")  # fmt: skip
+    add_as_of(command)
     add("--quiet", action="store_true", help="no progress")
 
 
@@ -35,7 +37,7 @@ def show_frontier(given: argparse.Namespace, progress: Progress) -> str:
     from pipeline.settings import load_policy
     from pipeline.storage.workspace import write_atomically
 
-    policy = load_policy(given.policy, given.overrides)
+    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
     _check_target("--out", given.out, ".svg")
     _check_target("--json", given.json, ".json")
     grid = make_grid(policy, given.k, given.t)

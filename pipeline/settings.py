@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -12,10 +13,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     ValidationError,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
+from pipeline.as_of import NAME_WITH_DATE, fill_as_of
 from pipeline.engine_settings import EngineSettings
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
@@ -144,6 +149,14 @@ class AttributeSettings(_Settings):
     @classmethod
     def _expand_role(cls, value: Any) -> Any:
         return {"role": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Say that an attribute may be its role alone."""
+        full = handler.resolve_ref_schema(handler(schema))
+        return {"title": "Attribute", "anyOf": [full["properties"]["role"], full]}
 
     @model_validator(mode="after")
     def _check_consistency(self) -> "AttributeSettings":
@@ -334,7 +347,10 @@ class OutputSettings(_Settings):
 class Policy(_Settings):
     """A whole policy. Equal policies ask for the same release."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        json_schema_extra={"pattern": NAME_WITH_DATE},  # of the file, before the day is filled in
+    )
     input: InputSettings
     unlisted: Literal["drop", "error"] = "error"
     attributes: dict[str, AttributeSettings] = Field(min_length=1)
@@ -514,8 +530,10 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-def load_policy(path: str | Path, overrides: Sequence[str] = ()) -> Policy:
-    """Read a policy file and apply ``key=value`` overrides.
+def load_policy(
+    path: str | Path, overrides: Sequence[str] = (), *, as_of: date | None = None
+) -> Policy:
+    """Read a policy file, apply ``key=value`` overrides, and fill in the day.
 
     Raises
     ------
@@ -530,7 +548,7 @@ def load_policy(path: str | Path, overrides: Sequence[str] = ()) -> Policy:
         document = _read_yaml(text)
     except PolicyError as error:
         raise PolicyError(f"policy {path}: {error}") from None
-    return parse_policy(document, overrides, source=str(path))
+    return parse_policy(document, overrides, source=str(path), as_of=as_of)
 
 
 def _read_yaml(text: str) -> Any:
@@ -543,12 +561,22 @@ def _read_yaml(text: str) -> Any:
         raise PolicyError(f"not valid YAML{where}; mend it") from None
 
 
-def parse_policy(document: Any, overrides: Sequence[str] = (), *, source: str = "given") -> Policy:
+def parse_policy(
+    document: Any,
+    overrides: Sequence[str] = (),
+    *,
+    source: str = "given",
+    as_of: date | None = None,
+) -> Policy:
     """Check a policy that was read already; ``source`` names it in errors."""
     if not isinstance(document, dict):
         raise PolicyError(f"policy {source}: has to be a mapping of keys; see `tclose schema`")
     for override in overrides:
         document = _override(document, override)
+    try:
+        document = fill_as_of(document, as_of)
+    except PolicyError as error:
+        raise PolicyError(f"policy {source}: {error}") from None
     try:
         return Policy.model_validate(document)
     except ValidationError as error:
@@ -695,9 +723,4 @@ def _allowed_keys(location: tuple[str, ...]) -> list[str]:
 
 def policy_schema() -> dict[str, Any]:
     """JSON Schema of the policy, for editors; an attribute may be its role alone."""
-    schema = Policy.model_json_schema()
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    full = schema["$defs"].pop("AttributeSettings")
-    short = {"$ref": "#/$defs/Role"}
-    schema["$defs"]["AttributeSettings"] = {"anyOf": [short, full], "title": "Attribute"}
-    return schema
+    return Policy.model_json_schema() | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
