@@ -4,11 +4,26 @@
 class TcloseError(Exception):
     """Whatever tclose refuses or fails at; ``exit_code`` is the command's exit status.
 
-    ``may_pass``: the same run, begun again as it is, can succeed.
+    ``may_pass``: the same run, begun again as it is, can succeed. ``partition``: the part of the
+    message that names a partition, and so quotes values that its records share. ``whole``: the
+    error that this one is a copy of, made to be kept where others read.
     """
 
     exit_code = 1
     may_pass = False
+
+    def __init__(self, message: str = "", *, partition: str = "") -> None:
+        super().__init__(message)
+        self.partition = partition
+        self.whole: TcloseError = self
+
+    def without_values(self) -> "TcloseError":
+        """The error for others than who asked: no partition is named."""
+        if not self.partition.startswith("partition "):
+            return self
+        copy = type(self)(str(self).replace(self.partition, "a partition", 1))
+        copy.whole = self.whole
+        return copy
 
 
 class UsageError(TcloseError):
@@ -59,6 +74,8 @@ class ClusterError(TcloseError):
 
 class BusyError(TcloseError):
     """Another run holds the claim on this release."""
+
+    may_pass = True
 
 
 class UnitError(TcloseError):

@@ -202,6 +202,17 @@ def describe_failure(error: BaseException, place: str) -> TcloseError:
         trace = trace.tb_next
     if isinstance(error, MemoryError):
         return UnitError(f"{place}: out of memory; give engine.memory_per_worker more")
+    lost = isinstance(error, (OSError, CancelledError)) and not isinstance(error, _LASTING)
+    kind = LostError if lost else UnitError
     if isinstance(error, OSError) and error.strerror:
-        return UnitError(f"{place}: {error.strerror} ({where})")
-    return UnitError(f"{place}: stopped by {type(error).__name__} ({where})")
+        return kind(f"{place}: {error.strerror} ({where})")
+    return kind(f"{place}: stopped by {type(error).__name__} ({where})")
+
+
+_LASTING = (
+    FileNotFoundError,
+    FileExistsError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+)

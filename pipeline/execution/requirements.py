@@ -95,7 +95,8 @@ def check_models_feasible(
             nearest = _say_nearest(requirement, float(measures.values[0]))
             raise InfeasibleError(
                 f"{name}: cannot meet {requirement.model} of {requirement.name!r} even as one "
-                f"class, so some class does not, however it is cut; {nearest}"
+                f"class, so some class does not, however it is cut; {nearest}",
+                partition=name,
             )
     for requirement in plan.further.by_table:
         a = requirement.attribute
@@ -103,7 +104,8 @@ def check_models_feasible(
             raise InfeasibleError(
                 f"{name}: {requirement.model} is made by way of t-closeness with the same t, but "
                 f"{requirement.name!r} is at distance {float(emds[a]):.6f} from the whole table "
-                f"here; the smallest t that works is {ceil(emds[a] * 10**6) / 10**6:.6f}"
+                f"here; the smallest t that works is {ceil(emds[a] * 10**6) / 10**6:.6f}",
+                partition=name,
             )
 
 

@@ -173,7 +173,7 @@ def _abandon(run: Run, error: Exception) -> None:
         folder = run.shelf.root / ".failed"
         folder.mkdir(mode=0o700, exist_ok=True)
         write_atomically(folder / f"{failed.run_id}.jsonl", failed.as_bytes())
-    if known.exit_code != CRASHED:
+    if known.exit_code != CRASHED and not known.may_pass:
         run.workspace.remove()
 
 

@@ -179,14 +179,16 @@ def check_feasible(
     if n_records < k:
         raise InfeasibleError(
             f"{name}: has {n_records:,} records, a class needs k = {k}; lower privacy.k to "
-            f"{n_records} at most, or publish a coarser partition"
+            f"{n_records} at most, or publish a coarser partition",
+            partition=name,
         )
     for encoding, emd, limit in zip(columns, emds, max_emds, strict=True):
         if emd > limit:
             raise InfeasibleError(
                 f"{name}: {encoding.column.name!r} is at distance {float(emd):.6f} from the whole "
                 f"table, above t = {float(limit):g}; some class of it is too, however it is cut. "
-                f"The smallest t that could work is {ceil(emd * 10**6) / 10**6:.6f}"
+                f"The smallest t that could work is {ceil(emd * 10**6) / 10**6:.6f}",
+                partition=name,
             )
 
 
