@@ -1,54 +1,39 @@
 """The release as a Prefect flow: one task per stage, each a thin cover of ``pipeline.execution``.
 
-What Prefect's server stores of a run is the policy, times, states and tclose's own error messages:
-no results, and no values of the microdata. Whether a release is made already is decided by its own
-manifest, never by Prefect's cache, and a stage that failed is gone on with by the next run, so
-tasks have neither cache nor retries.
-
-Prefect's home stays what it is for every other flow of the user (``~/.prefect``, or
-``PREFECT_HOME``): profiles hold, and runs on the embedded server are there to be looked at with
-``prefect server start``.
+What Prefect's server stores of a run is the policy, times, states, tclose's own error messages and
+the verdict: no results, and no values of the microdata. Whether a release is made already is
+decided by its own manifest and digests, never by Prefect's cache, so tasks have none. What may pass
+is tried again: a further attempt goes on from the last piece whose files match their digests.
 """
 
 import functools
-import logging
-import os
-import signal
-import sys
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, cast
 
-_QUIET: Mapping[str, str] = {
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    "PREFECT_LOGGING_LEVEL": "WARNING",
-    "NO_PROXY": "127.0.0.1,localhost",  # the embedded server is not behind a proxy
-}
-# Prefect reads its environment when it is imported. Where it is imported already, as in a worker
-# that runs a deployment, the settings are its own affair.
-_LOGS_TO_TERMINAL = "PREFECT_LOGGING_LEVEL" in os.environ
-if "prefect" not in sys.modules:
-    for _name, _value in _QUIET.items():
-        os.environ.setdefault(_name, _value)
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
 
-from prefect import flow, task  # noqa: E402
-from prefect.cache_policies import NO_CACHE  # noqa: E402
-from prefect.client.schemas.objects import State  # noqa: E402
-from prefect.runtime import flow_run  # noqa: E402
-from prefect.server.api.server import SubprocessASGIServer  # noqa: E402
-from prefect.settings import PREFECT_API_URL  # noqa: E402
-from prefect.states import Completed, Failed  # noqa: E402
-
-from pipeline.errors import TcloseError, UnitError  # noqa: E402
-from pipeline.execution import release as stages  # noqa: E402
-from pipeline.execution.engine import describe_failure  # noqa: E402
-from pipeline.execution.progress import Progress, default_style  # noqa: E402
-from pipeline.execution.release import Outcome, Run  # noqa: E402
-from pipeline.settings import Policy, load_policy, parse_policy  # noqa: E402
+from flows.accounts import leave, tell_failure, tell_outcome
+from flows.days import AsOf, resolve_day
+from flows.interrupts import check_interrupted
+from flows.limits import RETRIES, RETRY_SECONDS, may_pass, one_at_a_time
+from pipeline.errors import TcloseError, UnitError
+from pipeline.execution import release as stages
+from pipeline.execution.engine import describe_failure
+from pipeline.execution.progress import Progress, default_style
+from pipeline.execution.release import Outcome, Run
+from pipeline.settings import Policy, load_policy, parse_policy
 
 Stage = Callable[[Run, str], None]
+TIMEOUT_MINUTES = 24 * 60.0
+NOTHING_KEPT: dict[str, Any] = {
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+    "cache_result_in_memory": False,
+}
 
 
 def _stage_task(stage: Stage) -> Stage:
@@ -59,10 +44,9 @@ def _stage_task(stage: Stage) -> Stage:
         try:
             stage(run, style)
         except Exception as error:
-            raise describe_failure(error, stage.__name__) from None
+            raise describe_failure(error, stage.__name__).without_values() from None
 
-    as_task = task(cache_policy=NO_CACHE, persist_result=False, cache_result_in_memory=False)
-    return cast(Stage, as_task(guarded))
+    return cast(Stage, task(guarded, **NOTHING_KEPT))
 
 
 @_stage_task
@@ -95,83 +79,94 @@ def publish(run: Run, style: str) -> None:
     stages.publish(run, Progress(style))
 
 
-@flow(name="release", persist_result=False, cache_result_in_memory=False)
+@task(
+    **NOTHING_KEPT,
+    retries=RETRIES,
+    retry_delay_seconds=RETRY_SECONDS,
+    retry_condition_fn=may_pass,
+)
+def attempt(policy: Policy, style: str) -> Outcome:
+    """Claim the release and run the stages that are left; or find it published."""
+    try:
+        with (
+            one_at_a_time(policy.name),
+            stages.open_run(policy, Progress(style), flow_run=flow_run.id) as run,
+        ):
+            was_there = run.is_published
+            if not was_there:
+                for stage in (summarise, plan, microaggregate, verify, publish):
+                    stage(run, style)
+                    check_interrupted()
+            return stages.outcome_of(run, was_there=was_there)
+    except Exception as error:
+        raise describe_failure(error, "release").without_values() from None
+
+
+@flow(
+    name="release",
+    persist_result=False,
+    cache_result_in_memory=False,
+    validate_parameters=False,  # tclose's own messages say what is wrong with a policy
+)
 def release(
-    policy: Policy | str, overrides: tuple[str, ...] = (), quiet: bool = False
+    policy: Policy | str,
+    overrides: tuple[str, ...] = (),
+    as_of: AsOf = None,
+    timezone: str = "UTC",
+    retries: int = RETRIES,
+    timeout_minutes: float = TIMEOUT_MINUTES,
+    quiet: bool = False,
 ) -> State[Any]:
     """Make and publish the release that a policy asks for, or fail and publish nothing.
 
-    ``policy`` is a policy, or the path of its file where the flow runs; ``overrides`` are
-    ``key=value``. A failed run's message is what the command ``tclose run`` would print, and
-    calling the flow raises that error.
+    Parameters
+    ----------
+    policy : a policy, or the path of its file where the flow runs
+    overrides : of the policy's keys, as in privacy.t=0.05
+    as_of : the day put in place of {as_of} in the policy's name and input.path; "scheduled" is the
+        one for which the run is scheduled, "scheduled - 1 month" one before it
+    timezone : of the scheduled day, as in Europe/Madrid
+    retries : further attempts where one can help; refusals have none
+    timeout_minutes : of one attempt
+    quiet : no progress in the log
     """
+    name = "release"
     try:
-        outcome = _release(_resolve_policy(policy, overrides), default_style(quiet))
+        asked = resolve_policy(policy, overrides, as_of, timezone)
+        name = asked.name
+        limited = attempt.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
+        outcome = limited(asked, default_style(quiet))
     except Exception as error:
-        failure = describe_failure(error, "release")
+        failure = describe(error, "release")
+        leave("failed", name, tell_failure(failure, f"{name}: failed"))
         return Failed(message=str(failure), data=failure)
+    leave("release", name, tell_outcome(outcome))
     verb = "already published" if outcome.was_there else "published"
     return Completed(message=f"{verb}: {outcome.release}", data=outcome)
 
 
-def _resolve_policy(policy: Policy | str, overrides: tuple[str, ...]) -> Policy:
-    if isinstance(policy, str):
-        return load_policy(policy, overrides)
-    if not overrides:
-        return policy
-    return parse_policy(policy.model_dump(mode="json", exclude_unset=True), overrides)
-
-
-def _release(policy: Policy, style: str) -> Outcome:
-    with stages.open_run(policy, Progress(style), flow_run=flow_run.id) as run:
-        was_there = run.is_published
-        if not was_there:
-            summarise(run, style)
-            plan(run, style)
-            microaggregate(run, style)
-            verify(run, style)
-            publish(run, style)
-        return stages.outcome_of(run, was_there=was_there)
-
-
-def run_flow(policy: Policy, quiet: bool) -> Outcome:
-    """Run the flow here and now: on the server of PREFECT_API_URL, or on an embedded one.
+def resolve_policy(
+    policy: Policy | str | dict[str, Any], overrides: tuple[str, ...], as_of: AsOf, timezone: str
+) -> Policy:
+    """The policy of a run: read, with overrides, and with its day.
 
     Raises
     ------
-    TcloseError
-        As ``run_release`` does.
-    UnitError
-        Prefect itself could not run the flow.
+    PolicyError, UsageError
     """
-    if not _LOGS_TO_TERMINAL:  # the caller tells of errors; the server keeps the log
-        for name in ("prefect.flow_runs", "prefect.task_runs"):
-            logging.getLogger(name).propagate = False
-    Progress(default_style(quiet)).say("starting Prefect")
-    try:
-        if PREFECT_API_URL.value() is None:
-            _start_server()
-        return cast(Outcome, release(policy, quiet=quiet))
-    except TcloseError:
-        raise
-    except Exception as error:
-        raise UnitError(
-            f"Prefect could not run the flow ({type(error).__name__}); see that a server answers "
-            "at PREFECT_API_URL, or unset it and give a PREFECT_HOME that can be written; "
-            "`tclose run` does the same without Prefect"
-        ) from None
+    day = resolve_day(as_of, flow_run.scheduled_start_time, timezone)
+    if isinstance(policy, str):
+        return load_policy(policy, overrides, as_of=day)
+    if isinstance(policy, Policy):
+        policy = policy.model_dump(mode="json", exclude_unset=True)
+    return parse_policy(policy, overrides, as_of=day)
 
 
-def _start_server() -> None:
-    """Start the embedded server out of reach of Ctrl-C; it ends when this process does.
-
-    A terminal sends Ctrl-C to every process that was started from it. The server has to outlive it
-    by a moment, or Prefect tries for minutes to tell it that the run was interrupted.
-    """
-
-    def start() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the server inherits
-        SubprocessASGIServer().start()
-
-    with ThreadPoolExecutor(1) as starter:
-        starter.submit(start).result()
+def describe(error: Exception, place: str) -> TcloseError:
+    """An error as Prefect may keep it; the timeout of a task with its remedy."""
+    if isinstance(error, TimeoutError):
+        return UnitError(
+            f"{place}: stopped after timeout_minutes; what was finished is kept, and the next run "
+            "goes on from there: give it more time or workers, or search less (method.refine)"
+        )
+    return describe_failure(error, place).without_values()

@@ -1,29 +1,58 @@
-"""Prefect's test server: slow to start, so one for the session, in a home of its own."""
+"""Prefect's server: slow to start, so one for the session, with a database and a home of its own.
+
+It runs on PostgreSQL; where that is not to be had it keeps a file, and the test that asks for
+PostgreSQL is skipped. Flows on the embedded server are what ``test_command.py`` is about.
+"""
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+
+from pipeline.generator import generate_rows
+from support.servers import (
+    PrefectServer,
+    find_postgres,
+    running_postgres,
+    running_prefect,
+)
 
 
 @pytest.fixture(scope="session")
-def prefect_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Folder of everything that Prefect keeps: database, result storage. Its server runs."""
-    home = tmp_path_factory.mktemp("prefect")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+    """A server, as a deployment has it; flows that tests call report to it, too."""
+    folder = tmp_path_factory.mktemp("prefect")
+    programs = find_postgres()
     with contextlib.ExitStack() as stack:
+        database = None
+        if programs is not None:
+            database = stack.enter_context(running_postgres(programs, folder / "postgres.log"))
+        server = stack.enter_context(running_prefect(folder, database))
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("DO_NOT_TRACK", "1")
-        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-        patch.setenv("PREFECT_LOGGING_LEVEL", "WARNING")
-        patch.delenv("PREFECT_API_URL", raising=False)
+        for name in ("DO_NOT_TRACK", "PREFECT_SERVER_ANALYTICS_ENABLED", "PREFECT_LOGGING_LEVEL"):
+            patch.setenv(name, server.environment[name])
         from prefect import settings
-        from prefect.testing.utilities import prefect_test_harness
 
-        stack.enter_context(settings.temporary_settings({settings.PREFECT_HOME: home}))
-        assert settings.PREFECT_LOCAL_STORAGE_PATH.value().is_relative_to(home)
-        with pytest.MonkeyPatch.context() as aside:
-            aside.setattr(tempfile, "tempdir", str(home))  # where the harness puts its database
-            stack.enter_context(prefect_test_harness(server_startup_timeout=120))
-        yield home
+        here = {settings.PREFECT_HOME: server.home, settings.PREFECT_API_URL: server.url}
+        stack.enter_context(settings.temporary_settings(here))
+        assert settings.PREFECT_LOCAL_STORAGE_PATH.value().is_relative_to(server.home)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def prefect_home(prefect_server: PrefectServer) -> Path:
+    """Folder of the files that Prefect keeps."""
+    return prefect_server.home
+
+
+N_RECORDS = 3_000
+
+
+@pytest.fixture(scope="session")
+def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Generated records in three row groups."""
+    path = tmp_path_factory.mktemp("input") / "discharges.parquet"
+    pq.write_table(generate_rows(0, N_RECORDS, 5), path, row_group_size=1_000)
+    return path

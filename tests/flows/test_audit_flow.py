@@ -1,0 +1,116 @@
+"""The audit of all current releases, and backfills."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.storage.releases import Shelf
+from support.cases import people, policy_for, release, tree, write_csv
+from support.runs import artifacts_of, last_run
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+
+def audit(folder: Path) -> Any:
+    from flows.audit import audit as flow
+
+    return flow(str(folder), return_state=True)
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> Path:
+    """An output folder with releases of two names, and a name of which nothing was published."""
+    path = write_csv(tmp_path / "people.csv", people())
+    for name in ("first", "second"):
+        release(policy_for(path, name=name))
+    with Shelf(tmp_path / "releases", "third").claim():
+        (tmp_path / "releases" / "third" / "notes").touch()
+    return tmp_path / "releases"
+
+
+class TestAudit:
+    def test_every_current_release_passes(self, releases):
+        before = tree(releases)
+        state = audit(releases)
+        assert state.is_completed()
+        assert state.message == "2 current releases pass"
+        [account] = artifacts_of(last_run("audit")).values()
+        assert account.startswith("# Audit: PASS\n")
+        assert [line.split("|")[1].strip() for line in account.splitlines()[4:]] == [
+            "first",
+            "second",
+        ]
+        assert tree(releases) == before
+
+    def test_a_changed_file_fails_it_loudly(self, releases):
+        current = (releases / "second" / "CURRENT").read_text().strip()
+        [part] = (releases / "second" / current / "data").iterdir()
+        part.write_bytes(part.read_bytes()[:-1] + b"?")
+        state = audit(releases)
+        assert state.is_failed()
+        assert state.message == (
+            "1 of 2 current releases fail: second: data/part-00000.parquet: its content has changed"
+        )
+        [account] = artifacts_of(last_run("audit")).values()
+        assert account.startswith("# Audit: FAIL\n")
+        assert "data/part-00000.parquet: its content has changed" in account
+        assert f"tclose rollback {releases}/NAME" in account
+
+    def test_current_release_that_has_gone_fails_it(self, releases):
+        (releases / "first" / "CURRENT").write_text("0" * 20)
+        state = audit(releases)
+        assert state.is_failed()
+        assert "first: " in state.message
+        assert "CURRENT names a release that is not there" in state.message
+
+    def test_nothing_to_audit_is_a_failure(self, tmp_path):
+        state = audit(tmp_path)
+        assert state.is_failed()
+        assert "is no release" in state.message
+        assert "output.path" in next(iter(artifacts_of(last_run("audit")).values()))
+
+
+class TestBackfill:
+    @pytest.fixture
+    def policy(self, tmp_path: Path) -> dict[str, Any]:
+        for month in ("2026-08", "2026-10"):
+            write_csv(tmp_path / f"people-{month}.csv", people())
+        return policy_for(tmp_path / "people-{as_of:%Y-%m}.csv", name="people-{as_of:%Y-%m}")
+
+    def run(self, policy: dict[str, Any], first: date, last: date) -> Any:
+        from flows.backfill import backfill
+
+        return backfill(policy, first, last, return_state=True)  # type: ignore[arg-type]
+
+    def test_makes_what_can_be_made_then_what_is_left(self, policy, tmp_path):
+        first, last = date(2026, 8, 1), date(2026, 10, 31)
+        state = self.run(policy, first, last)
+        assert state.is_failed()
+        assert state.message == "1 of 3 releases failed: those of 2026-09-01"
+        account = artifacts_of(last_run("backfill"))["backfill-people-2026-08"]
+        assert "2 of 3 releases stand" in account
+        assert "skipped" in account
+        made = tree(tmp_path / "releases" / "people-2026-08")
+
+        write_csv(tmp_path / "people-2026-09.csv", people())
+        state = self.run(policy, first, last)
+        assert state.is_completed()
+        account = artifacts_of(last_run("backfill"))["backfill-people-2026-08"]
+        messages = [line.split("|")[4].split(":")[0].strip() for line in account.splitlines()[4:]]
+        assert messages == ["already published", "published", "already published"]
+        assert tree(tmp_path / "releases" / "people-2026-08") == made
+
+    def test_days_under_one_name_are_refused_before_anything_is_made(self, policy, tmp_path):
+        state = self.run(policy | {"name": "people"}, date(2026, 8, 1), date(2026, 10, 31))
+        assert state.is_failed()
+        assert "would become the current one" in state.message
+        assert not (tmp_path / "releases").exists()
+
+    def test_a_policy_without_a_day_is_refused(self, tmp_path):
+        path = write_csv(tmp_path / "people.csv", people())
+        state = self.run(policy_for(path), date(2026, 8, 1), date(2026, 10, 31))
+        assert state.is_failed()
+        assert "neither name nor input.path" in state.message
+        assert "Mend the policy" in artifacts_of(last_run("backfill"))["failed-backfill"]

@@ -1,0 +1,76 @@
+"""What Prefect's server knows of flow runs, as its UI asks for it."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+_SECONDS = 60.0
+_ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+
+
+def wait_until(ready: Callable[[], Any], what: str, seconds: float = _SECONDS) -> Any:
+    """What ``ready`` gives, as soon as it gives something."""
+    deadline = time.monotonic() + seconds
+    while not (found := ready()):
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(0.1)
+    return found
+
+
+def last_run(flow: str | None = None) -> Any:
+    """The flow run that ended last, of a flow or of any."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowFilter, FlowFilterName, FlowRunFilter
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    ended = FlowRunFilter.model_validate({"state": {"type": {"any_": _ENDED}}})
+    of_flow = FlowFilter(name=FlowFilterName(any_=[flow])) if flow else None
+    with get_client(sync_client=True) as client:
+        [run] = client.read_flow_runs(
+            flow_filter=of_flow, flow_run_filter=ended, sort=FlowRunSort.END_TIME_DESC, limit=1
+        )
+    return run
+
+
+def read_tasks(run: Any, n_tasks: int = 0) -> list[Any]:
+    """Task runs of a flow run, in the order in which they started.
+
+    They reach the server as events, a moment after they end.
+    """
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+    of_run = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
+
+    def ended() -> list[Any]:
+        tasks = client.read_task_runs(flow_run_filter=of_run)
+        done = [task for task in tasks if task.state is not None and task.state.is_final()]
+        return sorted(done, key=lambda task: task.start_time) if len(done) >= n_tasks else []
+
+    with get_client(sync_client=True) as client:
+        return wait_until(ended, f"{n_tasks} tasks of {run.name}") if n_tasks else ended()
+
+
+def stages_of(run: Any, n_stages: int) -> dict[str, str]:
+    """Stages of a flow run in the order in which they started, and the last state of each."""
+    tasks = read_tasks(run, n_stages + 1)
+    named = {task.name.rsplit("-", 1)[0]: task.state.type.value for task in tasks}
+    del named["attempt"]
+    return named
+
+
+def attempts_of(run: Any) -> int:
+    """How many times the stages were begun."""
+    [attempt] = [task for task in read_tasks(run, 1) if task.name.startswith("attempt")]
+    return attempt.run_count
+
+
+def artifacts_of(run: Any) -> dict[str, str]:
+    """Artifacts of a flow run: their markdown by key."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
+
+    wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run.id]))
+    with get_client(sync_client=True) as client:
+        found = client.read_artifacts(artifact_filter=wanted)
+    return {artifact.key: artifact.data for artifact in found}
