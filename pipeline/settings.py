@@ -376,7 +376,7 @@ class Policy(_Settings):
             if needs_t and self.privacy.t is None and not self.privacy.covers(name):
                 raise ValueError(
                     f"privacy.t is missing: {name!r} is confidential and has no t; give either, "
-                    "a model of privacy.models, or a t of privacy.joint"
+                    "or a model of privacy.models, or a t of privacy.joint"
                 )
         self._check_partition_columns()
         return self

@@ -57,7 +57,9 @@ from pipeline.stages.subsets import (
     cut_cells,
     cut_subsets,
     fit_class_size,
+    surely_within,
     take_class_size,
+    wanted_size,
 )
 from pipeline.stages.summarise import (
     ColumnSummary,
@@ -349,7 +351,7 @@ class _Planner:
         bounds = {key: self._bound(key, distributions) for key in keys}
         check_two_classes(list(bounds.values()), self.plan.k)
         drafts = [self._draft(key, counts, emds_of[key], distributions) for key in keys]
-        primary = _choose_primary(drafts, self.plan.max_emds)
+        primary = self._choose_primary(drafts, distributions)
         domains: list[Domain] = []
         first_bin = 0
         samples = self._read_sample()
@@ -461,14 +463,40 @@ class _Planner:
         k, n_records, asked = self.plan.k, counts[key], self.policy.method.class_size
         if isinstance(asked, int):
             return key, emds, take_class_size(n_records, k, asked)
-        if asked == "paper" or self.plan.effort.n_rounds == 0:
-            return key, emds, choose_class_size(n_records, k, left)
+        n_alone = self.plan.n_released
+        if asked == "paper" or (self.plan.effort.n_rounds == 0 and len(left) == n_alone):
+            return key, emds, choose_class_size(n_records, k, left[:n_alone])
         demands = []
         for a, t in enumerate(left):
             of_domain = self._distribution(key, a, distributions)
             assert of_domain is not None
             demands.append((of_domain, t))
-        return key, emds, fit_class_size(n_records, k, demands)
+        return key, emds, fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:])
+
+    def _choose_primary(
+        self,
+        drafts: list[tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]],
+        distributions: tuple[Distribution, ...],
+    ) -> int:
+        """The attribute whose subsets are taken: the one with the least distance left anywhere.
+
+        Or a joint one that asks for larger classes: its subsets follow its first part, too.
+        """
+        left = [
+            min(limit - emds[a] for _, emds, _ in drafts)
+            for a, limit in enumerate(self.plan.max_emds)
+        ]
+        n_alone = self.plan.n_released
+        if not left:
+            return 0
+        primary = left.index(min(left[:n_alone]))
+        pairs = list(zip(distributions, left, strict=True))
+        n_records = self.findings.table.n_complete
+        alone = max(wanted_size(pair, n_records) for pair in pairs[:n_alone])
+        joint = [surely_within(pair, n_records) for pair in pairs[n_alone:]]
+        if max(joint, default=0) > alone:
+            return n_alone + joint.index(max(joint))
+        return primary
 
     def _distribution(
         self, key: tuple[Any, ...], attribute: int, distributions: tuple[Distribution, ...]
@@ -567,19 +595,8 @@ class _Planner:
         self, key: tuple[Any, ...], primary: int, distributions: tuple[Distribution, ...]
     ) -> Cells:
         further = []
-        for a in range(len(distributions)):
+        for a in range(self.plan.n_released):
             of_domain = self._distribution(key, a, distributions)
             if a != primary and of_domain is not None:
                 further.append(of_domain)
         return cut_cells(further)
-
-
-def _choose_primary(
-    drafts: list[tuple[tuple[Any, ...], tuple[Fraction, ...], ClassSize]],
-    limits: tuple[Fraction, ...],
-) -> int:
-    """The attribute whose subsets are taken: the one with the least distance left anywhere."""
-    if not limits:
-        return 0
-    left = [min(limit - emds[a] for _, emds, _ in drafts) for a, limit in enumerate(limits)]
-    return left.index(min(left))

@@ -20,7 +20,8 @@ from pipeline.kernels.tree_budget import sum_nodes, take_records
 #   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
 #   excess float64 (c,)         distance above the limits, all attributes together
 #   trees   the attributes whose values are leaves of a tree, see `tree_budget`
-#   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node; sums over them
+#   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
+#       block is below; sums over all nodes
 Block = namedtuple(
     "Block",
     "values levels weights places sums limits members ranks ladders sizes totals counts squares "
@@ -66,6 +67,7 @@ def gather_block(records, by_class, classes):
         for a in range(places.shape[0]):
             for j in range(3):
                 own_places[a, i, j] = places[a, rows[i], j]
+    own_trees = take_records(trees, rows)
     local, n_local = compact_codes(own_levels)
     n_levels = max(1, n_local.max()) if n_local.size else 1
     cap = sizes.max() + SPARE
@@ -79,8 +81,8 @@ def gather_block(records, by_class, classes):
         np.zeros((sizes.size, levels.shape[1], n_levels), dtype=np.int32),
         np.zeros((sizes.size, levels.shape[1]), dtype=np.int64),
         np.zeros(sizes.size),
-        take_records(trees, rows),
-        np.zeros((sizes.size, trees.weights.size), dtype=np.int32),
+        own_trees,
+        np.zeros((sizes.size, own_trees.weights.size), dtype=np.int32),
         np.zeros((sizes.size, trees.limits.size, 3)),
     )  # fmt: skip
     _fill_classes(block)

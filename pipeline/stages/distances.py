@@ -55,11 +55,9 @@ def make_target(distribution: Distribution, limit: Fraction) -> Target:
     """A distribution and its limit as kernels take them; all arrays read-only, of one type."""
     metric = distribution.metric
     paths, weights, below, untouched = np.empty((0, 0), np.int64), np.empty(0), _NONE, 0.0
-    is_flat = False
     if metric is not None:
         paths, weights, below = metric.paths, metric.weights, metric.below
         untouched = untouched_work(weights, below)
-        is_flat = paths.shape[1] == 2 and bool((paths >= 0).all())
     return Target(
         _read_only(distribution.cumulative),
         _read_only(distribution.prefix),
@@ -67,7 +65,7 @@ def make_target(distribution: Distribution, limit: Fraction) -> Target:
         _read_only(weights),
         _read_only(below),
         untouched,
-        is_flat,
+        is_equal(distribution),
         distribution.n_records,
         float(limit),
     )
@@ -113,6 +111,8 @@ def _from_the_root(paths: Int64) -> Int64:
 
 
 _NONE = np.empty(0, dtype=np.int64)
+# A share of a subset that is none, but for rounding.
+ROUNDED = 1e-9
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
@@ -161,6 +161,12 @@ def find_above(
     return np.unique(np.concatenate(found))
 
 
+def is_equal(distribution: Distribution) -> bool:
+    """Whether every value is as far from any other: right below the root of a tree."""
+    metric = distribution.metric
+    return metric is not None and metric.paths.shape[1] == 2 and bool((metric.paths >= 0).all())
+
+
 def domain_distance(domain: Distribution, table: Distribution) -> Fraction:
     """Exact distance of a domain to the table; ``domain``: over the table's values."""
     if table.values.size == 1 or domain.n_records == table.n_records:
@@ -197,3 +203,26 @@ def rounding_work(metric: TreeMetric, n_subsets: int) -> float:
     rank = metric.below / metric.below.max() * n_subsets
     within = rank - np.floor(rank)
     return float(np.sum(metric.weights * 2.0 * within * (1.0 - within))) / n_subsets
+
+
+def dealing_work(distribution: Distribution, n_subsets: int) -> tuple[float, float]:
+    """Mean distance of clusters of one record per subset, and how far they are spread about it.
+
+    By the equal distance, of records that are drawn from each subset at random. A value that fills
+    whole subsets has a record of each; at its two ends it has one more with the share that it has
+    of the subset there. That gives the mean, exactly but for a remainder. Its spread is at most the
+    second figure where values get in each other's way, as those of one subset do.
+    """
+    ends = distribution.cumulative / distribution.n_records * n_subsets
+    starts = ends - distribution.counts / distribution.n_records * n_subsets
+    first, last = np.floor(starts + ROUNDED), np.floor(ends + ROUNDED)
+    inside = first == last
+    of_first = np.where(inside, ends - starts, first + 1 - starts)
+    of_last = np.where(inside, 0.0, np.maximum(ends - last, 0.0))
+    share, both = of_first + of_last, of_first * of_last
+    neither = (1.0 - of_first) * (1.0 - of_last)
+    odds = np.array([neither, 1.0 - neither - both, both])
+    apart = np.abs(np.arange(3.0)[:, None] - share)
+    means = (odds * apart).sum(axis=0)
+    variance = float(((odds * apart**2).sum(axis=0) - means**2).sum())
+    return float(means.sum()) / 2 / n_subsets, max(variance, 0.0) ** 0.5 / 2 / n_subsets

@@ -1,6 +1,7 @@
 """The global quantile subsets of a domain, and the class size that they are made for."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, prod
@@ -10,15 +11,18 @@ import numpy as np
 from pipeline.kernels.blocks import extras_up_to
 from pipeline.kernels.subsets import subset_sizes, tie_stride
 from pipeline.model import Distribution, Int64
-from pipeline.stages.distances import rounding_work
+from pipeline.stages.distances import ROUNDED, dealing_work, is_equal, rounding_work
+from pipeline.stages.refine import MAX_SEARCHED
 
-AUTO, GIVEN = "half of t", "given"
+AUTO, LARGE, GIVEN = "half of t", "too large to be searched", "given"
 # Of t, what clusters may use up on average, so that refinement can spend the rest.
 SHARE_OF_T = 0.5
 # Clusters of k records could not give one away; of this many times k, every few can.
 ROOM_ABOVE_K = Fraction(12, 11)
 # Distributions of more distinct values are thinned out before class sizes are tried on them.
 MAX_TRIED_VALUES = 65_536
+# The domain's distribution of an attribute, and the t that is left to it.
+Demand = tuple[Distribution, Fraction]
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class ClassSize:
             return (
                 f"{self.adjusted} or more: the larger of 12/11 k (k = {self.k}) and "
                 f"{self.by_distance}, which uses up half of t before refinement"
+            )
+        if self.rule == LARGE:
+            return (
+                f"{self.adjusted} or more: the larger of 12/11 k (k = {self.k}) and "
+                f"{self.by_distance}; classes of that size are not searched"
             )
         if self.rule == GIVEN:
             return f"{self.adjusted}: as the policy says"
@@ -79,7 +88,7 @@ def take_class_size(n_records: int, k: int, size: int) -> ClassSize:
 
 
 def fit_class_size(
-    n_records: int, k: int, demands: list[tuple[Distribution, Fraction]]
+    n_records: int, k: int, demands: list[Demand], joint: Sequence[Demand] = ()
 ) -> ClassSize:
     """Class size that leaves refinement room in t and in k.
 
@@ -90,28 +99,63 @@ def fit_class_size(
 
     Parameters
     ----------
-    demands : of each confidential attribute the domain's distribution and the t that is left
+    demands : of each confidential attribute
+    joint : of the joint ones, which ask for no records beside those of their parts; half of their
+        t would take several times the records, for no less loss (measured on Adult)
     """
-    sizes = [_smallest_size(d, SHARE_OF_T * float(t), n_records) for d, t in demands]
+    sizes = [wanted_size(demand, n_records) for demand in demands]
     by_distance = ceil(max(sizes, default=0) * max(1.0, len(demands) / 2))
     if len(demands) > 1:
         by_distance = max(1, by_distance - 1)
+    by_distance = max(by_distance, *(surely_within(demand, n_records) for demand in joint), 0)
     wanted = max(k * ROOM_ABOVE_K, Fraction(by_distance))
     n_clusters = max(1, int(n_records / wanted))
-    return ClassSize(k, by_distance, n_records // n_clusters, AUTO, n_clusters)
+    rule = AUTO if by_distance <= MAX_SEARCHED else LARGE
+    return ClassSize(k, by_distance, n_records // n_clusters, rule, n_clusters)
 
 
-def _smallest_size(distribution: Distribution, mean_emd: float, n_records: int) -> int:
-    """The smallest number of subsets that brings clusters to ``mean_emd`` on average: bisection."""
+def wanted_size(demand: Demand, n_records: int) -> int:
+    """Records of a class that one attribute asks for.
+
+    Classes that are too large to be searched spend nothing of what is left to them. By the equal
+    distance clusters of that size are all near their mean: so they are made as small as t allows,
+    but for two standard deviations; the few that are above t for all that are merged.
+    """
+    distribution, t = demand
+    mean = SHARE_OF_T * float(t)
+    half = _smallest_size(lambda size: mean_cluster_emd(distribution, size) <= mean, n_records)
+    if not is_equal(distribution) or half <= MAX_SEARCHED:
+        return half
+    return min(half, surely_within(demand, n_records))
+
+
+def surely_within(demand: Demand, n_records: int) -> int:
+    """Records of a class at which nearly all clusters are within t by the equal distance."""
+    distribution, t = demand
+
+    def is_near(size: int) -> bool:
+        mean, deviation = dealing_work(distribution, size)
+        return mean + 2 * deviation <= float(t) + 10 * ROUNDED
+
+    size = _smallest_size(is_near, n_records)
+    while (smaller := n_records // (n_records // size + 1)) and smaller < size:
+        if not is_near(smaller):  # subsets that values just fill are better than larger ones
+            break
+        size = smaller
+    return size
+
+
+def _smallest_size(is_near: Callable[[int], bool], n_records: int) -> int:
+    """The smallest number of subsets that brings clusters near enough: by bisection."""
     low, high = 1, 1
-    while high < n_records and mean_cluster_emd(distribution, high) > mean_emd:
+    while high < n_records and not is_near(high):
         low, high = high, 2 * high
     while low < high:
         middle = (low + high) // 2
-        if mean_cluster_emd(distribution, middle) > mean_emd:
-            low = middle + 1
-        else:
+        if is_near(middle):
             high = middle
+        else:
+            low = middle + 1
     return min(high, n_records)
 
 
@@ -190,8 +234,8 @@ class Cells:
         cells = np.zeros(codes.shape[1], dtype=np.int64)
         if not self.cut_codes:  # one cell, whatever attributes there are
             return cells
-        further = np.delete(np.arange(codes.shape[0]), primary) if codes.shape[0] else ()
-        for a, cuts in zip(further, self.cut_codes, strict=True):
+        further = [a for a in range(codes.shape[0]) if a != primary]
+        for a, cuts in zip(further, self.cut_codes, strict=False):  # joint ones come last: no cells
             cells = cells * (cuts.size + 1) + np.searchsorted(cuts, codes[a], side="right")
         return cells
 

@@ -1,7 +1,9 @@
 """Class sizes of the paper, and the subsets that follow from them."""
 
+from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from math import ceil
 
 import numpy as np
 import pytest
@@ -9,6 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.kernels import subsets as kernels
+from pipeline.kernels.tree_emd import star_metric
+from pipeline.model import Distribution
+from pipeline.stages.distances import dealing_work, rounding_work
+from pipeline.stages.refine import MAX_SEARCHED
 from pipeline.stages.subsets import (
     MAX_TRIED_VALUES,
     SHARE_OF_T,
@@ -18,9 +24,11 @@ from pipeline.stages.subsets import (
     cut_subsets,
     fit_class_size,
     mean_cluster_emd,
+    surely_within,
     take_class_size,
+    wanted_size,
 )
-from support import naive, naive_refine
+from support import naive, naive_refine, naive_taxonomy
 from support.tables import (
     confidential_values,
     distribution_from,
@@ -172,6 +180,77 @@ class TestMeanClusterEmd:
     def test_of_one_value_or_all_records_is_nothing(self) -> None:
         assert mean_cluster_emd(distribution_of([3, 3, 3])[0], 1) == 0.0
         assert mean_cluster_emd(distribution_of([1, 2, 3])[0], 3) == 0.0
+
+
+class TestDealing:
+    """Clusters of one record per subset by the equal distance: every one of them is made."""
+
+    @repeatable
+    @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 9), seeds)
+    def test_mean_is_that_of_all_clusters(
+        self, n_subsets: int, per_subset: int, n_values: int, seed: int
+    ) -> None:
+        values = np.random.default_rng(seed).integers(0, n_values, n_subsets * per_subset)
+        values = np.unique(values, return_inverse=True)[1]
+        table = replace(distribution_of(values)[0], metric=star_metric(np.bincount(values)))
+        strata = np.sort(values).reshape(n_subsets, per_subset).tolist()
+        texts = [str(v) for v in values]
+        emds = [
+            float(naive_taxonomy.equal_emd([str(v) for v in cluster], texts))
+            for cluster in product(*strata)
+        ]
+        mean, deviation = dealing_work(table, n_subsets)
+        assert mean == pytest.approx(np.mean(emds), abs=1e-9)
+        assert deviation >= 0
+        assert mean >= rounding_work(table.metric, n_subsets) - 1e-9
+
+    def test_spread_is_not_below_what_is_drawn(self) -> None:
+        rng = np.random.default_rng(3)
+        counts = np.sort(rng.zipf(1.6, 900).clip(max=600))[::-1]
+        table = replace(distribution_of(np.repeat(np.arange(900), counts))[0])
+        table = replace(table, metric=star_metric(counts))
+        n_subsets, codes = 60, np.repeat(np.arange(900), counts)
+        strata = np.array_split(codes, n_subsets)
+        drawn = np.array([[rng.choice(s) for s in strata] for _ in range(300)])
+        shares = np.array([np.bincount(c, minlength=900) for c in drawn]) / n_subsets
+        emds = np.abs(shares - counts / counts.sum()).sum(axis=1) / 2
+        mean, deviation = dealing_work(table, n_subsets)
+        assert mean == pytest.approx(emds.mean(), rel=0.01)
+        assert deviation >= 0.9 * emds.std()
+
+
+class TestManyValues:
+    def table(self, n_values: int, each: int) -> Distribution:
+        counts = np.full(n_values, each)
+        made = distribution_from(np.arange(n_values), counts)
+        return replace(made, metric=star_metric(counts))
+
+    @pytest.mark.parametrize("t", ["0.3", "0.5", "0.7"])
+    def test_classes_are_near_the_smallest_that_are_feasible(self, t: str) -> None:
+        """Of 5,000 equally common values a class of s records is at 1 - s/5,000 at best."""
+        table, smallest = self.table(5_000, 12), ceil(5_000 * (1 - Fraction(t)))
+        size = wanted_size((table, Fraction(t)), table.n_records)
+        assert smallest <= size <= 1.2 * smallest
+        fitted = fit_class_size(table.n_records, 5, [(table, Fraction(t))])
+        assert fitted.by_distance == size
+        assert "classes of that size are not searched" in fitted.explain()
+
+    def test_searchable_ones_keep_their_room(self) -> None:
+        table = self.table(40, 100)
+        size = wanted_size((table, Fraction("0.3")), table.n_records)
+        assert size <= MAX_SEARCHED
+        assert rounding_work(table.metric, size) <= SHARE_OF_T * 0.3
+
+    def test_subsets_that_values_just_fill_are_found(self) -> None:
+        table = self.table(600, 1)
+        assert surely_within((table, Fraction(1, 2)), 600) == 300
+
+    def test_joint_attributes_need_no_records_of_their_own(self) -> None:
+        """Two attributes and their combinations: as many records as the largest of the three."""
+        demand, many = (self.table(4, 25), Fraction("0.2")), (self.table(50, 2), Fraction("0.5"))
+        alone = fit_class_size(100, 2, [demand, demand]).by_distance
+        both = fit_class_size(100, 2, [demand, demand], [many]).by_distance
+        assert both == max(alone, surely_within(many, 100)) > alone
 
 
 limits = st.integers(0, 100).map(lambda percent: Fraction(percent, 100))
