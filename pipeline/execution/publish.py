@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import VerificationError
+from pipeline.execution import events
 from pipeline.execution.engine import connect
 from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
@@ -45,10 +46,12 @@ def publish(run: Run, progress: Progress) -> None:
         if sum(file.rows for file in files) != verdict.n_records:
             raise VerificationError("the files hold another number of rows; nothing was published")
     account = _give_account(run, made, verdict, files)
-    staging = _stage_release(run, account, files)
+    lineage = _complete_lineage(run, account)
+    staging = _stage_release(run, account, files, lineage)
     run.shelf.commit(staging, run.release_id)
     run.shelf.set_current(run.release_id)
     run.shelf.clear_work()
+    events.tell(lineage, progress)
 
 
 def _cut_files(made: Plan, stretches: list[StretchResult]) -> list[FileItem]:
@@ -122,7 +125,7 @@ def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult
     )
 
 
-def _stage_release(run: Run, account: Account, files: list[FileResult]) -> Path:
+def _stage_release(run: Run, account: Account, files: list[FileResult], lineage: Lineage) -> Path:
     """The whole release in a folder beside its place, forced to disk."""
     staging = run.root / "staging"
     shutil.rmtree(staging, ignore_errors=True)
@@ -130,7 +133,6 @@ def _stage_release(run: Run, account: Account, files: list[FileResult]) -> Path:
         place = staging / file.path
         place.parent.mkdir(parents=True, exist_ok=True)
         _place_file(run.workspace.unit("publish", index).path("parquet"), place)
-    lineage = _complete_lineage(run, account)
     internal = staging / "internal"
     internal.mkdir(mode=0o700)
     details = describe_plan(account.plan, account.n_repaired)

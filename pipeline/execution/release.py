@@ -26,7 +26,6 @@ from pipeline.execution.run import (
     inspect_input,
     open_run,
     outcome_of,
-    read_schema,
     timed_stage,
 )
 from pipeline.execution.scheduler import check_scheduler
@@ -54,7 +53,6 @@ from pipeline.stages.verify import ClassChecks, add_whole, decide
 from pipeline.stages.whole_table import check_table
 from pipeline.storage import inputs
 from pipeline.storage.inputs import FileContent
-from pipeline.storage.lineage import Lineage
 from pipeline.storage.tables import read_array
 from pipeline.storage.workspace import Workspace
 
@@ -98,10 +96,6 @@ def summarise(run: Run, progress: Progress) -> None:
                 f"output {run.shelf.output}: not every worker sees it; put it, and the input, on "
                 "storage that all of them share"
             )
-        if workspace.load("lineage") is None:
-            lineage = Lineage(policy)
-            lineage.start(read_schema(policy, schema))
-            workspace.save("lineage", lineage)
         partitions, types = type_columns(run, engine, contents, attributes, progress)
         columns = tuple(resolve_column(a, types[a.name]) for a in attributes)
         source = make_source(policy, schema, columns, partitions)

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.errors import PolicyError, TcloseError, VerificationError
+from pipeline.execution import events
 from pipeline.execution.engine import connect, describe_failure, local_address
 from pipeline.execution.progress import Progress
 from pipeline.execution.scheduler import check_scheduler
@@ -96,10 +97,18 @@ def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None)
                 with progress.timing("inspect"):
                     contents = inspect_input(policy, paths, address, progress)
                 run = replace(_begin(policy, shelf, contents, address), flow_run=flow_run)
+                if not run.is_published:
+                    lineage = Lineage(policy, _name_input(shelf, contents), flow_run)
+                    schema = read_schema(policy, contents[0].schema)
+                    events.begin(run.workspace, lineage, schema, progress)
                 try:
                     yield run
                 except Exception as error:
-                    _abandon(run, error)
+                    _abandon(run, error, progress)
+                    raise
+                except BaseException:  # an interrupt; what was done is gone on with
+                    ended = events.end(run.workspace, "interrupted", progress, aborted=True)
+                    _keep_lineage(run, ended)
                     raise
                 if not run.is_published:
                     raise VerificationError("the run ended before its release was published")
@@ -160,21 +169,25 @@ def _begin(policy: Policy, shelf: Shelf, contents: list[FileContent], address: s
     return run
 
 
-def _abandon(run: Run, error: Exception) -> None:
+def _abandon(run: Run, error: Exception, progress: Progress) -> None:
     """Leave a failed run as its kind of failure demands.
 
     A refusal leaves nothing; a failed verification its lineage; a crash that, and what was done.
     """
     known = describe_failure(error, "run")
-    lineage: Lineage | None = run.workspace.load("lineage")
-    if known.exit_code != REFUSED and lineage is not None:
-        failed = Lineage(lineage.policy, lineage.run_id, list(lineage.lines))
-        failed.fail(str(known))
-        folder = run.shelf.root / ".failed"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        write_atomically(folder / f"{failed.run_id}.jsonl", failed.as_bytes())
+    lineage = events.end(run.workspace, str(known), progress)
+    if known.exit_code != REFUSED:
+        _keep_lineage(run, lineage)
     if known.exit_code != CRASHED and not known.may_pass:
         run.workspace.remove()
+
+
+def _keep_lineage(run: Run, lineage: Lineage | None) -> None:
+    """Keep the lineage of a run that made no release."""
+    if lineage is not None:
+        folder = run.shelf.root / ".failed"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(folder / f"{lineage.run_id}.jsonl", lineage.as_bytes())
 
 
 @contextlib.contextmanager
@@ -185,6 +198,7 @@ def timed_stage(run: Run, progress: Progress, name: str) -> Iterator[None]:
         yield
     if run.root.exists():
         run.workspace.save(f"seconds-{name}", time.perf_counter() - start)
+        events.go_on(run.workspace, progress)
 
 
 def outcome_of(run: Run, *, was_there: bool) -> Outcome:
@@ -197,6 +211,11 @@ def outcome_of(run: Run, *, was_there: bool) -> Outcome:
     seconds = {} if was_there else full["seconds"]
     budget = full.get("epsilon_of_all_draws", {})
     return Outcome(release, manifest, was_there, seconds, run.shelf.current(), budget)
+
+
+def _name_input(shelf: Shelf, contents: list[FileContent]) -> str:
+    """A version of the input: another one for other content; without the key it tells nothing."""
+    return make_release_id(shelf.release_key(), {"inputs": [c.file.sha256 for c in contents]})
 
 
 def read_schema(policy: Policy, schema: pa.Schema) -> pa.Schema:

@@ -4,7 +4,6 @@ No statistics of the input are given: the facet made for them would publish raw 
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,34 +13,52 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 import pipeline
-from pipeline.model import Role, Verdict
+from pipeline.model import Verdict
 from pipeline.settings import Policy
+from pipeline.storage import facets
+from pipeline.storage.provenance import source_digest
 
 PRODUCER = f"urn:tclose:{pipeline.__version__}"
 JOB_NAMESPACE = "tclose"
-Columns = Sequence[Mapping[str, Any]]
-PRIVACY_SCHEMA = "urn:tclose:schema:PrivacyDatasetFacet:1"
+PARENT = ("prefect", "release")  # namespace and name of the flow that may be a run's parent
+LAST = ("COMPLETE", "FAIL", "ABORT")
 
 
 @dataclass
 class Lineage:
-    """The events of one run, in order, as JSON lines."""
+    """The events of one run, in order: as JSON lines, and those that nobody was told of yet.
+
+    ``input_version``: names the input's content, and confirms no guess of it. ``parent``: the
+    Prefect flow run that this run is a part of, if there is one.
+    """
 
     policy: Policy
+    input_version: str
+    parent: str | None = None
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     lines: list[str] = field(default_factory=list)
+    has_ended: bool = False
+    told_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    untold: list[Any] = field(default_factory=list)
 
-    def start(self, schema: pa.Schema | None = None) -> None:
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the events themselves: they have classes that are made where they are needed."""
+        return self.__dict__ | {"untold": []}
+
+    def start(self, schema: pa.Schema) -> None:
         """The run has begun."""
-        _name_producer()
-        self._emit("START", inputs=[self._input(schema)], outputs=[])
+        self._emit("START", inputs=[self._input(schema)])
+
+    def go_on(self) -> None:
+        """The run goes on."""
+        self._emit("RUNNING", inputs=[self._input()])
 
     def complete(
         self,
         schema: pa.Schema,
         release_id: str,
         verdict: Verdict,
-        released: Columns,
+        released: facets.Columns,
         n_bytes: int,
         n_files: int,
     ) -> None:
@@ -52,48 +69,70 @@ class Lineage:
 
     def fail(self, message: str) -> None:
         """The run has ended without a release."""
-        from openlineage.client.facet_v2 import error_message_run
+        self._emit("FAIL", inputs=[self._input()], message=message)
 
-        _name_producer()
-        facet = error_message_run.ErrorMessageRunFacet(message, "PYTHON")
-        self._emit("FAIL", inputs=[self._input(None)], outputs=[], errorMessage=facet)
+    def abort(self, message: str) -> None:
+        """The run was interrupted."""
+        self._emit("ABORT", inputs=[self._input()], message=message)
 
-    def _emit(self, kind: str, *, inputs: list[Any], outputs: list[Any], **facets: Any) -> None:
+    def _emit(
+        self, kind: str, *, inputs: list[Any], outputs: list[Any] | None = None, message: str = ""
+    ) -> None:
         from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
         from openlineage.client.facet_v2 import job_type_job
         from openlineage.client.serde import Serde
 
+        _name_producer()
         job_type = job_type_job.JobTypeJobFacet("BATCH", "TCLOSE", "JOB")
+        self.told_at = datetime.now(UTC)
         event = RunEvent(
-            eventTime=datetime.now(UTC).isoformat(),
+            eventTime=self.told_at.isoformat(),
             producer=PRODUCER,
             eventType=RunState[kind],
-            run=Run(self.run_id, facets),
+            run=Run(self.run_id, self._run_facets(message)),
             job=Job(JOB_NAMESPACE, self.policy.name, {"jobType": job_type}),
             inputs=inputs,
-            outputs=outputs,
+            outputs=outputs or [],
         )
         self.lines.append(Serde.to_json(event))
+        self.untold.append(event)
+        self.has_ended = kind in LAST
+
+    def _run_facets(self, message: str) -> dict[str, Any]:
+        from openlineage.client.facet_v2 import error_message_run, parent_run, processing_engine_run
+
+        version = f"{pipeline.__version__}+{source_digest()[:12]}"
+        found: dict[str, Any] = {
+            "processing_engine": processing_engine_run.ProcessingEngineRunFacet(version, "tclose")
+        }
+        if self.parent is not None:
+            found["parent"] = parent_run.ParentRunFacet(
+                parent_run.Run(self.parent), parent_run.Job(*PARENT)
+            )
+        if message:
+            found["errorMessage"] = error_message_run.ErrorMessageRunFacet(message, "PYTHON")
+        return found
 
     @property
     def _source(self) -> tuple[str, str]:
         """Namespace and name of the input: scheme and host of a URL, or an absolute path."""
-        place = urlsplit(self.policy.input.path)
-        if place.scheme in ("", "file"):
-            return "file", str(Path(place.path).absolute())
-        return f"{place.scheme}://{place.hostname or ''}", place.path
+        return _name_dataset(self.policy.input.path)
 
-    def _input(self, schema: pa.Schema | None) -> Any:
+    def _input(self, schema: pa.Schema | None = None) -> Any:
         from openlineage.client.event_v2 import InputDataset
+        from openlineage.client.facet_v2 import dataset_version_dataset
 
-        facets = {"schema": _schema_facet(_types(schema))} if schema is not None else {}
-        return InputDataset(*self._source, facets=facets)
+        version = dataset_version_dataset.DatasetVersionDatasetFacet(self.input_version)
+        found: dict[str, Any] = {"version": version}
+        if schema is not None:
+            found["schema"] = facets.schema_of(schema)
+        return InputDataset(*self._source, facets=found)
 
     def _output(
         self,
         release_id: str,
         verdict: Verdict,
-        released: Columns,
+        released: facets.Columns,
         n_bytes: int,
         n_files: int,
     ) -> Any:
@@ -103,88 +142,33 @@ class Lineage:
             output_statistics_output_dataset,
         )
 
-        facets = {
-            "schema": _schema_facet({column["name"]: column["type"] for column in released}),
-            "columnLineage": self._column_lineage(released),
+        found = {
+            "schema": facets.schema_of_columns(released),
+            "columnLineage": facets.column_lineage(released, self._source),
             "version": dataset_version_dataset.DatasetVersionDatasetFacet(release_id),
-            "tclose_privacy": _privacy_facet(verdict, self.policy),
+            "tclose_privacy": facets.privacy(verdict, self.policy),
         }
         statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
             verdict.n_records, n_bytes, n_files
         )
-        name = str(Path(self.policy.output.path).absolute() / self.policy.name)
-        return OutputDataset("file", name, {"outputStatistics": statistics}, facets=facets)
-
-    def _column_lineage(self, released: Columns) -> Any:
-        from openlineage.client.facet_v2 import column_lineage_dataset as facet
-
-        fields = {}
-        for column in released:
-            subtype = _subtype(column)
-            change = facet.Transformation(
-                type="DIRECT",
-                subtype=subtype,
-                description=column["treatment"],
-                masking=subtype != "IDENTITY",
-            )
-            source = facet.InputField(*self._source, column["name"], [change])
-            fields[column["name"]] = facet.Fields([source])
-        return facet.ColumnLineageDatasetFacet(fields)
+        namespace, place = _name_dataset(self.policy.output.path)
+        name = f"{place.rstrip('/')}/{self.policy.name}"
+        return OutputDataset(namespace, name, {"outputStatistics": statistics}, facets=found)
 
     def as_bytes(self) -> bytes:
         """All events, one JSON document a line."""
         return "".join(f"{line}\n" for line in self.lines).encode()
 
 
-def _subtype(column: Mapping[str, Any]) -> str:
-    """What was done to a column, in OpenLineage's words."""
-    if column["role"] == Role.QUASI_IDENTIFIER:
-        return "AGGREGATION"
-    return "TRANSFORMATION" if column.get("noised") or column.get("bucketed") else "IDENTITY"
+def _name_dataset(place: str) -> tuple[str, str]:
+    """Namespace and name as OpenLineage has them; of a URL without who reads it, or how."""
+    parts = urlsplit(place)
+    if parts.scheme in ("", "file"):
+        return "file", str(Path(parts.path).absolute())
+    return f"{parts.scheme}://{parts.hostname or ''}", parts.path
 
 
 def _name_producer() -> None:
     from openlineage.client.facet_v2 import set_producer
 
     set_producer(PRODUCER)
-
-
-def _types(schema: pa.Schema) -> dict[str, str]:
-    return {column.name: str(column.type) for column in schema}
-
-
-def _schema_facet(types: Mapping[str, str]) -> Any:
-    from openlineage.client.facet_v2 import schema_dataset as facet
-
-    return facet.SchemaDatasetFacet(
-        [facet.SchemaDatasetFacetFields(name, dtype) for name, dtype in types.items()]
-    )
-
-
-def _privacy_facet(verdict: Verdict, policy: Policy) -> Any:
-    import attr
-    from openlineage.client.facet_v2 import DatasetFacet
-
-    @attr.define
-    class PrivacyDatasetFacet(DatasetFacet):
-        """k, t and joint t asked and achieved, by what method, with what verdict."""
-
-        method: str
-        verdict: str
-        k: dict[str, int]
-        t: dict[str, dict[str, float]]
-        joint: list[dict[str, Any]]
-
-        @staticmethod
-        def _get_schema() -> str:
-            return PRIVACY_SCHEMA
-
-    t = {
-        result.name: {"asked": float(result.max_emd), "largestEmd": result.largest_emd}
-        for result in verdict.attributes
-    }
-    combined = policy.combine_attributes()
-    joint = [{"attributes": list(a.combines)} | t.pop(a.name) for a in combined]
-    k = {"asked": verdict.k, "achieved": verdict.sizes.smallest}
-    passed = "pass" if verdict.passed else "fail"
-    return PrivacyDatasetFacet(policy.method.name, passed, k, t, joint)
