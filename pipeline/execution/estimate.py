@@ -64,12 +64,12 @@ def check_memory(plan: Plan, engine: EngineSettings, n_bytes: int) -> None:
         Names the attributes and what needs less.
     """
     needed, there = search_bytes(plan), worker_memory(engine, n_bytes)
-    if there is None or needed + BASE_MEGABYTES * 1e6 <= there:
+    if there is None or needed <= max(there - BASE_MEGABYTES * 1e6, there / 2):
         return
     names = [e.column.name for e in plan.confidential if e.column.distance != Distance.ORDERED]
     raise PolicyError(
-        f"method.refine: exchanges would need about {needed / 1e9:,.1f} GB, a worker has "
-        f"{there / 1e9:,.1f} GB: {', '.join(map(repr, names))} together have {plan.n_nodes:,} "
+        f"method.refine: exchanges would need about {needed / 1e6:,.1f} MB, a worker has "
+        f"{there / 1e6:,.1f} MB: {', '.join(map(repr, names))} together have {plan.n_nodes:,} "
         "values that are not ordered. Take distance: ordered, or round or group the values; or "
         "a smaller method.block_clusters, scope: blocks, and refine: fast; or give "
         "engine.memory_per_worker more"
