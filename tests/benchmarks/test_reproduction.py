@@ -215,7 +215,7 @@ class TestBuckets:
     def test_figure_2(self):
         half, quarter = Fraction(1, 2), Fraction(1, 4)
         found = build_figure_2()
-        assert found.check.largest == Fraction(3, 2)
+        assert found.distance == Fraction(3, 2)
         assert shares_of(found) == (
             (half, quarter, quarter), (quarter, half, quarter), (quarter, quarter, half),
         )  # fmt: skip
