@@ -1,5 +1,6 @@
 """What a manifest says of further models and of attacks: measured on the released rows alone."""
 
+from collections.abc import Collection
 from dataclasses import asdict
 from fractions import Fraction
 from math import isfinite
@@ -13,12 +14,15 @@ from pipeline.stages.requirements import Model
 SAME_FIGURE = 1e-9
 
 
-def describe_models(verdict: Verdict) -> list[dict[str, Any]]:
-    """What each further model asked of each confidential attribute, and what was reached."""
-    return [_describe_model(result) for result in verdict.models]
+def describe_models(verdict: Verdict, bucketed: Collection[str] = ()) -> list[dict[str, Any]]:
+    """What each further model asked of each confidential attribute, and what was reached.
+
+    ``bucketed``: attributes that are released as buckets.
+    """
+    return [_describe_model(result, result.name in bucketed) for result in verdict.models]
 
 
-def _describe_model(result: ModelResult) -> dict[str, Any]:
+def _describe_model(result: ModelResult, is_bucketed: bool) -> dict[str, Any]:
     described = {
         "name": result.model,
         "attribute": result.name,
@@ -32,7 +36,7 @@ def _describe_model(result: ModelResult) -> dict[str, Any]:
         return described | {"holds_for": _BUCKETS_ONLY}
     return described | {
         "epsilon": float(epsilon_of_ratio(Fraction(str(result.asked["t"])))),
-        "epsilon_is_about": _subject(result.asked),
+        "epsilon_is_about": _subject(result.asked, is_bucketed),
         "epsilon_assumes": list(ASSUMPTIONS),
     }
 
@@ -44,7 +48,9 @@ _BUCKETS_ONLY = (
 )
 
 
-def _subject(asked: dict[str, Any]) -> str:
+def _subject(asked: dict[str, Any], is_bucketed: bool) -> str:
+    if is_bucketed:
+        return "the bucket that is released in place of the attribute's value"
     if "buckets" not in asked:
         return "the attribute's value"
     return (

@@ -177,7 +177,7 @@ def describe_privacy(
         else:
             t[result.name] = reached | ({"of": "buckets"} if result.name in bucketed else {})
     k = {"asked": verdict.k, "achieved": verdict.sizes.smallest}
-    return {"k": k, "t": t, "joint": joint, "models": describe_models(verdict)}
+    return {"k": k, "t": t, "joint": joint, "models": describe_models(verdict, bucketed)}
 
 
 def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:

@@ -234,6 +234,7 @@ class TestBucketization:
         assert t["largest_emd"] <= 0.2
         (model,) = made["privacy"]["models"]
         assert model["epsilon"] == pytest.approx(2 * np.log(2))
+        assert model["epsilon_is_about"].startswith("the bucket that is released in place of")
         assert "the buckets are distributed" in (
             (tmp_path / "patients" / made["release_id"] / "dictionary.md").read_text()
         )
