@@ -406,7 +406,7 @@ class Policy(_Settings):
         method = self.method.name
         if attribute.intervals is not None and method != "incognito":
             raise ValueError(
-                f"attributes.{name}: intervals goes with method.name: incognito, not with {method}"
+                f"attributes.{name}: intervals go with method.name: incognito, not with {method}"
             )
         if method not in GENERALISING:
             return

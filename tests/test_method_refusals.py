@@ -256,7 +256,7 @@ class TestIntervals:
     def test_under_a_method_without_them(self, method: str, refuse: Refuse) -> None:
         refuse(
             {"name": method},
-            "attributes.age: intervals goes with method.name: incognito, not with " + method,
+            "attributes.age: intervals go with method.name: incognito, not with " + method,
             attributes={"age": {"role": QUASI, "intervals": {"widths": [5]}}},
         )
 
