@@ -7,6 +7,7 @@ TRIALS ?= 50
 CASES ?= 2000
 SEED ?= 1
 PYTEST_ARGS ?=
+DATABASE ?= postgres
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,10 +18,12 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test faults fuzz check bench bench-full reproduce lock clean
+.PHONY: help demo stack test faults fuzz check bench bench-full reproduce lock clean
 
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
+	@echo "make stack       a scheduled release on PostgreSQL, Prefect and Dask with TLS, all on loopback"
+	@echo "                 (DATABASE=sqlite where PostgreSQL is not to be had)"
 	@echo "make test        run the tests (PYTEST_ARGS=...)"
 	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
 	@echo "make fuzz        release or refuse $(CASES) drawn policies and tables (CASES=...)"
@@ -46,6 +49,10 @@ demo: $(VENV)/.run
 	@echo "tclose audit demo/releases/demo"
 	@$(BIN)/tclose audit --quiet demo/releases/demo
 	@cat demo/.table
+
+# The parts that deploy/ describes as containers, as plain processes that end with the command.
+stack: $(VENV)/.run
+	@$(BIN)/python -m deploy.stack --database $(DATABASE)
 
 test: $(VENV)/.dev
 	$(PYTEST) $(PYTEST_ARGS)
@@ -83,11 +90,13 @@ lock:
 	uv pip compile $(LOCK_OPTIONS) --group build pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK_OPTIONS) --group build --group dev -c requirements.lock \
 	    pyproject.toml -o requirements-dev.lock
+	uv pip compile $(LOCK_OPTIONS) --group build --extra kubernetes -c requirements.lock \
+	    pyproject.toml -o deploy/requirements-image.lock
 
 clean:
-	rm -rf $(VENV) demo dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo stack dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f .coverage .coverage.*
-	find benchmarks flows pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find benchmarks deploy flows pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. A stamp is newer than what it was made from, or is made again.
 
