@@ -174,7 +174,7 @@ def _start_database(asked: Asked, processes: Processes, stack: ExitStack) -> Dat
     folder = stack.enter_context(_private_folder())
     if asked.database == "sqlite":
         return start_sqlite(folder)
-    return start_postgres(processes, folder / "postgres")
+    return start_postgres(processes, folder)
 
 
 def _start_prefect(processes: Processes, database: Database, steps: Steps) -> int:

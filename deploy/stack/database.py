@@ -69,13 +69,12 @@ def start_sqlite(folder: Path) -> Database:
 
 
 def start_postgres(processes: Processes, folder: Path) -> Database:
-    """Make a database cluster in a new folder and start it; its password is made up.
+    """Make a database cluster in an empty, private folder and start it; its password is made up.
 
     PostgreSQL refuses to run as root: there it runs as another user, who owns the folder.
     """
     programs = find_programs()
     user = _another_user() if os.geteuid() == 0 else None
-    folder.mkdir(mode=0o700)
     password, port = secrets.token_urlsafe(24), free_port()
     secret = folder / "password"
     secret.touch(mode=0o600)

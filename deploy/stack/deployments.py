@@ -12,7 +12,8 @@ from deploy.stack.errors import StackError
 from deploy.stack.processes import Processes, last_lines
 
 ROOT = Path(__file__).resolve().parents[2]
-_IN_SECONDS = 10
+_IN_SECONDS = 20  # the server looks for new schedules every five
+_SCHEDULE_SECONDS = 90
 _RUN_SECONDS = 900  # kernels may have to be compiled
 _POLL_SECONDS = 1.0
 _CLIENT_SECONDS = 120
@@ -96,6 +97,7 @@ def await_run(processes: Processes, deployment: Any, tell: Callable[[str], None]
         return bool(found.state.is_final())
 
     with get_client(sync_client=True) as client:
+        processes.wait(lambda: is_over() or bool(shown), "a run is scheduled", _SCHEDULE_SECONDS)
         processes.wait(is_over, "the scheduled run is over", _RUN_SECONDS)
     return found
 

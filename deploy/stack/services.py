@@ -37,7 +37,10 @@ class Dask:
 def start_prefect_server(processes: Processes, database_url: str, port: int) -> None:
     """Prefect's server on loopback; it is ready when it says so itself."""
     command = [_PYTHON, "-m", "prefect", "server", "start", "--host", "127.0.0.1"]
-    more = {"PREFECT_SERVER_DATABASE_CONNECTION_URL": database_url}
+    more = {
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": database_url,
+        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",  # a schedule is seen to in time
+    }
     processes.start("prefect-server", [*command, "--port", str(port)], more=more)
     health = f"http://127.0.0.1:{port}/api/health"
     processes.wait(lambda: _says_true(health), "Prefect's server answers", _START_SECONDS)

@@ -1,0 +1,227 @@
+"""The files of deploy/ by the validators of their formats, and by what they promise."""
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+import pipeline
+from pipeline.settings import load_policy
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+RELEASE = "1.32"  # of Kubernetes, for its schemas
+
+
+def program(name: str) -> str:
+    """A program of this environment; skips where the development packages are not installed."""
+    found = Path(sys.executable).parent / name
+    if not found.exists():
+        pytest.skip(f"{name} is not installed; `make test` installs it")
+    return str(found)
+
+
+def succeeds(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def documents() -> list[dict[str, Any]]:
+    """Every object of the manifests."""
+    names = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    found = [d for name in names for d in yaml.safe_load_all((KUBERNETES / name).read_text())]
+    assert len(found) >= 15
+    return found
+
+
+def pods() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every pod that the manifests lead to, by what it is."""
+    for document in documents():
+        spec = document.get("spec") or {}
+        if document["kind"] == "Deployment":
+            yield document["metadata"]["name"], spec["template"]["spec"]
+        if document["kind"] == "DaskCluster":
+            yield "scheduler", spec["scheduler"]["spec"]
+            yield "worker", spec["worker"]["spec"]
+
+
+def services() -> dict[str, dict[str, Any]]:
+    """Services of the compose file."""
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+
+
+class TestFormats:
+    def test_dockerfile(self) -> None:
+        succeeds(program("hadolint"), str(DEPLOY / "Dockerfile"))
+
+    def test_compose(self) -> None:
+        schema = ("--builtin-schema", "vendor.compose-spec")
+        succeeds(program("check-jsonschema"), *schema, str(DEPLOY / "compose.yaml"))
+
+    @pytest.mark.parametrize("document", documents(), ids=lambda d: f"{d['kind']}")
+    def test_manifests(self, document: dict[str, Any]) -> None:
+        validator = pytest.importorskip("kubernetes_validate")
+        if document["kind"] != "DaskCluster":
+            validator.validate(document, RELEASE, strict=True)
+
+    def test_pods_of_the_dask_cluster(self) -> None:
+        """The operator makes pods, and a service, of what the cluster says."""
+        validator = pytest.importorskip("kubernetes_validate")
+        [cluster] = [d for d in documents() if d["kind"] == "DaskCluster"]
+        for name, spec in pods():
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+            validator.validate(pod, RELEASE, strict=True)
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+        service["spec"] = cluster["spec"]["scheduler"]["service"]
+        validator.validate(service, RELEASE, strict=True)
+
+    def test_kustomization_names_what_is_there(self) -> None:
+        kubectl = shutil.which("kubectl")
+        if kubectl is None:
+            pytest.skip("kubectl is not installed")
+        succeeds(kubectl, "kustomize", str(KUBERNETES))
+
+    def test_policies_are_policies(self) -> None:
+        for path in (KUBERNETES / "policies").glob("*.yaml"):
+            assert load_policy(path).engine.scheduler == "kubernetes"
+
+
+class TestPromises:
+    def test_no_container_has_more_rights_than_it_needs(self) -> None:
+        names = set()
+        for name, pod in pods():
+            names.add(name)
+            assert pod["securityContext"]["runAsNonRoot"]
+            assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+            for container in pod["containers"]:
+                rights = container["securityContext"]
+                assert rights["readOnlyRootFilesystem"]
+                assert not rights["allowPrivilegeEscalation"]
+                assert rights["capabilities"] == {"drop": ["ALL"]}
+        assert names == {"scheduler", "worker", "prefect-server", "prefect-worker"}
+        for service in services().values():
+            assert service["cap_drop"] == ["ALL"]
+            assert service["read_only"]
+            assert service["security_opt"] == ["no-new-privileges:true"]
+            assert not str(service["user"]).startswith("0")
+
+    def test_every_container_has_a_limit_of_memory(self) -> None:
+        for name, pod in pods():
+            for container in pod["containers"]:
+                assert container["resources"]["limits"]["memory"], name
+        for name, service in services().items():
+            assert "mem_limit" in service or name == "deploy", name
+
+    def test_dask_acts_before_the_kernel_does(self) -> None:
+        """A worker's own limit is below its container's."""
+        worker = dict(pods())["worker"]["containers"][0]
+        assert "--memory-limit 2500MiB" in worker["args"][0]
+        assert worker["resources"]["limits"]["memory"] == "3Gi"
+        service = services()["worker"]
+        assert "--memory-limit=${WORKER_MEMORY:-2500MiB}" in service["command"]
+        assert service["mem_limit"] == "${WORKER_CONTAINER_MEMORY:-3g}"
+
+    def test_secrets_are_named_and_never_written(self) -> None:
+        secret = re.compile(r"PASSWORD|AUTH|CONNECTION_URL|KEY|TOKEN")
+        for _, pod in pods():
+            for entry in (e for c in pod["containers"] for e in c.get("env", ())):
+                if secret.search(entry["name"]) and not entry["name"].endswith("__KEY"):
+                    assert set(entry) == {"name", "valueFrom"}
+        for service in services().values():
+            for name, value in (service.get("environment") or {}).items():
+                if secret.search(name) and not name.endswith("__KEY"):
+                    assert "${" in value, name
+        example = (DEPLOY / ".env.example").read_text()
+        assert re.search(r"^DATABASE_PASSWORD=$", example, re.MULTILINE)
+
+    def test_everything_but_the_database_runs_the_one_image(self) -> None:
+        image = f"tclose:{pipeline.__version__}"
+        assert {c["image"] for _, pod in pods() for c in pod["containers"]} == {image}
+        images = {name: service["image"] for name, service in services().items()}
+        assert "postgres" in images.pop("database")
+        assert set(images.values()) == {f"${{TCLOSE_IMAGE:-{image}}}"}
+
+    def test_nothing_but_prefect_is_published_and_that_on_this_host_alone(self) -> None:
+        ports = {name: s["ports"] for name, s in services().items() if "ports" in s}
+        assert ports == {"prefect-server": ["127.0.0.1:4200:4200"]}
+        kinds = [d["spec"]["type"] for d in documents() if d["kind"] == "Service"]
+        assert kinds == ["ClusterIP"]
+
+    def test_files_stand_under_one_path_wherever_units_run(self) -> None:
+        def mounted(name: str) -> set[str]:
+            [container] = dict(pods())[name]["containers"]
+            return {mount["mountPath"] for mount in container["volumeMounts"]}
+
+        shared = {"/data", "/releases", "/var/cache/tclose"}
+        assert shared <= mounted("worker") & mounted("prefect-worker")
+        for name in ("worker", "prefect-worker"):
+            places = {volume.split(":")[-2 if volume.endswith(":ro") else -1]
+                      for volume in services()[name]["volumes"]}  # fmt: skip
+            assert shared <= places
+
+    def test_image_lock_is_that_of_the_project(self) -> None:
+        """Workers of the image and a client of this checkout have the same versions."""
+        pinned = re.compile(r"^([A-Za-z0-9._-]+)(?:\[.*?\])?==(\S+)", re.MULTILINE)
+        image = dict(pinned.findall((DEPLOY / "requirements-image.lock").read_text()))
+        project = dict(pinned.findall((DEPLOY.parent / "requirements.lock").read_text()))
+        assert project.items() <= image.items()
+        assert "kr8s" in image
+
+
+class TestCommands:
+    """Options that the locked Dask and Prefect do not know would be noticed by operators only."""
+
+    @pytest.mark.parametrize("name", ["scheduler", "worker"])
+    def test_dask(self, name: str) -> None:
+        [container] = dict(pods())[name]["containers"]
+        words = " ".join(container["args"]).replace("exec ", "").split()
+        self.parse(words)
+        self.parse(services()[name]["command"])
+
+    @staticmethod
+    def parse(words: list[str]) -> None:
+        from distributed.cli.dask_scheduler import main as dask_scheduler
+        from distributed.cli.dask_worker import main as dask_worker
+
+        assert words[0] == "dask"
+        command = {"scheduler": dask_scheduler, "worker": dask_worker}[words[1]]
+        options = {option for p in command.params for option in (*p.opts, *p.secondary_opts)}
+        given = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert given
+        assert given <= options
+
+    @pytest.mark.parametrize("name", ["prefect-server", "prefect-worker"])
+    def test_prefect(self, name: str) -> None:
+        from prefect.cli import server, worker
+
+        [container] = dict(pods())[name]["containers"]
+        for words in (container["args"], services()[name]["command"]):
+            assert words[0] == "prefect"
+            assert words[2] == "start"
+            known = inspect.signature({"server": server, "worker": worker}[words[1]].start)
+            options = [get_args(p.annotation)[1].name for p in known.parameters.values()]
+            given = {word for word in words if word.startswith("--")}
+            assert given
+            assert given <= {name for names in options for name in names}
+
+    def test_dask_reads_its_file(self) -> None:
+        import dask
+
+        defaults = dask.config.get("distributed")
+        written = yaml.safe_load((DEPLOY / "config" / "dask.yaml").read_text())
+        _check_keys(written["distributed"], defaults)
+
+
+def _check_keys(written: Any, known: Any) -> None:
+    """Every key is one of Dask's own."""
+    if isinstance(written, dict) and isinstance(known, dict):
+        for key, value in written.items():
+            assert key in known, key
+            _check_keys(value, known[key])

@@ -1,0 +1,160 @@
+"""What `make stack` relies on, and all of it once."""
+
+import contextlib
+import os
+import signal
+import ssl
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from deploy.certificates import ROLES, make_certificates
+from deploy.stack.database import find_programs
+from deploy.stack.errors import StackError
+from deploy.stack.processes import Processes
+from support.clusters import ROOT, clean_environment
+
+TELLS_ITS_END = """
+import signal, subprocess, sys, time
+from pathlib import Path
+name, folder = sys.argv[1], Path(sys.argv[2])
+def end(*_):
+    with (folder / "ended").open("a") as file:
+        file.write(name + "\\n")
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+(folder / name).write_text(str(child.pid))
+time.sleep(600)
+"""
+
+
+def all_gone(pids: list[int]) -> bool:
+    """Whether they have ended, or do so within the moment that a kill takes."""
+    deadline = time.monotonic() + 10
+    while any(map(is_there, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(is_there, pids))
+
+
+def is_there(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+class TestProcesses:
+    def test_end_in_the_opposite_order_with_their_children(self, tmp_path: Path) -> None:
+        names = ["first", "second", "third"]
+        with pytest.raises(KeyError), Processes(tmp_path, os.environ) as processes:  # noqa: PT012
+            for name in names:
+                processes.start(name, [sys.executable, "-c", TELLS_ITS_END, name, str(tmp_path)])
+            there = [tmp_path / name for name in names]
+            processes.wait(lambda: all(p.exists() and p.read_text() for p in there), "ready", 30)
+            pids = [process.popen.pid for process in processes.running]
+            pids += [int(path.read_text()) for path in there]
+            assert all(map(is_there, pids))
+            raise KeyError  # a failure ends them too
+
+        assert (tmp_path / "ended").read_text().split() == names[::-1]
+        assert all_gone(pids)
+
+    def test_one_that_does_not_end_when_asked_is_killed(self, tmp_path, monkeypatch) -> None:
+        monkeypatch.setattr("deploy.stack.processes._END_SECONDS", 0.5)
+        deaf = "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True)\n"
+        with Processes(tmp_path, os.environ) as processes:
+            found = processes.start("deaf", [sys.executable, "-c", deaf + "time.sleep(600)"])
+            processes.wait(lambda: found.log.stat().st_size > 0, "ready", 30)
+        assert found.popen.returncode == -signal.SIGKILL
+
+    def test_one_that_ends_by_itself_is_told_with_its_last_words(self, tmp_path: Path) -> None:
+        with Processes(tmp_path, os.environ) as processes:
+            processes.start("broken", [sys.executable, "-c", "raise SystemExit('no such port')"])
+            with pytest.raises(StackError, match=r"broken ended by itself\n.*no such port"):
+                processes.wait(lambda: False, "never", 30)
+
+    def test_waiting_has_an_end(self, tmp_path: Path) -> None:
+        with (
+            Processes(tmp_path, os.environ) as processes,
+            pytest.raises(StackError, match="it answers: not so in 0 seconds"),
+        ):
+            processes.wait(lambda: False, "it answers", 0.1)
+
+
+class TestCertificates:
+    def test_only_their_owner_reads_them_and_the_authoritys_key_is_not_kept(
+        self, tmp_path: Path
+    ) -> None:
+        make_certificates(tmp_path / "tls")
+        files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("tls/*")}
+        names = {"ca.pem", *(f"{r}.pem" for r in ROLES), *(f"{r}-key.pem" for r in ROLES)}
+        assert files == dict.fromkeys(names, 0o600)
+        assert stat.S_IMODE((tmp_path / "tls").stat().st_mode) == 0o700
+
+    def test_those_in_use_are_not_overwritten(self, tmp_path: Path) -> None:
+        make_certificates(tmp_path / "tls")
+        before = (tmp_path / "tls" / "ca.pem").read_bytes()
+        command = [sys.executable, str(ROOT / "deploy" / "certificates.py")]
+        done = subprocess.run(
+            [*command, "--out", str(tmp_path / "tls")], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert "File exists" in done.stderr
+        assert (tmp_path / "tls" / "ca.pem").read_bytes() == before
+
+    def test_last_as_long_as_asked_and_name_the_hosts(self, tmp_path: Path) -> None:
+        from cryptography import x509
+
+        make_certificates(tmp_path / "tls", hosts=("scheduler", "10.0.0.7"), days=30)
+        context = ssl.create_default_context(cafile=str(tmp_path / "tls" / "ca.pem"))
+        [authority] = context.get_ca_certs()
+        left = ssl.cert_time_to_seconds(authority["notAfter"]) - time.time()
+        assert 29.9 * 86_400 < left <= 30 * 86_400
+        content = (tmp_path / "tls" / "scheduler.pem").read_bytes()
+        found = x509.load_pem_x509_certificate(content)
+        hosts = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert [str(host.value) for host in hosts] == ["scheduler", "10.0.0.7"]
+
+
+class TestDatabase:
+    def test_without_postgresql_it_says_so_and_stops(self, tmp_path, monkeypatch, capfd) -> None:
+        from deploy.stack.__main__ import main
+
+        monkeypatch.setenv("POSTGRES_BIN", str(tmp_path))
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            assert main(["--folder", str(tmp_path / "stack")]) == 1
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        assert "make stack DATABASE=sqlite" in capfd.readouterr().err
+        assert not (tmp_path / "stack").exists()
+
+
+def database() -> str:
+    """PostgreSQL where it is installed, as in CI; SQLite elsewhere, which is slower to fail."""
+    try:
+        find_programs()
+    except StackError:
+        return "sqlite"
+    return "postgres"
+
+
+def stack(folder: Path) -> "subprocess.Popen[str]":
+    temporary = folder / "tmp"
+    temporary.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    options = ["--rows=3000", "--workers=1", f"--database={database()}"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "deploy.stack", *options, f"--folder={folder / 'stack'}"],
+        cwd=ROOT,
+        env=clean_environment() | {"TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
