@@ -1,13 +1,16 @@
 """What `make stack` relies on, and all of it once."""
 
 import contextlib
+import json
 import os
+import re
 import signal
 import ssl
 import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -136,7 +139,7 @@ class TestDatabase:
 
 
 def database() -> str:
-    """PostgreSQL where it is installed, as in CI; SQLite elsewhere, which is slower to fail."""
+    """PostgreSQL where it is installed, SQLite elsewhere."""
     try:
         find_programs()
     except StackError:
@@ -144,12 +147,15 @@ def database() -> str:
     return "postgres"
 
 
-def stack(folder: Path) -> "subprocess.Popen[str]":
+@contextlib.contextmanager
+def stack(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """The command, in a place of its own; afterwards none of its processes and files are left."""
     temporary = folder / "tmp"
-    temporary.mkdir(mode=0o755)
-    folder.chmod(0o755)
+    temporary.mkdir()
+    for place in (temporary, folder, *folder.parents[:2]):  # PostgreSQL's user passes through them
+        place.chmod(0o755)
     options = ["--rows=3000", "--workers=1", f"--database={database()}"]
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "deploy.stack", *options, f"--folder={folder / 'stack'}"],
         cwd=ROOT,
         env=clean_environment() | {"TMPDIR": str(temporary)},
@@ -157,4 +163,47 @@ def stack(folder: Path) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+    ) as command:
+        yield command
+    assert list(temporary.iterdir()) == []
+    below = [p.pid for p in psutil.process_iter() if str(temporary) in _environment_of(p)]
+    assert all_gone(below)
+
+
+def _environment_of(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return str(process.environ().get("TMPDIR"))
+    return ""
+
+
+@pytest.mark.timeout(600)
+class TestAll:
+    def test_interrupted_it_ends_every_part(self, tmp_path: Path) -> None:
+        with stack(tmp_path) as command:
+            assert command.stdout is not None
+            for line in command.stdout:
+                if "Prefect's server" in line:
+                    break
+            started = psutil.Process(command.pid).children(recursive=True)
+            command.send_signal(signal.SIGINT)
+            _, errors = command.communicate(timeout=120)
+        assert len(started) >= 2 or database() == "sqlite"
+        assert all_gone([process.pid for process in started])
+        assert command.returncode == 1
+        assert errors == "make stack: interrupted; every part has ended\n"
+
+    @pytest.mark.skipif(
+        not (ROOT / "deploy" / "prefect.yaml").exists(), reason="no deployments are here"
     )
+    def test_scheduled_run_is_released_and_audited(self, tmp_path: Path) -> None:
+        with stack(tmp_path) as command:
+            shown, errors = command.communicate(timeout=550)
+        assert command.returncode == 0, shown + errors
+        assert "Scheduled" in shown
+        assert "Completed" in shown
+        assert re.search(r"^ +verdict +PASS$", shown.partition("every part")[2], re.MULTILINE)
+        [release] = (tmp_path / "stack" / "releases" / "stack").glob("*/manifest.json")
+        logs = "".join(path.read_text() for path in (tmp_path / "stack" / "logs").iterdir())
+        assert "tls://127.0.0.1" in logs
+        assert "tcp://127.0.0.1" not in logs
+        assert json.loads(release.read_text())["verdict"] == "pass"
