@@ -165,6 +165,7 @@ def _prepare_input(asked: Asked, processes: Processes, steps: Steps) -> None:
             stderr=subprocess.STDOUT,
             check=False,
         )
+    processes.check_interrupted()
     if done.returncode:
         raise StackError(f"the records could not be made\n{last_lines(log)}")
     steps.say(f"{asked.rows:,} invented discharges in {asked.input}")

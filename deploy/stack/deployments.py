@@ -40,6 +40,7 @@ def prefect(processes: Processes, *arguments: str) -> None:
             timeout=_CLIENT_SECONDS,
             check=False,
         )
+    processes.check_interrupted()
     if done.returncode:
         raise StackError(f"prefect {' '.join(arguments[:2])} failed\n{last_lines(log)}")
 

@@ -5,11 +5,13 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
+from typing import Any
 
 from deploy.stack.errors import StackError
 
@@ -54,15 +56,33 @@ class Process:
 
 @dataclass
 class Processes:
-    """What runs, in the order in which it was started; leaving the block ends all of it."""
+    """What runs, in the order in which it was started; leaving the block ends all of it.
+
+    In the block Ctrl-C and SIGTERM are heeded between two steps, as KeyboardInterrupt: a process
+    that was just started would be forgotten otherwise, and one that is just being ended left.
+    """
 
     logs: Path
     environment: Mapping[str, str]
     running: list[Process] = field(default_factory=list)
+    handlers: dict[signal.Signals, Any] = field(default_factory=dict)
+    interrupted: bool = False
 
     def __enter__(self) -> "Processes":
         """Nothing runs yet."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self.handlers[number] = signal.signal(number, self._note)
         return self
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self.interrupted = True
+
+    def check_interrupted(self) -> None:
+        """Raise KeyboardInterrupt if there was one."""
+        if self.interrupted:
+            raise KeyboardInterrupt
 
     def __exit__(
         self,
@@ -70,13 +90,11 @@ class Processes:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End everything, the last first; a second Ctrl-C does not stop that."""
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            while self.running:
-                self.running.pop().end()
-        finally:
-            signal.signal(signal.SIGINT, before)
+        """End everything, the last first."""
+        while self.running:
+            self.running.pop().end()
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
 
     def start(
         self,
@@ -91,6 +109,7 @@ class Processes:
 
         It begins in the folder of the logs, so that nothing is imported from where the user stands.
         """
+        self.check_interrupted()
         log = self.logs / f"{name}.log"
         with log.open("wb") as output:
             popen = subprocess.Popen(  # noqa: S603 (commands of this package)
@@ -119,6 +138,7 @@ class Processes:
         """
         deadline = time.monotonic() + seconds
         while not ready():
+            self.check_interrupted()
             for process in self.running:
                 if process.popen.poll() is not None:
                     raise StackError(f"{process.name} ended by itself\n{last_lines(process.log)}")
