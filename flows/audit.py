@@ -1,6 +1,7 @@
 """The audit as a Prefect flow: every current release of a folder, verified again from its files."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.accounts import leave, quote, table, tell_failure
-from flows.limits import RETRIES, RETRY_SECONDS, may_pass
-from flows.release import NOTHING_KEPT, TIMEOUT_MINUTES, describe
+from flows.limits import RETRIES, RETRY_SECONDS, TIMEOUT_MINUTES, Minutes, Retries, may_pass
+from flows.release import NOTHING_KEPT, describe
 from pipeline.errors import OutputError, VerificationError
 from pipeline.execution.audit import audit_release
 from pipeline.execution.engine import describe_failure
@@ -57,7 +58,7 @@ def audit_current(shelf: Shelf) -> Audited:
     except OutputError as error:
         return Audited(shelf.name, release_id, None, (_without_values(str(error)),))
     except Exception as error:
-        raise describe_failure(error, f"release {shelf.name}").without_values() from None
+        raise describe_failure(error, "could not be audited").without_values() from None
     findings = tuple(_without_values(finding) for finding in found["findings"])
     return Audited(shelf.name, release_id, found.get("records"), findings)
 
@@ -66,19 +67,18 @@ def audit_current(shelf: Shelf) -> Audited:
     name="audit", persist_result=False, cache_result_in_memory=False, validate_parameters=False
 )  # fmt: skip
 def audit(
-    folder: str, retries: int = RETRIES, timeout_minutes: float = TIMEOUT_MINUTES
+    folder: str, retries: Retries = RETRIES, timeout_minutes: Minutes = TIMEOUT_MINUTES
 ) -> State[Any]:
     """Audit every current release, and fail where a file has changed or anything else is wrong.
 
-    Parameters
-    ----------
-    folder : an output folder, with the releases of all its names, or the folder of one name
-    retries : further attempts where one can help
-    timeout_minutes : of the audit of one release
+    Args:
+        folder: An output folder, with the releases of all its names, or the folder of one name.
+        retries: Further attempts where one can help.
+        timeout_minutes: Of the audit of one release.
     """
+    limited = audit_current.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
     try:
-        limited = audit_current.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
-        audited = [limited(shelf) for shelf in _with_releases(folder)]
+        audited = [_audit(limited, shelf) for shelf in _with_releases(folder)]
     except Exception as error:
         failure = describe(error, "audit")
         leave("audit", folder, tell_failure(failure, "Audit: could not be done"))
@@ -87,6 +87,14 @@ def audit(
     if wrong := find_failure(audited):
         return Failed(message=str(wrong), data=wrong)
     return Completed(message=f"{len(audited)} current releases pass", data=len(audited))
+
+
+def _audit(task: Callable[[Shelf], Audited], shelf: Shelf) -> Audited:
+    """Run the task; what keeps one release from being audited does not keep the others."""
+    try:
+        return task(shelf)
+    except Exception as error:
+        return Audited(shelf.name, "", None, (str(describe(error, "could not be audited")),))
 
 
 def _with_releases(folder: str) -> list[Shelf]:

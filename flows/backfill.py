@@ -9,9 +9,9 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.accounts import leave, table, tell_failure
-from flows.days import Step, days_between, parse_day
-from flows.limits import RETRIES
-from flows.release import TIMEOUT_MINUTES, describe, release, resolve_policy
+from flows.days import Day, Step, days_between, parse_day
+from flows.limits import RETRIES, TIMEOUT_MINUTES, Minutes, Retries
+from flows.release import describe, release, resolve_policy
 from pipeline.errors import PolicyError, UnitError
 from pipeline.settings import Policy
 
@@ -39,26 +39,25 @@ class _Made:
 )  # fmt: skip
 def backfill(
     policy: Policy | str,
-    first: date,
-    last: date,
+    first: Day,
+    last: Day,
     every: Step = "month",
     overrides: tuple[str, ...] = (),
-    retries: int = RETRIES,
-    timeout_minutes: float = TIMEOUT_MINUTES,
+    retries: Retries = RETRIES,
+    timeout_minutes: Minutes = TIMEOUT_MINUTES,
 ) -> State[Any]:
     """Make the releases of a range of days, one after the other; what is published is skipped.
 
     A day that fails does not keep the others from being made.
 
-    Parameters
-    ----------
-    policy : a policy, or the path of its file where the flow runs; its name has {as_of}
-    first : the first day
-    last : the last day, included where it falls on a step
-    every : the step from day to day
-    overrides : of the policy's keys, as in privacy.t=0.05
-    retries : further attempts of each release where one can help
-    timeout_minutes : of one attempt at one release
+    Args:
+        policy: A policy, or the path of its file where the flow runs; its name has {as_of}.
+        first: The first day.
+        last: The last day, included where it falls on a step.
+        every: The step from day to day.
+        overrides: Of the policy's keys, as in privacy.t=0.05.
+        retries: Further attempts of each release where one can help.
+        timeout_minutes: Of one attempt at one release.
     """
     try:
         days = days_between(parse_day(first, "first"), parse_day(last, "last"), every)

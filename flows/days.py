@@ -7,25 +7,24 @@ from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field
+from pydantic import WithJsonSchema
 
 from pipeline.as_of import read_day
 from pipeline.errors import UsageError
 
-_SCHEDULED = re.compile(r"scheduled( - (?P<n>\d{1,3}) (?P<unit>day|week|month)s?)?")
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_SCHEDULED = r"scheduled( - (?P<n>\d{1,3}) (?P<unit>day|week|month)s?)?"
 
+
+def _as_text(pattern: str) -> WithJsonSchema:
+    """How it comes over Prefect's API; a pattern is looked at there, a format is not."""
+    plain = re.sub(r"\?P<\w+>", "", pattern)
+    return WithJsonSchema({"type": "string", "pattern": f"^({plain})$"})
+
+
+Day = Annotated[date | str, _as_text(_DAY)]
+AsOf = Annotated[date | str, _as_text(f"{_DAY}|{_SCHEDULED}")] | None
 Step = Literal["day", "week", "month", "quarter", "year"]
-AsOf = (
-    date
-    | Annotated[
-        str,
-        Field(
-            pattern=r"^scheduled( - \d{1,3} (day|week|month)s?)?$",
-            description="The day for which the run is scheduled, or so long before it.",
-        ),
-    ]
-    | None
-)
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MOST_DAYS = 1_000
 
@@ -43,7 +42,7 @@ def resolve_day(as_of: AsOf, scheduled: datetime, timezone: str) -> date | None:
     """
     if as_of is None or isinstance(as_of, date):
         return as_of
-    found = _SCHEDULED.fullmatch(as_of)
+    found = re.fullmatch(_SCHEDULED, as_of)
     if not found:
         return parse_day(as_of, "as_of")
     try:
@@ -56,7 +55,7 @@ def resolve_day(as_of: AsOf, scheduled: datetime, timezone: str) -> date | None:
     return day - timedelta(days=days * int(found["n"] or 0))
 
 
-def parse_day(day: date | str, parameter: str) -> date:
+def parse_day(day: Day, parameter: str) -> date:
     """A day, which comes as text over Prefect's API.
 
     Raises

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from prefect import Task, get_client
 from prefect.client.schemas.objects import ConcurrencyLeaseHolder, State, TaskRun
@@ -11,10 +11,14 @@ from prefect.exceptions import ObjectAlreadyExists
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 from prefect.settings import PREFECT_API_URL
+from pydantic import Field
 
 from pipeline.errors import TcloseError
 
+Retries = Annotated[int, Field(ge=0, le=10)]
+Minutes = Annotated[float, Field(gt=0)]
 RETRIES = 3
+TIMEOUT_MINUTES = 24 * 60.0
 RETRY_SECONDS = [30.0, 120.0, 600.0]  # before each further attempt
 SLOT_SECONDS = 30.0
 _LEASE_SECONDS = 60.0  # the least that Prefect grants: a slot outlives a killed run by a minute
@@ -46,9 +50,9 @@ def one_at_a_time(name: str) -> Iterator[None]:
 
 
 def _take_slot(held: contextlib.ExitStack, slot: str) -> None:
-    with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
-        client.upsert_global_concurrency_limit_by_name(slot, limit=1)
     try:
+        with get_client(sync_client=True) as client, contextlib.suppress(ObjectAlreadyExists):
+            client.upsert_global_concurrency_limit_by_name(slot, limit=1)
         held.enter_context(
             concurrency(
                 slot,
@@ -59,5 +63,6 @@ def _take_slot(held: contextlib.ExitStack, slot: str) -> None:
                 raise_on_lease_renewal_failure=False,
             )
         )
-    except TimeoutError:
-        get_run_logger().warning("the slot %s is taken; the release's own claim decides", slot)
+    except Exception as error:
+        reason = "is taken" if isinstance(error, TimeoutError) else type(error).__name__
+        get_run_logger().warning("no slot %s (%s): the release's claim decides", slot, reason)

@@ -19,7 +19,15 @@ from prefect.states import Completed, Failed
 from flows.accounts import leave, tell_failure, tell_outcome
 from flows.days import AsOf, resolve_day
 from flows.interrupts import check_interrupted
-from flows.limits import RETRIES, RETRY_SECONDS, may_pass, one_at_a_time
+from flows.limits import (
+    RETRIES,
+    RETRY_SECONDS,
+    TIMEOUT_MINUTES,
+    Minutes,
+    Retries,
+    may_pass,
+    one_at_a_time,
+)
 from pipeline.errors import TcloseError, UnitError
 from pipeline.execution import release as stages
 from pipeline.execution.engine import describe_failure
@@ -28,7 +36,6 @@ from pipeline.execution.release import Outcome, Run
 from pipeline.settings import Policy, load_policy, parse_policy
 
 Stage = Callable[[Run, str], None]
-TIMEOUT_MINUTES = 24 * 60.0
 NOTHING_KEPT: dict[str, Any] = {
     "cache_policy": NO_CACHE,
     "persist_result": False,
@@ -102,6 +109,7 @@ def attempt(policy: Policy, style: str) -> Outcome:
         raise describe_failure(error, "release").without_values() from None
 
 
+# Parameters of flows are described under Args: there Prefect's pages find what to say of them.
 @flow(
     name="release",
     persist_result=False,
@@ -113,22 +121,21 @@ def release(
     overrides: tuple[str, ...] = (),
     as_of: AsOf = None,
     timezone: str = "UTC",
-    retries: int = RETRIES,
-    timeout_minutes: float = TIMEOUT_MINUTES,
+    retries: Retries = RETRIES,
+    timeout_minutes: Minutes = TIMEOUT_MINUTES,
     quiet: bool = False,
 ) -> State[Any]:
     """Make and publish the release that a policy asks for, or fail and publish nothing.
 
-    Parameters
-    ----------
-    policy : a policy, or the path of its file where the flow runs
-    overrides : of the policy's keys, as in privacy.t=0.05
-    as_of : the day put in place of {as_of} in the policy's name and input.path; "scheduled" is the
-        one for which the run is scheduled, "scheduled - 1 month" one before it
-    timezone : of the scheduled day, as in Europe/Madrid
-    retries : further attempts where one can help; refusals have none
-    timeout_minutes : of one attempt
-    quiet : no progress in the log
+    Args:
+        policy: A policy, or the path of its file where the flow runs.
+        overrides: Of the policy's keys, as in privacy.t=0.05.
+        as_of: The day put in place of {as_of} in the policy's name and input.path; "scheduled" is
+            the one for which the run is scheduled, "scheduled - 1 month" one before it.
+        timezone: Of the scheduled day, as in Europe/Madrid.
+        retries: Further attempts where one can help; refusals have none.
+        timeout_minutes: Of one attempt.
+        quiet: No progress in the log.
     """
     name = "release"
     try:
@@ -165,8 +172,5 @@ def resolve_policy(
 def describe(error: Exception, place: str) -> TcloseError:
     """An error as Prefect may keep it; the timeout of a task with its remedy."""
     if isinstance(error, TimeoutError):
-        return UnitError(
-            f"{place}: stopped after timeout_minutes; what was finished is kept, and the next run "
-            "goes on from there: give it more time or workers, or search less (method.refine)"
-        )
+        return UnitError(f"{place}: stopped after timeout_minutes; give it more time or workers")
     return describe_failure(error, place).without_values()

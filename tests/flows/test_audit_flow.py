@@ -65,6 +65,26 @@ class TestAudit:
         assert "first: " in state.message
         assert "CURRENT names a release that is not there" in state.message
 
+    def test_one_that_cannot_be_audited_does_not_keep_the_others(self, releases, monkeypatch):
+        from flows import audit as flows_audit
+
+        works = flows_audit.audit_release
+
+        def audit_release(place: Path) -> Any:
+            if "first" in place.parts:
+                raise PermissionError(13, "Permission denied")
+            return works(place)
+
+        monkeypatch.setattr(flows_audit, "audit_release", audit_release)
+        state = audit(releases)
+        assert state.is_failed()
+        assert "first: could not be audited: Permission denied" in state.message
+        [account] = artifacts_of(last_run("audit")).values()
+        assert [line.split("|")[4].strip() for line in account.splitlines()[4:6]] == [
+            "FAIL",
+            "PASS",
+        ]
+
     def test_nothing_to_audit_is_a_failure(self, tmp_path):
         state = audit(tmp_path)
         assert state.is_failed()

@@ -165,7 +165,7 @@ def test_timeout_ends_the_run_and_says_what_to_do(policy, monkeypatch):
     assert "stopped after timeout_minutes" in state.message
     ended = last_run("release")
     assert attempts_of(ended) == 1
-    assert "give it more time" in artifacts_of(ended)["failed-people"]
+    assert "give it more time or workers" in artifacts_of(ended)["failed-people"]
     assert list((shelf_of(policy).root / ".work").iterdir())
 
 

@@ -70,7 +70,21 @@ def find_postgres() -> Path | None:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.origin:
             folders.append(Path(spec.origin).parent / place)
-    return next((path for path in folders if (path / "initdb").is_file()), None)
+    return next((path for path in folders if _can_be_called(path / "initdb")), None)
+
+
+def _can_be_called(program: Path) -> bool:
+    """Also by whom PostgreSQL runs as."""
+    try:
+        command = [str(program), "--version"]
+        return subprocess.call(command, user=_user(), cwd="/", stdout=subprocess.DEVNULL) == 0
+    except OSError:
+        return False
+
+
+def _user() -> int | None:
+    """PostgreSQL refuses to run as root."""
+    return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
 
 
 @dataclass(frozen=True)
@@ -93,11 +107,10 @@ class Postgres:
 
 @contextlib.contextmanager
 def running_postgres(programs: Path, log: Path) -> Iterator[Postgres]:
-    """PostgreSQL in a folder of its own; it refuses to run as root, so not as that."""
+    """PostgreSQL in a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="tclose-postgres-", ignore_cleanup_errors=True) as name:
-        user = None
-        if os.geteuid() == 0:
-            user = pwd.getpwnam("nobody").pw_uid
+        user = _user()
+        if user is not None:
             os.chown(name, user, -1)
         with _run_postgres(programs, Path(name), user, log) as database:
             yield database
