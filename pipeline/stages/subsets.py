@@ -14,7 +14,7 @@ from pipeline.model import Distribution, Int64
 from pipeline.stages.distances import ROUNDED, dealing_work, is_equal, rounding_work
 from pipeline.stages.refine import MAX_SEARCHED
 
-AUTO, LARGE, GIVEN = "half of t", "too large to be searched", "given"
+AUTO, WITHIN, LARGE, GIVEN = "half of t", "within t", "too large to be searched", "given"
 # Of t, what clusters may use up on average, so that refinement can spend the rest.
 SHARE_OF_T = 0.5
 # Clusters of k records could not give one away; of this many times k, every few can.
@@ -23,6 +23,13 @@ ROOM_ABOVE_K = Fraction(12, 11)
 MAX_TRIED_VALUES = 65_536
 # The domain's distribution of an attribute, and the t that is left to it.
 Demand = tuple[Distribution, Fraction]
+
+# What clusters of the size that distances ask for are like, by the rule that it was found by.
+_BEFORE_REFINEMENT = {
+    AUTO: ", which uses up half of t before refinement",
+    WITHIN: ", at which nearly all clusters have their combinations within t before refinement",
+    LARGE: ", at which nearly all clusters are within t; classes of that size are not searched",
+}
 
 
 @dataclass(frozen=True)
@@ -45,15 +52,10 @@ class ClassSize:
 
     def explain(self) -> str:
         """One line for a report."""
-        if self.rule == AUTO:
+        if self.rule in _BEFORE_REFINEMENT:
             return (
                 f"{self.adjusted} or more: the larger of 12/11 k (k = {self.k}) and "
-                f"{self.by_distance}, which uses up half of t before refinement"
-            )
-        if self.rule == LARGE:
-            return (
-                f"{self.adjusted} or more: the larger of 12/11 k (k = {self.k}) and "
-                f"{self.by_distance}; classes of that size are not searched"
+                f"{self.by_distance}{_BEFORE_REFINEMENT[self.rule]}"
             )
         if self.rule == GIVEN:
             return f"{self.adjusted}: as the policy says"
@@ -107,10 +109,12 @@ def fit_class_size(
     by_distance = ceil(max(sizes, default=0) * max(1.0, len(demands) / 2))
     if len(demands) > 1:
         by_distance = max(1, by_distance - 1)
-    by_distance = max(by_distance, *(surely_within(demand, n_records) for demand in joint), 0)
+    combined = max((surely_within(demand, n_records) for demand in joint), default=0)
+    rule = AUTO if by_distance >= combined else WITHIN
+    by_distance = max(by_distance, combined)
     wanted = max(k * ROOM_ABOVE_K, Fraction(by_distance))
     n_clusters = max(1, int(n_records / wanted))
-    rule = AUTO if by_distance <= MAX_SEARCHED else LARGE
+    rule = rule if by_distance <= MAX_SEARCHED else LARGE
     return ClassSize(k, by_distance, n_records // n_clusters, rule, n_clusters)
 
 

@@ -251,6 +251,8 @@ class TestManyValues:
         alone = fit_class_size(100, 2, [demand, demand]).by_distance
         both = fit_class_size(100, 2, [demand, demand], [many]).by_distance
         assert both == max(alone, surely_within(many, 100)) > alone
+        fitted = fit_class_size(100, 2, [demand, demand], [many])
+        assert "have their combinations within t before refinement" in fitted.explain()
 
 
 limits = st.integers(0, 100).map(lambda percent: Fraction(percent, 100))
