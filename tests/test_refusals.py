@@ -123,7 +123,7 @@ class TestPolicyFile:
         [
             ((), "attributes, engine, input, method, missing, name, output, privacy, seed"),
             (("input",), "delimiter, format, missing_values, path"),
-            (("privacy",), "k, models, t"),
+            (("privacy",), "joint, k, models, t"),
             (
                 ("attributes", "pay"),
                 "aggregate, distance, intervals, noise, order, role, round, subsets_by, t, taxo",
@@ -189,7 +189,7 @@ class TestPolicyFile:
             ("privacy..k=5", "--set privacy..k=5: has to be key=value"),
             ("privacy.k=[", "--set privacy.k: not valid YAML"),
             ("privacy.k.deep=5", "--set privacy.k.deep=5: 'deep' has no keys below it"),
-            ("privacy.colour=5", "privacy.colour: unknown key; allowed: k, models, t"),
+            ("privacy.colour=5", "privacy.colour: unknown key; allowed: joint, k, models, t"),
         ],
     )
     def test_values_and_overrides(self, override, fragment, tmp_path, refuse):
