@@ -196,7 +196,8 @@ def _parameters(asked: Asked, dask: Dask) -> dict[str, Any]:
         f"output.path={asked.releases}",
         *dask.client_options(),
     )
-    return {"policy": str(ROOT / "config" / "demo.yaml"), "overrides": list(overrides)}
+    policy = str(ROOT / "config" / "demo.yaml")
+    return {"policy": policy, "overrides": list(overrides), "as_of": None}
 
 
 def _published(run: Any, processes: Processes) -> Path:

@@ -120,7 +120,13 @@ def _initialise(programs: Path, folder: Path, user: int | None, log: Path) -> No
     ]
     with log.open("wb") as output:
         done = subprocess.run(  # noqa: S603
-            command, user=user, cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False
+            command,
+            user=user,
+            cwd=folder,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            check=False,
         )
     if done.returncode:
         raise StackError(f"PostgreSQL's initdb failed\n{last_lines(log)}")

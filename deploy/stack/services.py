@@ -24,13 +24,17 @@ class Dask:
     address: str
     tls: Path
 
+    def client_files(self) -> dict[str, str]:
+        """What ``engine.tls`` of a policy is to be."""
+        files = {"ca": "ca.pem", "cert": "client.pem", "key": "client-key.pem"}
+        return {key: str(self.tls / name) for key, name in files.items()}
+
     def client_options(self) -> tuple[str, ...]:
         """Overrides of a policy that is to run there."""
+        files = self.client_files().items()
         return (
             f"engine.scheduler={self.address}",
-            f"engine.tls.ca={self.tls / 'ca.pem'}",
-            f"engine.tls.cert={self.tls / 'client.pem'}",
-            f"engine.tls.key={self.tls / 'client-key.pem'}",
+            *(f"engine.tls.{key}={path}" for key, path in files),
         )
 
 

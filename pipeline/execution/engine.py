@@ -74,18 +74,20 @@ class OnCluster:
         """Results as they come; raises a unit's own error, or says that workers kept dying."""
         from distributed import KilledWorker, as_completed
 
-        key = task_prefix(self.client, name)
+        address, key = self.client.scheduler.address, task_prefix(self.client, name)
         futures = self.client.map(function, items, key=key, pure=False)
         positions = {future.key: position for position, future in enumerate(futures)}
         try:
             for future, result in as_completed(futures, with_results=True, loop=self.client.loop):
+                if future.cancelled():  # its result is no result then, and not raised either
+                    raise _lost(address)
                 yield positions[future.key], result
         except KilledWorker:
             raise LostError(
                 "a unit of work ended its worker several times; give engine.memory_per_worker more"
             ) from None
         except CancelledError:
-            raise _lost(self.client.scheduler.address) from None
+            raise _lost(address) from None
         finally:
             with contextlib.suppress(Exception):  # the scheduler may be gone
                 self.client.cancel(futures, force=True)

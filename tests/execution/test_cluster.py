@@ -1,13 +1,20 @@
 """A Dask cluster that is there already: used as it is, and refused where its code is another."""
 
+import time
+
 import pytest
 from distributed import Client, LocalCluster
 
-from pipeline.errors import ClusterError
+from deploy.certificates import make_certificates
+from deploy.stack.processes import Processes
+from deploy.stack.services import start_scheduler, start_worker
+from pipeline.engine_settings import EngineSettings
+from pipeline.errors import ClusterError, LostError
 from pipeline.execution import engine, versions
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.storage import provenance
+from support.clusters import clean_environment
 from support.policies import data_digests, discharge_policy, write_discharges
 
 
@@ -44,3 +51,21 @@ def test_folder_that_workers_do_not_see_is_noticed(address, tmp_path):
     with engine.connect(address) as connected:
         assert connected.sees(tmp_path)
         assert not connected.sees(tmp_path / "absent")
+
+
+def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):
+    make_certificates(tmp_path / "tls")
+    with Processes(tmp_path, clean_environment()) as processes:
+        dask = start_scheduler(processes, tmp_path / "tls")
+        start_worker(processes, dask, 1, tmp_path)
+        settings = EngineSettings(scheduler=dask.address, tls=dask.client_files())
+        with (
+            engine.local_address(settings, 0, tmp_path) as address,
+            engine.connect(address) as connected,
+        ):
+            results = connected.run(time.sleep, [0.0, 600.0])
+            assert next(results) == (0, None)
+            scheduler = processes.running[0].popen
+            scheduler.kill()
+            with pytest.raises(LostError, match="the Dask scheduler went away; start it, and run"):
+                next(results)
