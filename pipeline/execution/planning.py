@@ -378,13 +378,9 @@ class _Planner:
             )  # fmt: skip
             domains.append(domain)
             first_bin += domain.n_bins
-        metrics = [d.metric for d in distributions if d.metric is not None]
+        n_nodes, depth = _measure_trees(distributions)
         return replace(
-            self.plan,
-            primary=primary,
-            domains=tuple(domains),
-            n_nodes=sum(metric.below.size for metric in metrics),
-            tree_depth=sum(metric.paths.shape[1] - 1 for metric in metrics),
+            self.plan, primary=primary, domains=tuple(domains), n_nodes=n_nodes, tree_depth=depth
         )
 
     def _hard_codes(self, key: tuple[Any, ...]) -> tuple[int, ...]:
@@ -600,3 +596,9 @@ class _Planner:
             if a != primary and of_domain is not None:
                 further.append(of_domain)
         return cut_cells(further)
+
+
+def _measure_trees(distributions: tuple[Distribution, ...]) -> tuple[int, int]:
+    """Nodes of the trees over values that have no order, and nodes above a value in all of them."""
+    metrics = [d.metric for d in distributions if d.metric is not None]
+    return sum(m.below.size for m in metrics), sum(m.paths.shape[1] - 1 for m in metrics)
