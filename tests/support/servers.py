@@ -181,6 +181,7 @@ def running_prefect(folder: Path, database: Postgres | None) -> Iterator[Prefect
             "prefect.server.concurrency.lease_storage.filesystem"
         ),
         "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "1",
+        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2",
         "PREFECT_LOGGING_LEVEL": "WARNING",
         "DO_NOT_TRACK": "1",
         "NO_PROXY": "127.0.0.1,localhost",
