@@ -40,6 +40,10 @@ class Engine(Protocol):
         """Whether the folder is there, wherever units run."""
         ...
 
+    def memory_per_unit(self) -> int | None:
+        """Bytes that a unit may take where it has least; None where there is no limit."""
+        ...
+
 
 @dataclass(frozen=True)
 class InProcess:
@@ -60,6 +64,10 @@ class InProcess:
     def sees(self, folder: Path) -> bool:
         """Whether the folder is there."""
         return folder.is_dir()
+
+    def memory_per_unit(self) -> int | None:
+        """No limit of Dask's."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,12 @@ class OnCluster:
     def sees(self, folder: Path) -> bool:
         """Whether every worker sees the folder."""
         return all(self.client.run(os.path.isdir, str(folder)).values())
+
+    def memory_per_unit(self) -> int | None:
+        """The least of a worker's limit, shared by its threads, of workers that have one."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        shares = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
+        return min(shares, default=None)
 
 
 @contextlib.contextmanager

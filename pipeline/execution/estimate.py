@@ -4,8 +4,9 @@ from typing import Any
 
 from pipeline.engine_settings import EngineSettings
 from pipeline.errors import PolicyError
-from pipeline.execution.engine import runs_in_process, worker_memory
+from pipeline.execution.engine import Engine, runs_in_process, worker_memory
 from pipeline.execution.local import worker_count
+from pipeline.execution.progress import Progress
 from pipeline.model import Distance
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import MAX_SEARCHED
@@ -18,19 +19,18 @@ SECONDS_PER_RECORD_AND_COLUMN = 0.8e-6
 SECONDS_PER_DISTANCE = 1e-9
 START_SECONDS = 3.0
 BASE_MEGABYTES = 300.0
-COPIES_OF_A_PIECE = 8
+COPIES_OF_A_PIECE = 16  # the most that was seen is 14
 
 
 def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> dict[str, Any]:
     """Megabytes per worker, seconds, and what these are for; ``n_bytes`` is the input's size."""
     alone = runs_in_process(engine, n_bytes)
     n_workers = 1 if alone else worker_count(engine)
-    n_columns = len(plan.encodings) + len(plan.confidential) + len(plan.carried) + 1
+    n_columns = count_columns(plan)
     work = plan.n_records * n_columns * SECONDS_PER_RECORD_AND_COLUMN
     work += count_distances(plan) * len(plan.encodings) * SECONDS_PER_DISTANCE
-    pieces = piece_records(plan) * n_columns * 8 * COPIES_OF_A_PIECE
     return {
-        "megabytes": BASE_MEGABYTES + (pieces + search_bytes(plan)) / 1e6,
+        "megabytes": unit_megabytes(plan),
         "seconds": START_SECONDS + work / n_workers,
         "on": "this process" if alone else f"{n_workers} workers",
     }
@@ -74,6 +74,28 @@ def check_memory(plan: Plan, engine: EngineSettings, n_bytes: int) -> None:
         "a smaller method.block_clusters, scope: blocks, and refine: fast; or give "
         "engine.memory_per_worker more"
     )
+
+
+def count_columns(plan: Plan) -> int:
+    """Columns of a piece: the policy's, and the position of each record."""
+    return len(plan.encodings) + len(plan.confidential) + len(plan.carried) + 1
+
+
+def unit_megabytes(plan: Plan) -> float:
+    """What a process holds while it does a unit of work: itself, and a multiple of the piece."""
+    piece = piece_records(plan) * count_columns(plan) * 8
+    return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + search_bytes(plan)) / 1e6
+
+
+def tell_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
+    """Say so where workers have less memory for a unit than it may need."""
+    limit, needed = engine.memory_per_unit(), unit_megabytes(plan)
+    if limit is not None and needed * 1e6 > limit:
+        progress.say(
+            f"a unit of work may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB for "
+            "each of its threads: units may have to be begun again; give workers more memory, or "
+            "fewer threads"
+        )
 
 
 def count_distances(plan: Plan) -> float:

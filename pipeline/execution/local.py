@@ -29,6 +29,9 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
         "distributed.worker.profile.enabled": False,
         "distributed.logging": _QUIET_LOGGING,
         "distributed.worker.preload": [_IGNORE_INTERRUPTS],
+        # A paused worker waits for results to go, and units keep theirs in files: it would wait
+        # for ever. One that reaches its limit is started anew instead.
+        "distributed.worker.memory.pause": False,
         "temporary-directory": str(scratch),  # the scheduler's, too; it has no argument for it
     }
     with (

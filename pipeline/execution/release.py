@@ -16,7 +16,7 @@ from pipeline.execution import planning
 from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
 from pipeline.execution.draws import tell_of_draws
 from pipeline.execution.engine import Engine, connect, local_address
-from pipeline.execution.estimate import check_memory
+from pipeline.execution.estimate import check_memory, tell_short_memory
 from pipeline.execution.passes import run_pass, share_evenly
 from pipeline.execution.progress import Progress
 from pipeline.execution.publish import publish
@@ -129,6 +129,7 @@ def plan(run: Run, progress: Progress) -> None:
         workspace = run.workspace
         made = decide_plan(run, engine, progress)
         tell_of_draws(run, made, progress)
+        tell_short_memory(made, engine, progress)
         items = [EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
         sizes = [item.partition.n_records for item in items]
         counts = run_pass(engine, workspace, "encode", encode_unit, items, progress, sizes=sizes)

@@ -1,0 +1,66 @@
+"""What workers hold stays within what is stated, and what is not enough is said."""
+
+import pytest
+from distributed import LocalCluster
+
+from pipeline.errors import LostError
+from pipeline.execution import estimate
+from pipeline.execution.engine import InProcess, connect
+from pipeline.execution.estimate import unit_megabytes
+from pipeline.execution.progress import Progress
+from pipeline.execution.release import microaggregate, open_run, plan, publish, summarise, verify
+from support.policies import discharge_policy, write_discharges
+
+
+def run_with(policy, progress):
+    """The plan of a run that is made to its end."""
+    with open_run(policy, progress) as run:
+        for stage in (summarise, plan):
+            stage(run, progress)
+        made = run.workspace.load("plan")
+        for stage in (microaggregate, verify, publish):
+            stage(run, progress)
+    return made
+
+
+def test_no_pass_holds_more_than_the_stated_multiple_of_a_piece(tmp_path):
+    path = write_discharges(tmp_path / "discharges.parquet", 120_000)
+    policy = discharge_policy(
+        path, tmp_path / "releases", engine={"workers": 1}, method={"refine": "off"}
+    )
+    progress = Progress("none", profiled=True)
+    made = run_with(policy, progress)
+
+    held = {trace.pass_name: max(trace.peaks.values()) for trace in progress.traces}
+    assert {"inspect", "summarise", "encode", "microaggregate", "verify"} <= set(held)
+    assert max(held.values()) <= unit_megabytes(made) * 1e6
+    assert min(held.values()) > 50e6  # of a process that has numpy and pyarrow: it was measured
+
+
+def test_workers_with_too_little_end_the_run_and_do_not_stand_still(tmp_path):
+    path = write_discharges(tmp_path / "discharges.parquet", 5_000)
+    engine = {"workers": 1, "memory_per_worker": "150MB"}
+    policy = discharge_policy(path, tmp_path / "releases", engine=engine)
+    with pytest.raises(LostError, match=r"give engine\.memory_per_worker more"):
+        run_with(policy, Progress("none"))
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+@pytest.mark.parametrize(("limit", "says"), [(200e6, True), (400e6, False), (None, False)])
+def test_less_than_a_unit_may_need_is_said(limit, says, monkeypatch, capsys):
+    class Limited(InProcess):
+        def memory_per_unit(self):
+            return limit
+
+    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 300.0)
+    estimate.tell_short_memory(None, Limited(), Progress("lines"))
+    shown = capsys.readouterr().err
+    assert ("may need 300 MB, and a worker has 200 MB for each of its threads" in shown) is says
+
+
+def test_limit_of_a_cluster_is_shared_by_a_workers_threads():
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, memory_limit="1GB",
+        host="127.0.0.1", protocol="tcp", dashboard_address=None,
+    ) as cluster, connect(cluster.scheduler_address) as engine:  # fmt: skip
+        assert engine.memory_per_unit() == 500_000_000
