@@ -3,38 +3,17 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from pipeline.model import Attribute, Distance, Kind, Role
+from pipeline.setting_values import Factor, Group, Many, Settings, Threshold, refuse_truth
 from pipeline.stages.requirements import Model, Requirement
 
-Scalar = str | int | float | bool
 
-
-def refuse_truth(value: Any) -> Any:
-    """YAML's ``yes`` and ``true`` would pass for the number 1."""
-    return str(value) if isinstance(value, bool) else value
-
-
-Threshold = Annotated[float, Field(gt=0, le=1), BeforeValidator(refuse_truth)]
-Factor = Annotated[float, Field(ge=1, allow_inf_nan=False), BeforeValidator(refuse_truth)]
-Many = Annotated[int, Field(ge=2), BeforeValidator(refuse_truth)]
-Group = Annotated[tuple[Scalar, ...], Field(min_length=1)]
-
-
-class _Model(BaseModel):
+class _Model(Settings):
     """A model, asked of some confidential attributes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     attributes: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="Confidential attributes; all if not given."
@@ -150,10 +129,8 @@ MODELS: dict[str, type[_Model]] = {
 }
 
 
-class JointSettings(BaseModel):
+class JointSettings(Settings):
     """Closeness of several confidential attributes taken as one (papers/001, section 4)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     attributes: tuple[str, ...] | None = Field(
         default=None, min_length=2, description="Confidential attributes; all if not given."
@@ -187,10 +164,8 @@ class JointSettings(BaseModel):
         )
 
 
-class PrivacySettings(BaseModel):
+class PrivacySettings(Settings):
     """What every equivalence class has to meet."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     k: int = Field(ge=2, description="Records in a class, at least.")
     t: Threshold | None = Field(

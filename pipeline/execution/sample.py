@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.attribute_settings import AttributeSettings
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import summarise
 from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.units.shared import Source
 from pipeline.model import Int64, Partition, Role
-from pipeline.settings import AttributeSettings, InputSettings, Policy
+from pipeline.settings import InputSettings, Policy
 from pipeline.stages.summarise import complete_records
 from pipeline.storage import inputs
 from pipeline.storage.inputs import read_partition

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from pipeline import settings
+from pipeline import method_settings
 from pipeline.stages.methods import method as methods
 from pipeline.stages.methods.method import (
     AS_USUAL,
@@ -19,13 +19,12 @@ from pipeline.stages.methods.method import (
 from pipeline.stages.methods.partition import _METHODS
 from pipeline.stages.tree import count_regions
 
-NAMES = get_args(settings.MethodName)
+NAMES = get_args(method_settings.MethodName)
 
 
 def test_every_name_of_a_policy_is_made_by_something() -> None:
     assert set(NAMES) == {T_CLOSENESS_FIRST, "incognito", *_METHODS}
     assert {*GENERALISING, *WHOLE, *QUADRATIC, *WITHOUT_T} <= set(NAMES)
-    assert settings.GENERALISING == GENERALISING
     assert not set(WHOLE) & set(QUADRATIC)
 
 

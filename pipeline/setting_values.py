@@ -1,0 +1,32 @@
+"""Values that several sections of a policy have, and what all sections have in common."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+Scalar = str | int | float | bool
+
+
+def refuse_truth(value: Any) -> Any:
+    """YAML's ``yes`` and ``true`` would pass for the number 1."""
+    return str(value) if isinstance(value, bool) else value
+
+
+Threshold = Annotated[float, Field(gt=0, le=1), BeforeValidator(refuse_truth)]
+
+Factor = Annotated[float, Field(ge=1, allow_inf_nan=False), BeforeValidator(refuse_truth)]
+
+Many = Annotated[int, Field(ge=2), BeforeValidator(refuse_truth)]
+
+Group = Annotated[tuple[Scalar, ...], Field(min_length=1)]
+
+NO_NUL = r"^[^\x00]*$"
+
+
+class Settings(BaseModel):
+    """A section: frozen, its keys known, its numbers finite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Number = Annotated[int | float, BeforeValidator(refuse_truth)]
