@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.errors import DataError, InfeasibleError, OutputError, VerificationError
-from pipeline.execution import planning
 from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
+from pipeline.execution.distributing import distribute
 from pipeline.execution.draws import tell_of_draws
 from pipeline.execution.engine import Engine, connect, local_address
 from pipeline.execution.estimate import check_memory, tell_short_memory
+from pipeline.execution.findings import Findings, merge_summaries
 from pipeline.execution.passes import run_pass, share_evenly
+from pipeline.execution.planning import make_plan
 from pipeline.execution.progress import Progress
 from pipeline.execution.publish import publish
 from pipeline.execution.run import (
@@ -44,11 +46,7 @@ from pipeline.stages.methods.method import AS_USUAL, WITHOUT_T, Method
 from pipeline.stages.places import locate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Effort, merge_rounds
-from pipeline.stages.summarise import (
-    TableSummary,
-    check_summary,
-    find_problems,
-)
+from pipeline.stages.summarise import TableSummary, check_summary, find_problems
 from pipeline.stages.verify import ClassChecks, add_whole, decide
 from pipeline.stages.whole_table import check_table
 from pipeline.storage import inputs
@@ -104,16 +102,14 @@ def summarise(run: Run, progress: Progress) -> None:
         pieces = run_pass(
             engine, workspace, "summarise", summarise_unit, items, progress, sizes=sizes
         )
-        findings = planning.merge_summaries(source, pieces)
+        findings = merge_summaries(source, pieces)
         _check_findings(findings, partitions, policy.missing)
         workspace.save("partitions", partitions)
         workspace.save("source", source)
         workspace.save("findings", findings)
 
 
-def _check_findings(
-    findings: planning.Findings, partitions: Sequence[Partition], missing: str
-) -> None:
+def _check_findings(findings: Findings, partitions: Sequence[Partition], missing: str) -> None:
     columns = findings.source.columns
     try:
         check_summary(findings.table, columns, missing)
@@ -143,9 +139,9 @@ def decide_plan(run: Run, engine: Engine, progress: Progress) -> Plan:
     """The plan itself, from the summaries."""
     workspace = run.workspace
     findings = workspace.load("findings")
-    planning.distribute(engine, workspace, findings, progress)
+    distribute(engine, workspace, findings, progress)
     with naming_input(run.policy):
-        made = planning.make_plan(run.policy, workspace, findings)
+        made = make_plan(run.policy, workspace, findings)
     n_bytes = sum(content.file.n_bytes for content in workspace.load("inspection"))
     check_memory(made, run.policy.engine, n_bytes)
     workspace.save("plan", made)

@@ -1,0 +1,106 @@
+"""The counts of every confidential attribute, merged range by range into distributions."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pipeline.execution.engine import Engine
+from pipeline.execution.findings import Findings
+from pipeline.execution.passes import run_pass
+from pipeline.execution.progress import Progress
+from pipeline.execution.units.reading import CountsSlice, DistributeItem, distribute_unit
+from pipeline.model import Column, Kind
+from pipeline.stages.summarise import ColumnSummary, make_encoding
+from pipeline.storage.tables import make_distribution, map_new_array, read_array, write_distribution
+from pipeline.storage.workspace import Workspace
+
+MERGED_VALUES = 4_000_000
+
+
+def distribute(
+    engine: Engine, workspace: Workspace, findings: Findings, progress: Progress
+) -> None:
+    """Merge the counts of every confidential attribute, range by range, into distributions."""
+    items = [
+        item
+        for attribute, column in enumerate(findings.source.confidential)
+        if column.kind is not Kind.NOMINAL
+        for item in _range_items(workspace, findings, attribute)
+    ]
+    for attribute, column in enumerate(findings.source.confidential):
+        if column.kind is Kind.NOMINAL:
+            _write_nominal(workspace, attribute, column, findings.table.columns[column.name])
+    if not items:
+        return
+    sizes = run_pass(engine, workspace, "distribute", distribute_unit, items, progress)
+    for attribute in range(len(findings.source.confidential)):
+        parts = [i for i, item in enumerate(items) if item.attribute == attribute]
+        if parts:
+            _join_ranges(workspace, attribute, parts, [sizes[i] for i in parts])
+
+
+def _write_nominal(
+    workspace: Workspace, attribute: int, column: Column, summary: ColumnSummary
+) -> None:
+    """Write the distribution of nominal values, which pass 1 has counted, in their order."""
+    categories = make_encoding(column, summary).categories
+    assert categories is not None
+    counts = np.array([summary.categories[v] for v in categories.to_pylist()], dtype=np.int64)
+    made = make_distribution(np.arange(counts.size), counts)
+    write_distribution(made, workspace.path("values", f"distribution{attribute}"))
+
+
+def _range_items(workspace: Workspace, findings: Findings, attribute: int) -> list[DistributeItem]:
+    """Ranges of about equal numbers of entries; where they are cut changes no result."""
+    slices = tuple(
+        CountsSlice(index, start, stop)
+        for index, piece in enumerate(findings.pieces)
+        for start, stop in piece.spans[attribute].values()
+    )
+    n_entries = sum(part.stop - part.start for part in slices)
+    n_ranges = max(1, -(-n_entries // MERGED_VALUES))
+    cuts: list[Any] = [None]
+    if n_ranges > 1:
+        picked = np.sort(np.concatenate([_pick(workspace, attribute, part) for part in slices]))
+        cuts += [picked[picked.size * i // n_ranges].item() for i in range(1, n_ranges)]
+    cuts.append(None)
+    return [DistributeItem(attribute, slices, low, high) for low, high in pairwise(cuts)]
+
+
+def _pick(workspace: Workspace, attribute: int, part: CountsSlice) -> np.ndarray:
+    path = workspace.unit("summarise", part.index).path(f"counts{attribute}")
+    return np.array(read_array(path)["value"][part.start : part.stop : 1024])
+
+
+def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: list[int]) -> None:
+    """Write a distribution's arrays part by part; memory stays at one part."""
+    folder = workspace.root / "values"
+    first = read_array(workspace.unit("distribute", parts[0]).path("counts"))
+    total = sum(sizes)
+    paths = {
+        part: folder / f"distribution{attribute}.{part}.npy"
+        for part in ("values", "cumulative", "prefix")
+    }
+    dtypes: dict[str, Any] = {
+        "values": first["value"].dtype,
+        "cumulative": np.int64,
+        "prefix": np.int64,
+    }
+    maps = {
+        part: map_new_array(paths[part], dtypes[part], (total + (part == "prefix"),))
+        for part in paths
+    }
+    filled, records, work = 0, 0, 0
+    for index in parts:
+        rows = read_array(workspace.unit("distribute", index).path("counts"))
+        stop = filled + rows.size
+        maps["values"][filled:stop] = rows["value"]
+        cumulative = records + np.cumsum(rows["count"])
+        maps["cumulative"][filled:stop] = cumulative
+        prefix = work + np.cumsum(cumulative)
+        maps["prefix"][filled + 1 : stop + 1] = prefix
+        if rows.size:
+            filled, records, work = stop, int(cumulative[-1]), int(prefix[-1])
+    for array in maps.values():
+        array.flush()  # type: ignore[attr-defined]

@@ -1,0 +1,254 @@
+"""The domains of a plan: proved feasible, then cut into subsets, cells and regions."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.execution.domain_counts import DomainCounts, Key
+from pipeline.execution.findings import Findings
+from pipeline.execution.requirements import check_models_feasible
+from pipeline.execution.units.shared import (
+    confidential_codes,
+    load_distributions,
+    load_joints,
+    split_domains,
+)
+from pipeline.model import Distance, Distribution
+from pipeline.settings import Policy
+from pipeline.stages.bounds import SizeBound, bound_size, check_two_classes
+from pipeline.stages.combinations import append_joint
+from pipeline.stages.distances import domain_distance
+from pipeline.stages.methods.method import WHOLE
+from pipeline.stages.plan import Domain, Plan, check_feasible, domain_name
+from pipeline.stages.scaling import NOTHING, scale_columns
+from pipeline.stages.subsets import (
+    NO_CELLS,
+    Cells,
+    ClassSize,
+    Subsets,
+    choose_class_size,
+    cut_cells,
+    cut_subsets,
+    fit_class_size,
+    surely_within,
+    take_class_size,
+    wanted_size,
+)
+from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
+from pipeline.storage.tables import read_table
+from pipeline.storage.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A domain's distances to the table, its class size, and what bounds that from below."""
+
+    key: Key
+    emds: tuple[Fraction, ...]
+    class_size: ClassSize
+    bound: SizeBound | None
+
+
+def fill_domains(plan: Plan, workspace: Workspace, findings: Findings, policy: Policy) -> Plan:
+    """The plan with its domains.
+
+    Raises
+    ------
+    InfeasibleError
+        Some domain cannot be released: the proof, and what could be asked.
+    """
+    counts = DomainCounts(plan, workspace, findings, load_distributions(workspace, plan))
+    return _DomainPlanner(plan, workspace, findings, policy, counts).finish()
+
+
+@dataclass(frozen=True, eq=False)
+class _DomainPlanner:
+    plan: Plan
+    workspace: Workspace
+    findings: Findings
+    policy: Policy
+    counts: DomainCounts
+
+    def finish(self) -> Plan:
+        keys = sorted(self.findings.table.domains, key=self._hard_codes)
+        emds_of = {key: self._measure(key) for key in keys}
+        self._check_models(emds_of)
+        self._check_feasible(emds_of)
+        bounds = {key: self._bound(key) for key in keys}
+        check_two_classes(list(bounds.values()), self.plan.k)
+        drafts = [self._draft(key, emds_of[key], bounds[key]) for key in keys]
+        primary = self._choose_primary(drafts)
+        sample = self._read_sample()
+        domains: list[Domain] = []
+        for draft in drafts:
+            first_bin = domains[-1].first_bin + domains[-1].n_bins if domains else 0
+            domains.append(self._plan_domain(draft, primary, sample, first_bin))
+        n_nodes, depth = _measure_trees(self.counts.distributions)
+        return replace(
+            self.plan, primary=primary, domains=tuple(domains), n_nodes=n_nodes, tree_depth=depth
+        )
+
+    def _plan_domain(
+        self, draft: _Draft, primary: int, sample: pa.Table | None, first_bin: int
+    ) -> Domain:
+        key, n_records = draft.key, self.findings.table.domains[draft.key]
+        whole = self.plan.method.name in WHOLE  # nothing is cut by subsets there
+        subsets, n_clusters = cut_subsets(
+            draft.class_size.adjusted,
+            None if whole else self.counts.of(key, primary),
+            n_records,
+            self.policy.seed,
+            draft.class_size.count_clusters(n_records),
+        )
+        tie_seen = self.counts.count_ties(key, primary, subsets.tie_codes)
+        subsets = replace(subsets, tie_seen=tie_seen)
+        one_region = whole or self.policy.method.scope == "table"
+        n_regions = 1 if one_region else count_regions(n_records, self.plan.method.most_records)
+        cells = NO_CELLS if whole else self._cut_cells(key, primary)
+        tree = self._grow(key, sample, (subsets, cells), primary, n_regions)
+        return Domain(
+            key, self._hard_codes(key), n_records, draft.class_size, n_clusters,
+            n_regions, draft.emds, subsets, tree, first_bin, cells, draft.bound,
+        )  # fmt: skip
+
+    def _hard_codes(self, key: Key) -> tuple[int, ...]:
+        return tuple(
+            int(e.encode(pa.array([value], type=e.type))[0])
+            for e, value in zip(self.plan.hard, key, strict=True)
+        )
+
+    def _measure(self, key: Key) -> tuple[Fraction, ...]:
+        """Exact distance of a domain to the table, for each confidential attribute."""
+        emds = []
+        for a, table in enumerate(self.counts.distributions):
+            of_domain = self.counts.of(key, a)
+            assert of_domain is not None
+            emds.append(domain_distance(of_domain, table))
+        return tuple(emds)
+
+    def _check_feasible(self, emds_of: dict[Key, tuple[Fraction, ...]]) -> None:
+        """Refuse what cannot be; the farthest domain speaks, so that its t would do for all."""
+        plan, counts = self.plan, self.findings.table.domains
+        for key in sorted(emds_of, key=lambda key: -max(emds_of[key], default=Fraction(0))):
+            emds = list(emds_of[key])
+            small = bool(plan.hard) and counts[key] < plan.k  # its value may be one person's
+            name = "a partition" if small else domain_name(plan.hard, key)
+            check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
+
+    def _bound(self, key: Key) -> SizeBound | None:
+        """What the equal distance alone asks of the size of a domain's classes, if more than k."""
+        bounds = []
+        for a, (encoding, table) in enumerate(
+            zip(self.plan.confidential, self.counts.distributions, strict=True)
+        ):
+            of_domain = self.counts.of(key, a)
+            if encoding.column.distance is Distance.EQUAL and of_domain is not None:
+                limit = self.plan.judged_emds[a]
+                bounds.append(bound_size(encoding.column, table, of_domain, limit, self.plan.k))
+        largest = max(bounds, key=lambda bound: bound.size, default=None)
+        return largest if largest is not None and largest.size > self.plan.k else None
+
+    def _check_models(self, emds_of: dict[Key, tuple[Fraction, ...]]) -> None:
+        """Refuse further models that a domain cannot meet; too small domains are refused later."""
+        plan = self.plan
+        if not plan.further.requirements:
+            return
+        for key, emds in emds_of.items():
+            of_domain = [self.counts.of(key, a) for a in range(len(emds))]
+            known = [table for table in of_domain if table is not None]
+            if self.findings.table.domains[key] >= plan.k:
+                name = domain_name(plan.hard, key)
+                check_models_feasible(name, plan, self.counts.distributions, known, emds)
+
+    def _draft(self, key: Key, emds: tuple[Fraction, ...], bound: SizeBound | None) -> _Draft:
+        return _Draft(key, emds, self._choose_size(key, emds), bound)
+
+    def _choose_size(self, key: Key, emds: tuple[Fraction, ...]) -> ClassSize:
+        """Choose a domain's class size.
+
+        The distance is a metric: classes within t - EMD(domain, table) of the domain are within t
+        of the table.
+        """
+        left = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
+        k, n_records = self.plan.k, self.findings.table.domains[key]
+        asked = self.policy.method.class_size
+        if isinstance(asked, int):
+            return take_class_size(n_records, k, asked)
+        n_alone = self.plan.n_released
+        if asked == "paper" or (self.plan.effort.n_rounds == 0 and len(left) == n_alone):
+            return choose_class_size(n_records, k, left[:n_alone])
+        demands = []
+        for a, t in enumerate(left):
+            of_domain = self.counts.of(key, a)
+            assert of_domain is not None
+            demands.append((of_domain, t))
+        return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:])
+
+    def _choose_primary(self, drafts: list[_Draft]) -> int:
+        """The attribute whose subsets are taken: the one with the least distance left anywhere.
+
+        Or a joint one that asks for larger classes: its subsets follow its first part, too.
+        """
+        left = [
+            min(limit - draft.emds[a] for draft in drafts)
+            for a, limit in enumerate(self.plan.max_emds)
+        ]
+        n_alone = self.plan.n_released
+        if not left:
+            return 0
+        primary = left.index(min(left[:n_alone]))
+        pairs = list(zip(self.counts.distributions, left, strict=True))
+        n_records = self.findings.table.n_complete
+        alone = max(wanted_size(pair, n_records) for pair in pairs[:n_alone])
+        joint = [surely_within(pair, n_records) for pair in pairs[n_alone:]]
+        if max(joint, default=0) > alone:
+            return n_alone + joint.index(max(joint))
+        return primary
+
+    def _read_sample(self) -> pa.Table | None:
+        if self.findings.source.sample_share <= 0:
+            return None
+        indices = range(len(self.findings.pieces))
+        paths = [self.workspace.unit("summarise", index).path("sample") for index in indices]
+        return pa.concat_tables([read_table(path) for path in paths]).combine_chunks()
+
+    def _grow(
+        self,
+        key: Key,
+        sample: pa.Table | None,
+        strata: tuple[Subsets, Cells],
+        primary: int,
+        n_regions: int,
+    ) -> CoarseTree:
+        (subsets, cells), distributions = strata, self.counts.distributions
+        none = np.empty(0, dtype=np.int64)
+        if sample is None or n_regions == 1:
+            return sample_leaves(subsets, none, NOTHING, n_regions=1, cells=(none, cells.n_cells))
+        rows = split_domains(sample, self.findings.source.hard).get(key, none)
+        of_domain = sample.take(pa.array(rows))
+        keys = [e.encode(of_domain[e.column.name].combine_chunks()) for e in self.plan.encodings]
+        scaled = scale_columns(list(self.plan.encodings), keys)
+        released = self.plan.confidential[: self.plan.n_released]
+        pairs = zip(released, distributions, strict=False)
+        codes = np.array([confidential_codes(of_domain, *pair) for pair in pairs], dtype=np.int64)
+        codes = codes.reshape(len(released), rows.size)
+        codes = append_joint(codes, load_joints(self.workspace, self.plan))
+        of_primary = codes[primary] if len(distributions) else np.zeros(rows.size, np.int64)
+        of_cell = cells.find(codes, primary), cells.n_cells
+        return sample_leaves(subsets, of_primary, scaled, n_regions, of_cell)
+
+    def _cut_cells(self, key: Key, primary: int) -> Cells:
+        further = []
+        for a in range(self.plan.n_released):
+            of_domain = self.counts.of(key, a)
+            if a != primary and of_domain is not None:
+                further.append(of_domain)
+        return cut_cells(further)
+
+
+def _measure_trees(distributions: tuple[Distribution, ...]) -> tuple[int, int]:
+    """Nodes of the trees over values that have no order, and nodes above a value in all of them."""
+    metrics = [d.metric for d in distributions if d.metric is not None]
+    return sum(m.below.size for m in metrics), sum(m.paths.shape[1] - 1 for m in metrics)
