@@ -6,7 +6,7 @@ The loss is the objective, k and t are the constraints: a round keeps both, so i
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -51,6 +51,8 @@ class Effort:
 
     ``block_classes``: classes that are searched together; ``n_neighbours``, ``n_sweeps``: as in the
     search; ``n_together``: classes whose records are dealt out anew at once, 0 for none;
+    ``n_widest``: how many classes rounds go on with when they save little with fewer, each time
+    four times as many;
     ``least_exchange``: share of a class's mean loss that an exchange has to save;
     ``least_gain``: share of the loss that a round has to save for another one to follow;
     ``seconds``: computing time for the whole table, over all workers.
@@ -61,9 +63,15 @@ class Effort:
     n_neighbours: int = 16
     n_sweeps: int = 4
     n_together: int = 0
+    n_widest: int = 0
     least_exchange: float = 0.0
     least_gain: float = 0.0
     seconds: float | None = None
+
+    def widen(self) -> "Effort":
+        """The effort of rounds among four times as many classes, or as many as there may be."""
+        n = min(4 * self.n_together, self.n_widest)
+        return replace(self, n_together=n, block_classes=max(n, self.block_classes))
 
 
 OFF = Effort(0)
@@ -79,7 +87,7 @@ FAST = Effort(
 # What fast is for larger tables, which would wait for minutes: a tenth of the time per record.
 FAST_RECORDS = 300_000
 LEAN = Effort(3, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02)
-FULL = Effort(40, block_classes=256, n_together=256, least_gain=0.0005)
+FULL = Effort(60, block_classes=256, n_together=256, n_widest=1024, least_gain=0.0005)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -171,6 +179,7 @@ class Refiner:
         if block_starts is not None:
             labels = self.mend(labels, block_starts)
             rounds.append(self.measure(labels))
+        widened = 0
         for r in count():
             spent = time.monotonic() - started
             late = effort.seconds is not None and spent >= effort.seconds * share
@@ -180,8 +189,10 @@ class Refiner:
             if r + 1 == ROUNDS_BEFORE_MERGING:
                 labels = merge(labels)
             rounds.append(self.measure(labels))
-            if r >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, effort):
-                break
+            if r - widened >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, effort):
+                if effort.n_together >= effort.n_widest:
+                    break
+                effort, widened = effort.widen(), r
         return labels, tuple(rounds)
 
     def _is_little(self, rounds: list[Round], effort: Effort) -> bool:
