@@ -147,7 +147,7 @@ def _processes(asked: Asked, private: Path) -> Processes:
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         "NO_PROXY": "127.0.0.1,localhost",
-        "DASK_TEMPORARY_DIRECTORY": str(private),
+        "TMPDIR": str(private),  # Prefect and Dask leave folders there
     }
     return Processes(logs, kept | own)
 
