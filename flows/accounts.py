@@ -26,6 +26,7 @@ from pipeline.errors import (
 )
 from pipeline.execution.release import Outcome
 from pipeline.report import release_rows
+from pipeline.storage.places import Place, internal_of
 
 Row = Sequence[str]
 
@@ -97,15 +98,19 @@ def tell_outcome(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-def _links(release: Path) -> list[str]:
+def _links(release: Place) -> list[str]:
     places = {
         "release": release,
         "data": release / "data",
         "manifest": release / "manifest.json",
         "data dictionary": release / "dictionary.md",
-        "lineage (internal)": release / "internal" / "lineage.jsonl",
+        "lineage (internal)": internal_of(release) / "lineage.jsonl",
     }
-    return [f"- {title}: [`{place}`](<{place.as_uri()}>)" for title, place in places.items()]
+    return [f"- {title}: [`{place}`](<{_link(place)}>)" for title, place in places.items()]
+
+
+def _link(place: Place) -> str:
+    return place.as_uri() if isinstance(place, Path) else str(place)
 
 
 def tell_failure(error: TcloseError, title: str) -> str:

@@ -18,7 +18,7 @@ from pipeline.errors import TcloseError, UsageError
 from pipeline.execution.progress import Progress, default_style
 from pipeline.frontier_command import add_frontier_options, show_frontier
 from pipeline.options import add_as_of
-from pipeline.register_command import ANSWERS, add_register_commands, answer
+from pipeline.register_command import ANSWERS, add_register_commands, answer, as_place
 
 if TYPE_CHECKING:
     from pipeline.execution.run import Outcome
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     audit = _add(commands, "audit", "re-verify a published release from its files alone",
                  "tclose audit releases/demo            # the current release\n"
                  "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
-    audit.add_argument("release", metavar="RELEASE", type=Path,
+    audit.add_argument("release", metavar="RELEASE", type=as_place,
                        help="folder of a release or of its name, or NAME/ID")  # fmt: skip
     audit.add_argument("--originals", metavar="POLICY", help="compare with the records that the "
                        "policy reads: linkage and loss; makes the release again in a private "

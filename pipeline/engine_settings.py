@@ -47,6 +47,17 @@ class EngineSettings(_Section):
     tls: TlsSettings | None = None
     kubernetes: KubernetesSettings = KubernetesSettings()
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    work_path: _File | None = Field(
+        default=None,
+        description="Folder for the private working files of a run, which all workers share; "
+        "beside the releases by default, in the user's cache if these are in s3://.",
+    )
+    claim_expiry: float = Field(
+        default=60,
+        ge=1,
+        le=86_400,
+        description="Seconds for which a run that does not answer keeps others out.",
+    )
     memory_per_worker: (
         Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal["auto"]
     ) = "auto"

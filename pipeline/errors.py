@@ -78,6 +78,27 @@ class BusyError(TcloseError):
     may_pass = True
 
 
+class LostClaimError(BusyError):
+    """Another run has taken the claim of this one over."""
+
+
+class ConflictError(TcloseError):
+    """Somebody else wrote where only the holder of the claim should."""
+
+
+class StoreError(OutputError):
+    """The place of the output does not answer; what was done stays, for a run that goes on."""
+
+    exit_code = 1
+    may_pass = True
+
+
+class ForbiddenError(StoreError):
+    """The place of the output answers, but not to this user."""
+
+    may_pass = False
+
+
 class UnitError(TcloseError):
     """A unit of work stopped for a reason that was not foreseen.
 

@@ -3,10 +3,10 @@
 import argparse
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pipeline.errors import OutputError, UsageError
+from pipeline.storage.places import Place, parse_place
 from pipeline.storage.register import find_release, find_shelves, has_form, open_shelf
 from pipeline.storage.releases import read_manifest
 
@@ -19,32 +19,40 @@ def add_register_commands(add: AddCommand) -> None:
     """Add the commands; ``add`` makes a parser of a name, what it is for, and an example."""
     releases = add("releases", "list the releases of a name, or of all names of an output folder",
                    "tclose releases releases/demo")  # fmt: skip
-    releases.add_argument("place", metavar="PLACE", type=Path,
+    releases.add_argument("place", metavar="PLACE", type=as_place,
                           help="folder of a name, or output folder")  # fmt: skip
     show = add("show", "show one release: policy, privacy, classes, loss, columns, files",
                "tclose show releases/demo             # the current release\n"
                "  tclose show releases/demo/1f0c")  # fmt: skip
-    show.add_argument("release", metavar="RELEASE", type=Path, help=_PLACE)
+    show.add_argument("release", metavar="RELEASE", type=as_place, help=_PLACE)
     diff = add("diff", "say what differs between two releases, by their manifests",
                "tclose diff releases/demo/1f0c releases/demo/92ab\n\n"
                "  exit status 0: nothing differs, 1: something does, others as below")  # fmt: skip
     for name in ("first", "second"):
-        diff.add_argument(name, metavar=name.upper(), type=Path, help=_PLACE)
+        diff.add_argument(name, metavar=name.upper(), type=as_place, help=_PLACE)
     rollback = add("rollback", "make an earlier release the current one, after an audit of it",
                    "tclose rollback releases/demo         # to the one before\n"
                    "  tclose rollback releases/demo 1f0c")  # fmt: skip
-    rollback.add_argument("folder", metavar="FOLDER", type=Path, help="folder of a name")
+    rollback.add_argument("folder", metavar="FOLDER", type=as_place, help="folder of a name")
     rollback.add_argument("id", metavar="ID", nargs="?",
                           help="release to go to, or the beginning of its id (default: the one "
                           "published before, past those that a rollback has left)")  # fmt: skip
     prune = add("prune", "remove the oldest releases, never the current one",
                 "tclose prune releases/demo --keep 12 --dry-run")  # fmt: skip
-    prune.add_argument("folder", metavar="FOLDER", type=Path, help="folder of a name")
+    prune.add_argument("folder", metavar="FOLDER", type=as_place, help="folder of a name")
     prune.add_argument("--keep", type=int, required=True, metavar="N",
                        help="newest releases that stay; the current one always does")  # fmt: skip
     prune.add_argument("--dry-run", action="store_true", help="say what would be removed")
     for command in (releases, show, diff, rollback, prune):
         command.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def as_place(text: str) -> Place:
+    """The place that an argument names."""
+    try:
+        return parse_place(text)
+    except OutputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def answer(given: argparse.Namespace) -> tuple[str, int]:
@@ -72,7 +80,7 @@ def _show(given: argparse.Namespace) -> tuple[str, int]:
     return _as_json(told) if given.json else report_one(told), 0
 
 
-def _is_current(release: Path) -> bool:
+def _is_current(release: Place) -> bool:
     """Whether a release is the current one of the folder that it stands in, if it is on a shelf."""
     try:
         shelf = open_shelf(release.resolve().parent)

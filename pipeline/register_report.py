@@ -1,14 +1,14 @@
 """What the commands of the register print: releases, one release, and what differs in two."""
 
-from pathlib import Path
 from typing import Any
 
 from pipeline.report import release_rows, render_table
 from pipeline.storage.dictionary import printable
 from pipeline.storage.differences import Comparison, Told
 from pipeline.storage.journal import read_lines
+from pipeline.storage.places import Place
 from pipeline.storage.register import has_form, list_entries
-from pipeline.storage.releases import Shelf, read_manifest
+from pipeline.storage.releases import Shelf, read_internal, read_manifest
 
 _MOST_FILES = 20  # that are listed for a person to read
 Row = tuple[str, ...]
@@ -45,9 +45,9 @@ def _describe_entry(
     return told | {"made_by": describe_maker(shelf.release(release_id), manifest)}
 
 
-def describe_maker(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def describe_maker(release: Place, manifest: dict[str, Any]) -> dict[str, Any]:
     """Who and what made a release, as far as its manifests say it."""
-    internal = read_manifest(release / "internal") or {}
+    internal = read_internal(release) or {}
     run, code = internal.get("run"), internal.get("code")
     run, code = (value if isinstance(value, dict) else {} for value in (run, code))
     keys = ("user", "host", "flow_run", "lineage_run")
@@ -120,10 +120,10 @@ def _align(rows: list[Row]) -> list[str]:
 
 
 def describe_release(
-    release: Path, manifest: dict[str, Any], *, is_current: bool
+    release: Place, manifest: dict[str, Any], *, is_current: bool
 ) -> dict[str, Any]:
     """One release: its public manifest, who made it, and the policy where that is at hand."""
-    internal = read_manifest(release / "internal") or {}
+    internal = read_internal(release) or {}
     return {
         "release": str(release),
         "current": is_current,
@@ -170,7 +170,7 @@ def _count_roles(manifest: dict[str, Any]) -> str:
     return ", ".join(f"{roles.count(role)} {role}" for role in dict.fromkeys(roles))
 
 
-def describe_comparison(first: Path, second: Path, found: Comparison) -> dict[str, Any]:
+def describe_comparison(first: Place, second: Place, found: Comparison) -> dict[str, Any]:
     """What differs between two releases."""
     return {
         "first": str(first),
@@ -183,7 +183,7 @@ def describe_comparison(first: Path, second: Path, found: Comparison) -> dict[st
     }
 
 
-def report_comparison(first: Path, second: Path, found: Comparison) -> str:
+def report_comparison(first: Place, second: Place, found: Comparison) -> str:
     """What differs, by section; nothing but the two names where nothing does."""
     lines = [f"< {first}", f"> {second}"]
     if not found.has_policies:

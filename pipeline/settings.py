@@ -51,7 +51,12 @@ _WITHOUT_JOINT = {
 class OutputSettings(Settings):
     """Where the release goes and how it is cut into files."""
 
-    path: str = Field(default="releases", min_length=1, pattern=NO_NUL)
+    path: str = Field(
+        default="releases",
+        min_length=1,
+        pattern=NO_NUL,
+        description="Folder, or s3://bucket/folder (endpoint and credentials: the environment).",
+    )
     partition_by: tuple[str, ...] = ()
     rows_per_file: int = Field(default=1_000_000, ge=1)
 

@@ -1,8 +1,29 @@
-"""Tells, at the end, what was tried where trials and cases are drawn, and how many there were."""
+"""What tests of all packages share: object storage for those that ask for it; what is told last."""
 
 import pytest
 
+from support.buckets import environment, make_bucket, running_server
+
+# What passing tests record of what they drew, and under what title it is told at the end.
 TITLES = {"fault": "trials of faults", "cases": "policies drawn at random"}
+
+
+@pytest.fixture(scope="session")
+def object_store():
+    """Port of an S3-compatible server; the environment names it to AWS clients."""
+    for package in ("moto", "s3fs"):
+        pytest.importorskip(package, reason="the extra s3 and moto[server] are not installed")
+    with running_server() as port, pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(port).items():
+            patch.setenv(name, value)
+        patch.delenv("AWS_PROFILE", raising=False)
+        yield port
+
+
+@pytest.fixture
+def bucket(object_store):
+    """A new bucket."""
+    return make_bucket()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

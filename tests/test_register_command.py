@@ -16,6 +16,7 @@ from support.shelves import (
     fake_manifest,
     fake_shelf,
     make_shelf,
+    move_current,
     write_fake,
 )
 
@@ -46,7 +47,7 @@ def call(capsys, *arguments):
 
 
 def test_releases_lists_the_newest_first_and_marks_the_current_one(shelf, capsys):
-    shelf.set_current(B)
+    move_current(shelf, B)
     status, said, _ = call(capsys, "releases", shelf.root)
     assert status == 0
     lines = [line.split() for line in said.splitlines()[2:]]
@@ -235,7 +236,7 @@ def test_prune_says_what_it_removed(shelf, capsys):
     assert status == 0
     assert said.splitlines() == [f"would remove {A}", f"would remove {B}", "kept the newest: 1"]
     assert tree(shelf.root) == before
-    shelf.set_current(A)
+    move_current(shelf, A)
     status, said, _ = call(capsys, "prune", shelf.root, "--keep", "1")
     assert said.splitlines() == [
         f"removed {B}", f"kept {A}: it is the current one", "kept the newest: 1"

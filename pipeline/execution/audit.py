@@ -10,7 +10,6 @@ said to be so, and is checked all at once.
 
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -31,10 +30,11 @@ from pipeline.execution.audit_rows import (
 from pipeline.stages.verify import add_whole, decide
 from pipeline.stages.whole_table import check_table
 from pipeline.storage.manifest import describe_privacy, is_earlier
+from pipeline.storage.places import Place
 from pipeline.storage.releases import find_damage, find_edits, read_manifest
 
 
-def audit_release(place: Path) -> dict[str, Any]:
+def audit_release(place: Place) -> dict[str, Any]:
     """Check a release, or the current one of a name.
 
     Returns
@@ -80,27 +80,28 @@ _MISFITS = (
 _DAMAGED = "manifest.json: is damaged, or does not describe these files"
 
 
-def _find_release(place: Path) -> Path:
+def _find_release(place: Place) -> Place:
     current = place / "CURRENT"
     if current.is_file():
-        place = place / current.read_text(encoding="ascii").strip()
+        place = place / current.read_text(encoding="ascii").partition("\n")[0].strip()
     if not (place / "manifest.json").is_file():
         raise OutputError(f"{place}: is no release (it has no manifest.json)")
     return place
 
 
-def _check_schemas(release: Path, manifest: dict[str, Any]) -> list[str]:
+def _check_schemas(release: Place, manifest: dict[str, Any]) -> list[str]:
     """Whether each file has the columns that the manifest names, and nothing beside them."""
     inside = [c for c in manifest["columns"] if c["name"] not in manifest["partition_by"]]
     wanted = [(column["name"], column["type"]) for column in inside]
     findings = []
     for entry in manifest["files"]:
-        parquet = pq.ParquetFile(release / entry["path"])
-        schema = parquet.schema_arrow
+        with (release / entry["path"]).open("rb") as stream:
+            parquet = pq.ParquetFile(stream)
+            schema, metadata = parquet.schema_arrow, parquet.metadata.metadata
         if [(field.name, str(field.type)) for field in schema] != wanted:
             findings.append(f"{entry['path']}: its columns are not those of the manifest")
         fields = any(set(field.metadata or ()) - _OWN_METADATA for field in schema)
-        if fields or set(parquet.metadata.metadata or ()) - _OWN_METADATA:
+        if fields or set(metadata or ()) - _OWN_METADATA:
             findings.append(f"{entry['path']}: has metadata beside its schema")
     return findings
 
@@ -108,7 +109,7 @@ def _check_schemas(release: Path, manifest: dict[str, Any]) -> list[str]:
 _OWN_METADATA = {b"ARROW:schema", b"PARQUET:field_id"}
 
 
-def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def _check_rows(release: Place, manifest: dict[str, Any]) -> dict[str, Any]:
     layout = lay_out(manifest)
     paths = [release / entry["path"] for entry in manifest["files"]]
     asked = manifest["privacy"]
@@ -149,6 +150,6 @@ def _check_rows(release: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     return rows | {"notes": [EARLIER]} if is_old else rows
 
 
-def _read_dictionary(release: Path) -> str:
+def _read_dictionary(release: Place) -> str:
     path = release / "dictionary.md"
     return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,6 +15,7 @@ from pipeline.model import Attribute, Column, Distance, Distribution, Int64, Kin
 from pipeline.stages.distances import with_metric
 from pipeline.stages.keys import Keys, folder_type, plain_type, to_keys
 from pipeline.stages.summarise import ValueCounts, count_values, merge_counts
+from pipeline.storage.places import Place
 from pipeline.storage.tables import make_distribution
 
 
@@ -50,9 +50,9 @@ def lay_out(manifest: dict[str, Any]) -> Layout:
     return Layout((*first, *quasi), tuple(confidential), partition_by)
 
 
-def type_columns(paths: list[Path], layout: Layout) -> tuple[Column, ...]:
+def type_columns(paths: list[Place], layout: Layout) -> tuple[Column, ...]:
     """The confidential columns, with the types that they have in the files."""
-    schema = pq.read_schema(paths[0]) if paths else pa.schema([])
+    schema = _read_schema(paths[0]) if paths else pa.schema([])
     types = [plain_type(schema.field(column["name"]).type) for column in layout.confidential]
     return tuple(map(as_column, layout.confidential, types))
 
@@ -64,10 +64,16 @@ def has_role_columns(layout: Layout, asked: dict[str, Any]) -> bool:
     }
 
 
-def _read_file(path: Path, layout: Layout) -> pa.Table:
+def _read_schema(path: Place) -> pa.Schema:
+    with path.open("rb") as stream:
+        return pq.read_schema(stream)
+
+
+def _read_file(path: Place, layout: Layout) -> pa.Table:
     """The columns of a file that are checked, those in its folders' names among them."""
     names = [c["name"] for c in layout.columns if c["name"] not in layout.partition_by]
-    table = pq.ParquetFile(path).read().select(names)
+    with path.open("rb") as stream:
+        table = pq.ParquetFile(stream).read().select(names)
     folders = path.parts[-1 - len(layout.partition_by) : -1] if layout.partition_by else ()
     for column, folder in zip(layout.class_columns, folders, strict=False):
         name, _, text = folder.partition("=")
@@ -85,7 +91,7 @@ def _is_listed(column: dict[str, Any]) -> bool:
 
 
 def survey_files(
-    paths: list[Path], layout: Layout
+    paths: list[Place], layout: Layout
 ) -> tuple[dict[str, pa.Array], tuple[Distribution, ...]]:
     """Pass over all files: the values of listed columns, and the confidential distributions."""
     seen: dict[str, Counter[Any]] = {c["name"]: Counter() for c in layout.columns if _is_listed(c)}
@@ -169,7 +175,7 @@ class Rows:
 
 
 def encode_files(
-    paths: list[Path],
+    paths: list[Place],
     layout: Layout,
     categories: dict[str, pa.Array],
     distributions: tuple[Distribution, ...],

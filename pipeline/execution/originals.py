@@ -35,6 +35,7 @@ from pipeline.stages.models.utility import (
 )
 from pipeline.stages.plan import Plan
 from pipeline.storage import inputs
+from pipeline.storage.places import Place, parse_place
 from pipeline.storage.releases import read_manifest
 from pipeline.storage.tables import as_bits, column_array, map_new_array, read_table
 
@@ -49,7 +50,7 @@ def add_originals(audit: dict[str, Any], policy: Policy, progress: Progress) -> 
     TcloseError
         Whatever a run of the policy would be refused for.
     """
-    release = Path(audit["release"])
+    release = parse_place(audit["release"])
     manifest = read_manifest(release)
     assert manifest is not None  # it was audited
     found = compare_originals(release, manifest, policy, progress)
@@ -65,7 +66,7 @@ _OTHERS = (
 
 
 def compare_originals(
-    release: Path, manifest: dict[str, Any], policy: Policy, progress: Progress
+    release: Place, manifest: dict[str, Any], policy: Policy, progress: Progress
 ) -> dict[str, Any] | None:
     """What the release loses and gives away of the records that the policy's input holds.
 
@@ -126,7 +127,7 @@ class _Made:
             if path.exists():
                 yield read_table(path)
 
-    def is_same(self, release: Path, manifest: dict[str, Any]) -> bool:
+    def is_same(self, release: Place, manifest: dict[str, Any]) -> bool:
         """Whether the release has these rows, compared piece by piece in its order.
 
         Columns that decide over classes are compared, but those in the names of folders.
@@ -136,7 +137,7 @@ class _Made:
         ]
         names = [name for name in names if name not in manifest["partition_by"]]
         places = (release / entry["path"] for entry in manifest["files"])
-        theirs = (pq.ParquetFile(place).read().select(names) for place in places)
+        theirs = (_read_rows(place).select(names) for place in places)
         mine = (table.select(names) for table in self.stretches())
         return _are_equal(mine, theirs)
 
@@ -208,6 +209,11 @@ def _as_floats(table: pa.Table, encodings: list[Encoding], *, released: bool) ->
         keys = released_keys(encoding, array) if released else encoding.encode(array)
         columns.append(keys.astype(np.float64))
     return np.array(columns).reshape(len(encodings), len(table))
+
+
+def _read_rows(place: Place) -> pa.Table:
+    with place.open("rb") as stream:
+        return pq.ParquetFile(stream).read()
 
 
 def _are_equal(mine: Iterator[pa.Table], theirs: Iterator[pa.Table]) -> bool:

@@ -1,4 +1,4 @@
-"""Publication: files, manifest and lineage are staged whole, then moved into place in one step."""
+"""Publication: files, manifest and lineage are staged whole; one step makes a release of them."""
 
 import os
 import shutil
@@ -23,10 +23,12 @@ from pipeline.stages.keys import folder_name
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import merge_rounds
 from pipeline.storage.documents import make_documents
+from pipeline.storage.folder_store import sync_folder
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifest, public_manifest
+from pipeline.storage.places import INTERNAL
 from pipeline.storage.provenance import who
-from pipeline.storage.releases import dump_json, sync_folder
+from pipeline.storage.releases import dump_json
 from pipeline.storage.workspace import write_atomically
 
 STAGES = ("inspect", "summarise", "plan", "microaggregate", "verify", "publish")
@@ -127,13 +129,13 @@ def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult
 
 def _stage_release(run: Run, account: Account, files: list[FileResult], lineage: Lineage) -> Path:
     """The whole release in a folder beside its place, forced to disk."""
-    staging = run.root / "staging"
+    staging = run.shelf.staging(run.release_id)
     shutil.rmtree(staging, ignore_errors=True)
     for index, file in enumerate(files):
         place = staging / file.path
         place.parent.mkdir(parents=True, exist_ok=True)
         _place_file(run.workspace.unit("publish", index).path("parquet"), place)
-    internal = staging / "internal"
+    internal = staging / INTERNAL
     internal.mkdir(mode=0o700)
     details = describe_plan(account.plan, account.n_repaired)
     write_atomically(internal / "plan.json", dump_json(details))

@@ -91,8 +91,8 @@ def summarise(run: Run, progress: Progress) -> None:
         attributes = released_attributes(policy, schema)
         if not engine.sees(workspace.root):
             raise OutputError(
-                f"output {run.shelf.output}: not every worker sees it; put it, and the input, on "
-                "storage that all of them share"
+                f"working files {workspace.root.parent}: not every worker sees them; put them, and "
+                "the input, on storage that all share (engine.work_path says where they go)"
             )
         partitions, types = type_columns(run, engine, contents, attributes, progress)
         columns = tuple(resolve_column(a, types[a.name]) for a in attributes)

@@ -6,7 +6,7 @@ from pipeline.errors import OutputError, UsageError, VerificationError
 from pipeline.execution.audit import audit_release
 from pipeline.storage.journal import list_withdrawn, write_line
 from pipeline.storage.register import current_id, list_entries, pick_id
-from pipeline.storage.releases import Shelf, read_manifest
+from pipeline.storage.releases import Shelf, read_internal, read_manifest
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def roll_back(shelf: Shelf, beginning: str | None = None) -> Move:
     VerificationError
         Its files are damaged, or do not meet what their manifest says.
     """
-    with shelf.claim():
+    with shelf.claim() as held:
         left = shelf.current()
         if beginning is None:
             target, passed_over = _find_previous(shelf, current_id(shelf))
@@ -45,8 +45,8 @@ def roll_back(shelf: Shelf, beginning: str | None = None) -> Move:
         if target == left:
             raise UsageError(f"{shelf.root}: {target} is the current release already")
         _check_files(shelf, target)
-        write_line(shelf, "rollback", {"from": left, "to": target})
-        shelf.set_current(target)
+        write_line(held, "rollback", {"from": left, "to": target})
+        held.set_current(target)
         return Move(left, target, passed_over)
 
 
@@ -71,7 +71,7 @@ def _check_files(shelf: Shelf, name: str) -> None:
     """Refuse a release that an audit refuses, or that lacks what its manifest is compared with."""
     release = shelf.release(name)
     findings = list(audit_release(release)["findings"])
-    if read_manifest(release / "internal") is None:
+    if read_internal(release) is None:
         findings.append("internal/manifest.json: is missing or damaged")
     manifest = read_manifest(release)
     if manifest is not None and manifest.get("release_id") != name:

@@ -5,7 +5,6 @@ run of the same finds the release, or the pieces of it that were finished.
 """
 
 import contextlib
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -21,11 +20,19 @@ from pipeline.execution.progress import Progress
 from pipeline.execution.scheduler import check_scheduler
 from pipeline.settings import Policy
 from pipeline.storage import inputs
+from pipeline.storage.claims import Ticket
 from pipeline.storage.inputs import FileContent
 from pipeline.storage.lineage import Lineage
+from pipeline.storage.places import Place, parse_place
 from pipeline.storage.provenance import code_version
-from pipeline.storage.releases import Shelf, is_whole, make_release_id, read_manifest
-from pipeline.storage.workspace import Workspace, write_atomically
+from pipeline.storage.releases import (
+    Shelf,
+    is_whole,
+    make_release_id,
+    read_internal,
+    read_manifest,
+)
+from pipeline.storage.workspace import Workspace
 
 REFUSED = PolicyError.exit_code
 CRASHED = TcloseError.exit_code
@@ -40,11 +47,12 @@ class Run:
     root: Path
     address: str
     flow_run: str | None = None
+    ticket: Ticket | None = None
 
     @property
     def shelf(self) -> Shelf:
-        """Where the release goes."""
-        return shelf_of(self.policy)
+        """Where the release goes, to be written to under the run's claim."""
+        return replace(shelf_of(self.policy), ticket=self.ticket)
 
     @property
     def workspace(self) -> Workspace:
@@ -59,14 +67,16 @@ class Run:
 
 def shelf_of(policy: Policy) -> Shelf:
     """Where the releases of a policy go: an absolute path, as workers may stand elsewhere."""
-    return Shelf(Path(policy.output.path).absolute(), policy.name)
+    work = policy.engine.work_path
+    output = parse_place(policy.output.path).absolute()
+    return Shelf(output, policy.name, None if work is None else Path(work).absolute())
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a run ended; ``budget``: epsilon of columns whose noise other releases have drawn too."""
 
-    release: Path
+    release: Place
     manifest: dict[str, Any]
     was_there: bool
     seconds: dict[str, float]
@@ -87,18 +97,19 @@ def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None)
     inputs.check_apart(policy.input, shelf.output)
     paths = inputs.find_files(policy.input)
     n_bytes = inputs.total_bytes(paths)
-    with shelf.claim():
-        scratch = shelf.scratch
-        shelf.open_work()
+    with shelf.claim(policy.engine.claim_expiry, progress.say) as held:
+        held.open_work()
         try:
             with contextlib.ExitStack() as cluster:
                 with progress.timing("start"):
-                    address = cluster.enter_context(local_address(policy.engine, n_bytes, scratch))
+                    address = cluster.enter_context(
+                        local_address(policy.engine, n_bytes, held.scratch)
+                    )
                 with progress.timing("inspect"):
                     contents = inspect_input(policy, paths, address, progress)
-                run = replace(_begin(policy, shelf, contents, address), flow_run=flow_run)
+                run = replace(_begin(policy, held, contents, address), flow_run=flow_run)
                 if not run.is_published:
-                    lineage = Lineage(policy, _name_input(shelf, contents), flow_run)
+                    lineage = Lineage(policy, _name_input(held, contents), flow_run)
                     schema = read_schema(policy, contents[0].schema)
                     events.begin(run.workspace, lineage, schema, progress)
                 try:
@@ -113,9 +124,7 @@ def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None)
                 if not run.is_published:
                     raise VerificationError("the run ended before its release was published")
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                (shelf.root / ".work").rmdir()
+            held.leave_work()
 
 
 def inspect_input(
@@ -155,7 +164,8 @@ def _begin(policy: Policy, shelf: Shelf, contents: list[FileContent], address: s
     }
     release_id = make_release_id(shelf.release_key(), content)
     workspace = shelf.workspace(release_id)
-    run = Run(policy, release_id, workspace.root, address)
+    run = Run(policy, release_id, workspace.root, address, ticket=shelf.ticket)
+    shelf.clear_leftovers(keep=release_id)
     if is_whole(shelf.release(release_id)):
         # A run that was stopped between its two last steps is finished; so is a lost pointer.
         current = shelf.current()
@@ -179,20 +189,23 @@ def _abandon(run: Run, error: Exception, progress: Progress) -> None:
     if known.exit_code != REFUSED:
         _keep_lineage(run, lineage)
     if known.exit_code != CRASHED and not known.may_pass:
-        run.workspace.remove()
+        with contextlib.suppress(TcloseError):  # of a lost claim: the files are another run's now
+            run.shelf.check_claim()
+            run.workspace.remove()
 
 
 def _keep_lineage(run: Run, lineage: Lineage | None) -> None:
     """Keep the lineage of a run that made no release."""
     if lineage is not None:
-        folder = run.shelf.root / ".failed"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        write_atomically(folder / f"{lineage.run_id}.jsonl", lineage.as_bytes())
+        with contextlib.suppress(TcloseError):  # which would hide why the run failed
+            run.shelf.store.write(f"failed/{lineage.run_id}.jsonl", lineage.as_bytes())
 
 
 @contextlib.contextmanager
 def timed_stage(run: Run, progress: Progress, name: str) -> Iterator[None]:
     """Time a stage, and keep the time with the run."""
+    if run.ticket is not None:
+        run.shelf.check_claim()  # a run that has lost it works in vain
     start = time.perf_counter()
     with progress.timing(name):
         yield
@@ -205,7 +218,7 @@ def outcome_of(run: Run, *, was_there: bool) -> Outcome:
     """What a finished run, or an earlier one, has published."""
     release = run.shelf.release(run.release_id)
     manifest = read_manifest(release)
-    full = read_manifest(release / "internal")
+    full = read_internal(release)
     if manifest is None or full is None:
         raise VerificationError(f"release {run.release_id}: has no manifest")
     seconds = {} if was_there else full["seconds"]

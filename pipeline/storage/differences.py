@@ -7,12 +7,12 @@ an ordinal attribute or a taxonomy does, is told by its length.
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pipeline.errors import OutputError
+from pipeline.storage.places import Place
 from pipeline.storage.register import has_form
-from pipeline.storage.releases import read_manifest
+from pipeline.storage.releases import read_internal, read_manifest
 
 Told = str | int | float | bool | None
 
@@ -41,7 +41,7 @@ class Comparison:
     has_policies: bool
 
 
-def compare_releases(first: Path, second: Path) -> Comparison:
+def compare_releases(first: Place, second: Place) -> Comparison:
     """Compare two releases.
 
     Raises
@@ -64,15 +64,15 @@ def compare_releases(first: Path, second: Path) -> Comparison:
     return Comparison(tuple(found), has_policies)
 
 
-def _read(release: Path) -> dict[str, Any]:
+def _read(release: Place) -> dict[str, Any]:
     manifest = read_manifest(release)
     if manifest is None or not has_form(manifest):
         raise OutputError(f"{release}: its manifest is missing or damaged; run its policy again")
     return manifest
 
 
-def _read_policy(release: Path) -> dict[str, Any] | None:
-    internal = read_manifest(release / "internal")
+def _read_policy(release: Place) -> dict[str, Any] | None:
+    internal = read_internal(release)
     policy = None if internal is None else internal.get("policy")
     return policy if isinstance(policy, dict) else None
 

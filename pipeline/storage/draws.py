@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from pipeline.storage.releases import read_manifest
+from pipeline.storage.places import Place
+from pipeline.storage.releases import read_internal
 
 _ID = re.compile(r"[0-9a-f]{20}")
 
@@ -21,7 +21,7 @@ class Draw:
 
 
 def find_draws(
-    output: Path, digests: Collection[str], columns: Collection[str]
+    output: Place, digests: Collection[str], columns: Collection[str]
 ) -> tuple[Draw, ...]:
     """Releases below an output folder that hold noise on some of these columns of the same records.
 
@@ -35,24 +35,31 @@ def find_draws(
     """
     return tuple(
         Draw(f"{place.parent.name}/{place.name}", epsilons)
-        for place in sorted(output.glob("*/*"))
-        if _ID.fullmatch(place.name)
-        and not digests_of(place).isdisjoint(digests)
+        for place in _find_releases(output)
+        if not digests_of(place).isdisjoint(digests)
         and (epsilons := dict(_find_epsilons(place, columns)))
     )
 
 
-def digests_of(release: Path) -> set[str]:
+def _find_releases(output: Place) -> Iterator[Place]:
+    """Whatever stands where a release of any name would, by name and id."""
+    if not output.is_dir():
+        return
+    for shelf in sorted((place for place in output.iterdir() if place.is_dir()), key=str):
+        yield from sorted((p for p in shelf.iterdir() if _ID.fullmatch(p.name)), key=str)
+
+
+def digests_of(release: Place) -> set[str]:
     """SHA-256 of the input's files, by the internal manifest; none where that cannot be read."""
-    internal = read_manifest(release / "internal")
+    internal = read_internal(release)
     files = None if internal is None else internal.get("inputs")
     if not isinstance(files, list):
         return set()
     return {str(file.get("sha256")) for file in files if isinstance(file, dict)}
 
 
-def _find_epsilons(release: Path, columns: Collection[str]) -> Iterator[tuple[str, Fraction]]:
-    internal = read_manifest(release / "internal") or {}
+def _find_epsilons(release: Place, columns: Collection[str]) -> Iterator[tuple[str, Fraction]]:
+    internal = read_internal(release) or {}
     noise = internal.get("noise")
     for name, given in noise.items() if isinstance(noise, dict) else ():
         epsilon = given.get("epsilon") if isinstance(given, dict) else None

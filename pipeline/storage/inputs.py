@@ -24,6 +24,10 @@ from pipeline.model import InputFile, Partition
 from pipeline.settings import InputSettings
 from pipeline.stages.keys import is_text, plain_type
 from pipeline.storage import csv_files
+from pipeline.storage.bucket_client import filesystem as bucket_filesystem
+from pipeline.storage.bucket_client import refusal
+from pipeline.storage.buckets import SCHEME, BucketPath, parse_bucket
+from pipeline.storage.places import Place
 
 PARTITION_ROWS = 500_000
 MIN_PARTITION_ROWS = 65_536
@@ -49,6 +53,8 @@ def find_files(settings: InputSettings) -> tuple[str, ...]:
     try:
         found = _list_files(filesystem, path)
     except Exception as error:  # each protocol has errors of its own
+        if settings.path.startswith(SCHEME):
+            raise refusal(settings.path, error) from None
         raise DataError(f"input {settings.path}: cannot be read ({_reason(error)})") from None
     if not found:
         raise DataError(f"input {settings.path}: no such file, or no CSV or Parquet file in it")
@@ -56,6 +62,9 @@ def find_files(settings: InputSettings) -> tuple[str, ...]:
 
 
 def _open_filesystem(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
+    if path.startswith(SCHEME):
+        place = parse_bucket(path)
+        return bucket_filesystem(), f"{place.bucket}/{place.key}".rstrip("/")
     try:
         return fsspec.url_to_fs(path)
     except (ImportError, ValueError):
@@ -84,9 +93,12 @@ def _is_web(filesystem: fsspec.AbstractFileSystem) -> bool:
     return "http" in ((protocols,) if isinstance(protocols, str) else protocols)
 
 
-def check_apart(settings: InputSettings, output: Path) -> None:
+def check_apart(settings: InputSettings, output: Place) -> None:
     """Refuse an output that the input takes in: the next run would read what this one made."""
     filesystem, path = _open_filesystem(settings.path)
+    if isinstance(output, BucketPath):
+        _check_apart_in_bucket(settings, output)
+        return
     if not isinstance(filesystem, LocalFileSystem):
         return
     output, folder = output.resolve(), Path(path).resolve()
@@ -94,10 +106,23 @@ def check_apart(settings: InputSettings, output: Path) -> None:
     if not folder.exists():
         within = any(Path(name).is_relative_to(output) for name in _list_files(filesystem, path))
     if within:
-        raise DataError(
-            f"input {settings.path}: output.path lies in it, so that releases would be read as "
-            "input; choose another output.path"
-        )
+        raise _within(settings)
+
+
+def _check_apart_in_bucket(settings: InputSettings, output: BucketPath) -> None:
+    if not settings.path.startswith(SCHEME):
+        return
+    found = (parse_bucket(path) for path in find_files(settings))
+    takes_in = output.is_relative_to(parse_bucket(settings.path))
+    if takes_in or any(path.is_relative_to(output) for path in found):
+        raise _within(settings)
+
+
+def _within(settings: InputSettings) -> DataError:
+    return DataError(
+        f"input {settings.path}: output.path lies in it, so that releases would be read as input; "
+        "choose another output.path"
+    )
 
 
 def _is_data(name: str) -> bool:
@@ -129,16 +154,17 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         It cannot be read.
     """
     filesystem, name = _open_filesystem(path)
-    if not _is_web(filesystem):
+    if isinstance(filesystem, LocalFileSystem):
         with filesystem.open(name, "rb") as stream:
             yield stream
         return
     try:
-        with _open_web(filesystem, name) as stream:
+        is_web = _is_web(filesystem)
+        with _open_web(filesystem, name) if is_web else filesystem.open(name, "rb") as stream:
             yield stream
     except (TcloseError, OSError, pa.ArrowException, MemoryError):
         raise
-    except Exception as error:  # the web client's own
+    except Exception as error:  # the client's own
         raise OSError(_reason(error)) from None
 
 

@@ -5,16 +5,15 @@ before what it tells of is done: after a crash it may tell of what was not, neve
 """
 
 import json
-import os
 from datetime import UTC, datetime
 from typing import Any
 
 import pipeline
-from pipeline.errors import OutputError
+from pipeline.errors import ForbiddenError, OutputError
 from pipeline.storage.provenance import who
-from pipeline.storage.releases import Shelf, sync_folder
+from pipeline.storage.releases import Shelf
 
-FILE = ".journal.jsonl"
+FILE = "journal.jsonl"
 
 
 def write_line(shelf: Shelf, action: str, details: dict[str, Any]) -> None:
@@ -27,29 +26,19 @@ def write_line(shelf: Shelf, action: str, details: dict[str, Any]) -> None:
     """
     at = datetime.now(UTC).isoformat(timespec="seconds")
     line = {"at": at, "action": action} | details | who() | {"tclose": pipeline.__version__}
-    path = shelf.root / FILE
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "r+b") as stream:
-            if stream.seek(0, os.SEEK_END):
-                stream.seek(-1, os.SEEK_END)
-                if stream.read(1) != b"\n":  # of a line that a crash has cut
-                    stream.write(b"\n")
-            stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        shelf.store.append(FILE, json.dumps(line, ensure_ascii=False).encode())
     except OSError as error:
         raise OutputError(
-            f"{path}: cannot be written ({error.strerror}); nothing was done"
+            f"{shelf.store.private(FILE)}: cannot be written ({error.strerror}); nothing was done"
         ) from None
-    sync_folder(shelf.root)
 
 
 def read_lines(shelf: Shelf) -> list[dict[str, Any]]:
     """The journal's lines, the oldest first; none where there is no journal that can be read."""
     try:
-        lines = (shelf.root / FILE).read_bytes().splitlines()
-    except OSError:
+        lines = (shelf.store.read(FILE) or b"").splitlines()
+    except (OSError, ForbiddenError):
         return []
     found = [_parse(line) for line in lines]
     return [line for line in found if line is not None]

@@ -165,6 +165,8 @@ def _name_dataset(place: str) -> tuple[str, str]:
     parts = urlsplit(place)
     if parts.scheme in ("", "file"):
         return "file", str(Path(parts.path).absolute())
+    if parts.scheme == "s3":
+        return f"s3://{parts.netloc}", parts.path.strip("/")
     return f"{parts.scheme}://{parts.hostname or ''}", parts.path
 
 

@@ -1,19 +1,14 @@
 """Removal of the oldest releases of a name.
 
-A release is moved among the working files first, in one step, and deleted there: there is never
-half a release on the shelf, and what a crash leaves is cleared by the next run or the next prune.
+A release leaves the shelf in one step and is deleted afterwards: there is never half a release on
+the shelf, and what a crash leaves is cleared by the next run or the next prune.
 """
 
-import contextlib
-import shutil
 from dataclasses import dataclass
 
-from pipeline.errors import OutputError
 from pipeline.storage.journal import write_line
 from pipeline.storage.register import current_id, list_entries
-from pipeline.storage.releases import Shelf, sync_folder
-
-_REMOVED = "removed-"
+from pipeline.storage.releases import Shelf
 
 
 @dataclass(frozen=True)
@@ -74,34 +69,12 @@ def prune(shelf: Shelf, keep: int) -> Pruning:
     OutputError
         Which release is current cannot be told, or one cannot be removed.
     """
-    with shelf.claim():
-        _clear_removed(shelf)
-        chosen = plan_pruning(shelf, keep)
+    with shelf.claim() as held:
+        held.clear_leftovers()
+        chosen = plan_pruning(held, keep)
         if chosen.removed:
-            write_line(shelf, "prune", {"removed": list(chosen.removed)})
+            write_line(held, "prune", {"removed": list(chosen.removed)})
             for name in chosen.removed:
-                _remove(shelf, name)
+                held.take_away(name)
+        held.leave_work()
         return chosen
-
-
-def _remove(shelf: Shelf, name: str) -> None:
-    """Take a release off the shelf, then delete it."""
-    aside = shelf.workspace(f"{_REMOVED}{name}").root
-    try:
-        shelf.open_work()
-        shelf.release(name).rename(aside)
-        sync_folder(shelf.root)
-    except OSError as error:
-        raise OutputError(f"{shelf.release(name)}: cannot be removed ({error.strerror})") from None
-    _clear_removed(shelf)
-
-
-def _clear_removed(shelf: Shelf) -> None:
-    """Delete what was taken off the shelf, by this prune or by one that was stopped."""
-    work = shelf.root / ".work"
-    for folder in work.glob(f"{_REMOVED}*"):
-        shutil.rmtree(folder, ignore_errors=True)
-        if folder.exists():
-            raise OutputError(f"{folder}: cannot be deleted; remove it by hand")
-    with contextlib.suppress(OSError):
-        work.rmdir()

@@ -3,16 +3,14 @@
 No file of the data is opened here: whether one has changed is what an audit finds out.
 """
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pipeline.errors import OutputError
-from pipeline.storage.releases import Shelf, read_manifest
-
-_ID = re.compile(r"[0-9a-f]{20}")
+from pipeline.storage.folder_store import ID
+from pipeline.storage.places import Place
+from pipeline.storage.releases import Shelf, open_store, read_manifest
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Entry:
 
 def list_entries(shelf: Shelf) -> tuple[Entry, ...]:
     """The releases of a name, the oldest first; those that cannot be read before them."""
-    entries = [Entry(name, _read_date(shelf, name)) for name in _list_ids(shelf.root)]
+    entries = [Entry(name, _read_date(shelf, name)) for name in shelf.store.ids()]
     return tuple(sorted(entries, key=lambda e: (e.published_at is not None, _rank(e))))
 
 
@@ -78,31 +76,20 @@ def has_form(manifest: dict[str, Any]) -> bool:
     )
 
 
-def _list_ids(root: Path) -> list[str]:
-    try:
-        return sorted(
-            path.name
-            for path in root.iterdir()
-            if _ID.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
-        )
-    except OSError as error:
-        raise OutputError(f"{root}: cannot be read ({error.strerror})") from None
-
-
-def _is_release(place: Path) -> bool:
+def _is_release(place: Place) -> bool:
     return (place / "manifest.json").is_file()
 
 
-def _is_shelf(place: Path) -> bool:
+def _is_shelf(place: Place) -> bool:
     """Whether the releases of one name stand here, or a run has begun to make the first one."""
     if not place.is_dir() or _is_release(place):
         return False
     if (place / "CURRENT").is_file() or (place / ".lock").is_file():
         return True
-    return any(_is_release(place / name) for name in _list_ids(place))
+    return any(_is_release(place / name) for name in open_store(place).ids())
 
 
-def open_shelf(place: Path) -> Shelf:
+def open_shelf(place: Place) -> Shelf:
     """The releases of one name, by their folder.
 
     Raises
@@ -125,7 +112,7 @@ def open_shelf(place: Path) -> Shelf:
     raise OutputError(f"{place}: is no release, nor a folder of releases")
 
 
-def find_shelves(place: Path) -> tuple[Shelf, ...]:
+def find_shelves(place: Place) -> tuple[Shelf, ...]:
     """The releases of a name, or of all names of an output folder, by name.
 
     Raises
@@ -140,14 +127,14 @@ def find_shelves(place: Path) -> tuple[Shelf, ...]:
     return (open_shelf(place),)
 
 
-def _list_folders(place: Path) -> list[Path]:
+def _list_folders(place: Place) -> list[Place]:
     try:
-        return sorted(path for path in place.iterdir() if path.is_dir())
+        return sorted((path for path in place.iterdir() if path.is_dir()), key=str)
     except OSError as error:
         raise OutputError(f"{place}: cannot be read ({error.strerror})") from None
 
 
-def find_release(place: Path) -> Path:
+def find_release(place: Place) -> Place:
     """A release: by its folder, by the folder of its name (the current one), or by NAME/ID.
 
     The beginning of an id is enough where no other release of the name begins like it.
@@ -162,7 +149,7 @@ def find_release(place: Path) -> Path:
     if not place.exists() and _is_shelf(place.parent):
         shelf = open_shelf(place.parent)
         return place.parent / pick_id(shelf, place.name)
-    if _ID.fullmatch(place.name) and place.is_dir():
+    if ID.fullmatch(place.name) and place.is_dir():
         raise OutputError(f"{place}: is no release (it has no manifest.json)")
     shelf = open_shelf(place)
     return place / current_id(shelf)
@@ -176,7 +163,7 @@ def pick_id(shelf: Shelf, beginning: str) -> str:
     OutputError
         None does, or several do.
     """
-    fitting = [name for name in _list_ids(shelf.root) if name.startswith(beginning)]
+    fitting = [name for name in shelf.store.ids() if name.startswith(beginning)]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
@@ -204,7 +191,7 @@ def current_id(shelf: Shelf) -> str:
             f"{shelf.root}: no release is current; name one by its id "
             "(`tclose rollback FOLDER ID` makes it the current one)"
         )
-    if not _ID.fullmatch(current) or not shelf.release(current).is_dir():
+    if not ID.fullmatch(current) or not shelf.release(current).is_dir():
         raise OutputError(
             f"{shelf.root}: CURRENT names a release that is not there; run its policy again, or "
             "name one by its id (`tclose rollback FOLDER ID` makes it the current one)"

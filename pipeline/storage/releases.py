@@ -4,34 +4,44 @@
                                    ``internal/``: stays; readable by its owner only
 ``<output>/<name>/CURRENT``        the id of the current release
 ``<output>/<name>/.work/``         private working files of a run; gone after success
+``<output>/<name>/.claims/``       the claim of the run that is at work; private
 ``<output>/<name>/.failed/``       lineage of runs that failed; private
 ``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
 ``<output>/.release-key``          keys the release ids; private
+
+In a bucket what is private or internal stands below ``.internal/`` (see `bucket_store`), and the
+working files in a private folder of this machine (see `workfolder`).
 """
 
 import contextlib
-import fcntl
 import hashlib
 import hmac
 import json
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import BusyError, OutputError
-from pipeline.storage.workspace import Workspace, write_atomically
+from pipeline.errors import ForbiddenError, OutputError
+from pipeline.storage import claims
+from pipeline.storage.bucket_store import BucketStore
+from pipeline.storage.buckets import BucketPath
+from pipeline.storage.claims import EXPIRY, Tell, Ticket
+from pipeline.storage.folder_store import WORK, FolderStore
+from pipeline.storage.places import Place, internal_of
+from pipeline.storage.stores import Store, lost_claim
+from pipeline.storage.workfolder import open_folder, work_folders
+from pipeline.storage.workspace import Workspace
 
-KEY_FILE = ".release-key"
 DOCUMENTS = ("datapackage.json", "dictionary.md")
+KEY_FILE = "release-key"
 KEY_BYTES = 32
 _BLOCK = 1 << 22
 
 
-def file_sha256(path: Path) -> str:
+def file_sha256(path: Place) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
@@ -40,40 +50,59 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def sync_folder(path: Path) -> None:
-    """Force a folder's entries to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def open_store(root: Place) -> Store:
+    """What knows how to write to a place."""
+    return BucketStore(root) if isinstance(root, BucketPath) else FolderStore(root)
 
 
 @dataclass(frozen=True)
 class Shelf:
-    """The releases of one name below an output folder."""
+    """The releases of one name below an output folder.
 
-    output: Path
+    ``work_path``: where working files go, if the policy says it; ``ticket``: of the claim that is
+    held, without which nothing is written.
+    """
+
+    output: Place
     name: str
+    work_path: Path | None = None
+    ticket: Ticket | None = None
 
     @property
-    def root(self) -> Path:
+    def root(self) -> Place:
         """Folder of this name."""
         return self.output / self.name
 
-    def release(self, release_id: str) -> Path:
+    @property
+    def store(self) -> Store:
+        """What knows how to write to it."""
+        return open_store(self.root)
+
+    def release(self, release_id: str) -> Place:
         """Folder of a release."""
         return self.root / release_id
 
+    @property
+    def _work_folders(self) -> tuple[Path, ...]:
+        if self.work_path is None and isinstance(self.root, Path):
+            return (self.root / WORK,)
+        return work_folders(self.work_path, self.output, self.name)
+
+    @property
+    def work(self) -> Path:
+        """Folder of the working files of all runs of this name."""
+        return self._work_folders[-1]
+
     def workspace(self, release_id: str) -> Workspace:
         """Working files of the run that makes a release."""
-        return Workspace(self.root / ".work" / release_id)
+        return Workspace(self.work / release_id)
 
     @contextlib.contextmanager
-    def claim(self) -> Iterator[None]:
+    def claim(self, expiry: float = EXPIRY, tell: Tell = lambda _: None) -> Iterator["Shelf"]:
         """Hold the only right to write here; it ends with the process, however that ends.
 
-        Folders that were made for a run that leaves nothing are taken away again.
+        ``expiry``: seconds after which a claim that is not renewed may be taken over; ``tell`` is
+        told what is waited for. In the block the shelf that is given is the one to write to.
 
         Raises
         ------
@@ -82,106 +111,91 @@ class Shelf:
         OutputError
             The output cannot be written.
         """
-        made = self._make_folders()
-        had_key = (self.output / KEY_FILE).exists()
-        lock = self.root / ".lock"
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise OutputError(f"output {self.root}: cannot be written ({error.strerror})") from None
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(descriptor).st_ino != lock.stat().st_ino:
-                    raise FileNotFoundError  # a run that ends has just removed the lock
-            except OSError:
-                raise BusyError(
-                    f"another run is working on release {self.name!r}; wait for it to end"
-                ) from None
-            yield
-        finally:
-            self._clear_empty(made, had_key=had_key)
-            os.close(descriptor)
+        with claims.holding(self.store, expiry, tell) as ticket:
+            yield replace(self, ticket=ticket)
 
-    def _make_folders(self) -> list[Path]:
-        try:
-            missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
-            self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(
-                f"output {self.output}: cannot be written ({error.strerror}); choose another "
-                "output.path or give write permission"
-            ) from None
-        if not os.access(self.root, os.W_OK | os.X_OK):
-            raise OutputError(f"output {self.root}: cannot be written (no permission)")
-        return missing
+    def check_claim(self) -> None:
+        """See that the claim is still held.
 
-    def _clear_empty(self, made: list[Path], *, had_key: bool) -> None:
-        """Remove what was made for this run if it leaves nothing: lock, key and folders."""
-        with contextlib.suppress(OSError):
-            if self.root in made and [path.name for path in self.root.iterdir()] == [".lock"]:
-                (self.root / ".lock").unlink()
-                if not had_key and not any(self.output.glob("*/.lock")):
-                    (self.output / KEY_FILE).unlink(missing_ok=True)
-                for folder in made:
-                    folder.rmdir()
+        Raises
+        ------
+        LostClaimError
+            Another run has taken it over, or there never was one.
+        """
+        claims.check(self.store, self._ticket)
+
+    @property
+    def _ticket(self) -> Ticket:
+        if self.ticket is None:
+            raise lost_claim(self.name)
+        return self.ticket
 
     def release_key(self) -> bytes:
         """The secret that keys release ids, made at the first use."""
-        path = self.output / KEY_FILE
-        if not path.exists():
-            draft = path.with_name(f"{KEY_FILE}.{secrets.token_hex(8)}")
-            write_atomically(draft, secrets.token_bytes(KEY_BYTES))
-            with contextlib.suppress(FileExistsError):
-                os.link(draft, path)
-            draft.unlink()
-        key = path.read_bytes()
-        if len(key) != KEY_BYTES:
+        store = open_store(self.output)
+        key = store.read(KEY_FILE)
+        if key is None:
+            store.create(KEY_FILE, secrets.token_bytes(KEY_BYTES))
+            key = store.read(KEY_FILE)
+        if key is None or len(key) != KEY_BYTES:
             raise OutputError(
-                f"output {path}: is no release key; put back the {KEY_BYTES} bytes it had, or "
-                "remove it: releases then get new ids"
+                f"output {store.private(KEY_FILE)}: is no release key; put back the {KEY_BYTES} "
+                "bytes it had, or remove it: releases then get new ids"
             )
         return key
 
     def current(self) -> str | None:
         """Id of the current release."""
         try:
-            return (self.root / "CURRENT").read_text(encoding="ascii").strip() or None
+            words = (self.root / "CURRENT").read_text(encoding="ascii").split()
         except (OSError, UnicodeDecodeError):
             return None
+        return words[0] if words else None
 
     def set_current(self, release_id: str) -> None:
         """Move CURRENT to a release, in one step."""
-        write_atomically(self.root / "CURRENT", f"{release_id}\n".encode(), mode=0o644)
-        sync_folder(self.root)
+        self.store.point(release_id, self._ticket.token, self.check_claim)
+
+    def staging(self, release_id: str) -> Path:
+        """An empty place to stage a release in."""
+        work = self.workspace(release_id).root
+        return self.store.staging(self._ticket.token, release_id, work)
 
     def commit(self, staging: Path, release_id: str) -> None:
-        """Move a staged release to its place in one step; a damaged one there is put aside."""
-        place = self.release(release_id)
-        if place.exists():
-            aside = staging.with_name(f"damaged-{secrets.token_hex(4)}")
-            place.rename(aside)
-            shutil.rmtree(aside, ignore_errors=True)
-        staging.rename(place)
-        sync_folder(self.root)
+        """Move a staged release to its place; one that stands there whole stays as it is."""
+        if not is_whole(self.release(release_id)):
+            self.store.commit(staging, release_id, self._ticket.token, self.check_claim)
+
+    def take_away(self, release_id: str) -> None:
+        """Remove a release; the first step makes it none."""
+        self.store.take_away(release_id, self.check_claim)
+
+    def clear_leftovers(self, keep: str | None = None) -> None:
+        """Remove what dead runs left among the releases, but of one."""
+        self.store.clear_leftovers(keep, self.check_claim)
 
     @property
     def scratch(self) -> Path:
         """Where this process's workers spill; private like all working files."""
-        return self.root / ".work" / f"dask-{os.getpid()}"
+        return self.work / f"dask-{os.getpid()}"
 
     def open_work(self) -> None:
         """Make the folder of working files, readable by its owner only."""
-        work = self.root / ".work"
-        work.mkdir(mode=0o700, exist_ok=True)
-        work.chmod(0o700)
+        for folder in self._work_folders:
+            open_folder(folder)
 
     def clear_work(self, keep: str | None = None) -> None:
         """Remove the working files of runs that ended; all, or all but those of one release."""
-        work = self.root / ".work"
-        for folder in work.iterdir() if work.is_dir() else ():
+        for folder in self.work.iterdir() if self.work.is_dir() else ():
             if folder.name not in (keep, self.scratch.name):
                 Workspace(folder).remove()
+
+    def leave_work(self) -> None:
+        """Remove this process's scratch folder, and the folders of working files if empty."""
+        Workspace(self.scratch).remove()
+        for folder in reversed(self._work_folders):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
 
 def make_release_id(key: bytes, content: dict[str, Any]) -> str:
@@ -190,7 +204,7 @@ def make_release_id(key: bytes, content: dict[str, Any]) -> str:
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:20]
 
 
-def read_manifest(release: Path) -> dict[str, Any] | None:
+def read_manifest(release: Place) -> dict[str, Any] | None:
     """The public manifest of a release; None where it is missing or no JSON."""
     try:
         found = json.loads((release / "manifest.json").read_text(encoding="utf-8"))
@@ -199,7 +213,15 @@ def read_manifest(release: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def find_damage(release: Path, manifest: dict[str, Any]) -> list[str]:
+def read_internal(release: Place) -> dict[str, Any] | None:
+    """The manifest of a release that stays inside; None where it is not at hand, or no JSON."""
+    try:
+        return read_manifest(internal_of(release))
+    except ForbiddenError:  # to whom the release was handed out
+        return None
+
+
+def find_damage(release: Place, manifest: dict[str, Any]) -> list[str]:
     """What differs between a release's files and its manifest; empty where nothing does.
 
     Raises
@@ -226,24 +248,24 @@ def find_damage(release: Path, manifest: dict[str, Any]) -> list[str]:
     return damage
 
 
-def find_edits(release: Path, manifest: dict[str, Any]) -> list[str]:
+def find_edits(release: Place, manifest: dict[str, Any]) -> list[str]:
     """Keys in which the public manifest differs from the internal one; none where that is away."""
-    internal = read_manifest(release / "internal")
+    internal = read_internal(release)
     if internal is None:
         return []
     keys = dict.fromkeys((*manifest, "documents"))  # no key, no documents: seen too
     return [key for key in keys if key != "code" and internal.get(key) != manifest.get(key)]
 
 
-def is_whole(release: Path) -> bool:
+def is_whole(release: Place) -> bool:
     """Whether a release stands as it was published: data, both manifests, plan and lineage."""
     manifest = read_manifest(release)
-    internal = release / "internal"
+    internal = internal_of(release)
     parts = (internal / "manifest.json", internal / "plan.json", internal / "lineage.jsonl")
     if manifest is None or not all(part.is_file() for part in parts):
         return False
     try:
-        same = read_manifest(internal) is not None and not find_edits(release, manifest)
+        same = read_internal(release) is not None and not find_edits(release, manifest)
         return same and not find_damage(release, manifest)
     except (KeyError, TypeError, OSError):
         return False

@@ -24,20 +24,20 @@ def test_lines_say_who_and_when_and_only_their_owner_reads_them(shelf):
     assert (first["action"], first["from"], first["to"]) == ("rollback", C, B)
     assert second["removed"] == [A]
     assert {"at", "user", "host", "tclose"} <= first.keys()
-    assert (shelf.root / FILE).stat().st_mode & 0o777 == 0o600
+    assert shelf.store.private(FILE).stat().st_mode & 0o777 == 0o600
 
 
 def test_line_that_a_crash_has_cut_spoils_no_other(shelf):
     write_line(shelf, "prune", {"removed": [A]})
-    with (shelf.root / FILE).open("ab") as stream:
+    with shelf.store.private(FILE).open("ab") as stream:
         stream.write(b'{"at": "2026-0')
     write_line(shelf, "prune", {"removed": [B]})
     assert [line["removed"] for line in read_lines(shelf)] == [[A], [B]]
-    assert len((shelf.root / FILE).read_bytes().splitlines()) == 3
+    assert len(shelf.store.private(FILE).read_bytes().splitlines()) == 3
 
 
 def test_what_is_no_line_is_passed_over(shelf):
-    (shelf.root / FILE).write_bytes(
+    shelf.store.private(FILE).write_bytes(
         b'[1]\n\xff\n{"other": 1}\n' + json.dumps({"action": "x"}).encode()
     )
     assert read_lines(shelf) == [{"action": "x"}]
@@ -51,6 +51,6 @@ def test_withdrawn_is_what_was_left_and_not_come_back_to(shelf):
 
 
 def test_journal_that_cannot_be_written_is_said(shelf):
-    (shelf.root / FILE).mkdir()
+    shelf.store.private(FILE).mkdir()
     with pytest.raises(OutputError, match=r"cannot be written .*; nothing was done"):
         write_line(shelf, "prune", {"removed": []})

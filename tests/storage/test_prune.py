@@ -5,12 +5,12 @@ import shutil
 import pytest
 
 from pipeline.errors import BusyError, OutputError
-from pipeline.storage import prune as pruning
+from pipeline.storage import folder_store
 from pipeline.storage.journal import read_lines
 from pipeline.storage.prune import plan_pruning, prune
 from pipeline.storage.register import list_entries
 from support.cases import tree
-from support.shelves import fake_id, fake_shelf
+from support.shelves import fake_id, fake_shelf, move_current
 
 IDS = [fake_id(text) for text in "edcba"]
 
@@ -46,7 +46,7 @@ def test_nothing_goes_where_enough_may_stay(keep, shelf):
 
 @pytest.mark.parametrize("current", IDS)
 def test_current_one_stays_however_old_it_is(current, shelf):
-    shelf.set_current(current)
+    move_current(shelf, current)
     done = prune(shelf, 1)
     assert standing(shelf) == [name for name in IDS if name in (current, IDS[-1])]
     spared = {} if current == IDS[-1] else {current: "it is the current one"}
@@ -110,7 +110,7 @@ def test_stopped_prune_leaves_whole_releases_and_the_next_clears_up(when, shelf,
             (folder / "manifest.json").unlink()
         raise KilledError
 
-    monkeypatch.setattr(pruning.shutil, "rmtree", killed)
+    monkeypatch.setattr(folder_store.shutil, "rmtree", killed)
     with pytest.raises(KilledError):
         prune(shelf, 2)
     monkeypatch.undo()
@@ -125,7 +125,7 @@ def test_stopped_prune_leaves_whole_releases_and_the_next_clears_up(when, shelf,
 
 
 def test_run_clears_what_a_stopped_prune_has_left(shelf, monkeypatch):
-    monkeypatch.setattr(pruning.shutil, "rmtree", lambda *_, **__: None)
+    monkeypatch.setattr(folder_store.shutil, "rmtree", lambda *_, **__: None)
     with pytest.raises(OutputError, match=r"removed-.*cannot be deleted; remove it by hand"):
         prune(shelf, 4)
     monkeypatch.undo()

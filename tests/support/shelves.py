@@ -107,9 +107,14 @@ def fake_shelf(folder: Path, *release_ids: str, current: str | None = None) -> S
     (root / ".lock").touch()
     for day, release_id in enumerate(release_ids):
         write_fake(root, fake_manifest(release_id, day))
-    shelf = open_shelf(root)
-    shelf.set_current(current or release_ids[-1])
-    return shelf
+    (root / "CURRENT").write_text(f"{current or release_ids[-1]}\n")
+    return open_shelf(root)
+
+
+def move_current(shelf: Shelf, release_id: str) -> None:
+    """Move CURRENT as a run does."""
+    with shelf.claim() as held:
+        held.set_current(release_id)
 
 
 def fake_id(beginning: str) -> str:

@@ -1,0 +1,59 @@
+"""Where working files stand if not beside the releases: a private folder of this machine.
+
+Working files hold records, so the folder and those above it that are made for it belong to the
+user alone, and one that does not is refused.
+"""
+
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from pipeline.errors import OutputError
+from pipeline.storage.places import Place
+
+_DIGITS = 16
+
+
+def work_folders(asked: Path | None, output: Place, name: str) -> tuple[Path, ...]:
+    """The private folders, each in the one before: the last one is for the runs of a name.
+
+    They are below the folder asked for, which is the user's affair, or in the user's cache, or in
+    TMPDIR where there is none.
+    """
+    digest = hashlib.sha256(str(output).encode()).hexdigest()[:_DIGITS]
+    above = asked.absolute() if asked is not None else _usual_folder()
+    folder = above / f"tclose-{digest}"
+    own = (folder, folder / name)
+    return own if asked is not None else (above, *own)
+
+
+def _usual_folder() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
+    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    if cache.is_absolute() and os.access(there, os.W_OK | os.X_OK):
+        return cache / "tclose"
+    return Path(tempfile.gettempdir()) / f"tclose-{os.getuid()}"
+
+
+def open_folder(folder: Path) -> None:
+    """Make a folder, readable by its owner only.
+
+    Raises
+    ------
+    OutputError
+        It cannot be made, or is somebody else's.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise OutputError(f"working files {folder}: is not this user's own folder; remove it")
+        folder.chmod(0o700)
+    except OSError as error:
+        raise OutputError(
+            f"working files {folder}: cannot be written ({error.strerror}); choose another "
+            "engine.work_path or give write permission"
+        ) from None
