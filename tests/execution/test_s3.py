@@ -128,6 +128,16 @@ def test_input_in_a_bucket_gives_the_release_of_the_same_files(kind, bucket, tmp
     other = release(policy_for(f"{bucket}/in{ends[kind]}", output={"path": str(tmp_path / "b")}))
     assert other.data == local.data
     assert other.internal["inputs"][0]["path"].startswith(f"{bucket}/in/")
+    event = json.loads((other.folder / "internal" / "lineage.jsonl").read_text().split("\n")[0])
+    assert event["inputs"][0]["namespace"] == str(bucket)
+    assert event["inputs"][0]["name"] == f"in{ends[kind]}"
+
+
+def test_lineage_names_the_bucket(document, root, bucket):
+    made = run(document)
+    lines = (root / ".internal" / made.release.name / "lineage.jsonl").read_text().splitlines()
+    output = json.loads(lines[-1])["outputs"][0]
+    assert (output["namespace"], output["name"]) == (str(bucket), "out/people")
 
 
 def test_input_that_changes_underway_is_refused(bucket, tmp_path, source):
