@@ -33,7 +33,7 @@ def _usual_folder() -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
     there = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if cache.is_absolute() and os.access(there, os.W_OK | os.X_OK):
-        return cache / "tclose"
+        return cache / "tclose" / "work"
     return Path(tempfile.gettempdir()) / f"tclose-{os.getuid()}"
 
 

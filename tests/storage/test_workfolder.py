@@ -69,7 +69,7 @@ def test_workers_that_do_not_see_them_are_refused(source, tmp_path, monkeypatch)
 def test_usual_place_is_the_users_cache_or_the_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     outer, folder, inner = work_folders(None, tmp_path / "out", "people")
-    assert outer == tmp_path / "cache" / "tclose"
+    assert outer == tmp_path / "cache" / "tclose" / "work"
     assert (folder.parent, inner) == (outer, folder / "people")
     assert work_folders(None, tmp_path / "other", "people")[1] != folder
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
