@@ -122,6 +122,7 @@ class Lineage:
         from openlineage.client.event_v2 import InputDataset
         from openlineage.client.facet_v2 import dataset_version_dataset
 
+        _name_producer()
         version = dataset_version_dataset.DatasetVersionDatasetFacet(self.input_version)
         found: dict[str, Any] = {"version": version}
         if schema is not None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.errors import OutputError, UnreachableError
+from pipeline.errors import OutputError, StoreError
 from pipeline.storage.bucket_client import refusal
 from pipeline.storage.buckets import BucketPath, ChangedError, parse_bucket
 
@@ -121,6 +121,6 @@ def test_what_names_no_bucket_is_refused(text):
 def test_failure_is_told_by_its_kind_and_not_in_the_servers_words(error, message):
     told = refusal("s3://bucket/a", error)
     assert told.exit_code == 1  # run again: what was done stays
-    with pytest.raises(UnreachableError, match=message):
+    with pytest.raises(StoreError, match=message):
         raise told
     assert "AKIASECRET" not in str(told)
