@@ -31,7 +31,7 @@ from pipeline.stages.verify import add_whole, decide
 from pipeline.stages.whole_table import check_table
 from pipeline.storage.manifest import describe_privacy, is_earlier
 from pipeline.storage.places import Place
-from pipeline.storage.releases import find_damage, find_edits, read_manifest
+from pipeline.storage.releases import find_broken_seals, find_damage, find_edits, read_manifest
 
 
 def audit_release(place: Place) -> dict[str, Any]:
@@ -62,6 +62,7 @@ def audit_release(place: Place) -> dict[str, Any]:
                 f"manifest.json: {key!r} differs from the internal manifest"
                 for key in find_edits(release, manifest)
             ]
+            audit["findings"] += find_broken_seals(release, manifest)
     except _MISFITS:
         audit["findings"].append(_DAMAGED)
     return audit

@@ -29,6 +29,7 @@ from pipeline.storage.manifest import Account, Loss, describe_plan, full_manifes
 from pipeline.storage.places import INTERNAL
 from pipeline.storage.provenance import who
 from pipeline.storage.releases import dump_json
+from pipeline.storage.seals import SEAL_FILE, seal_files
 from pipeline.storage.workspace import write_atomically
 
 STAGES = ("inspect", "summarise", "plan", "microaggregate", "verify", "publish")
@@ -137,16 +138,20 @@ def _stage_release(run: Run, account: Account, files: list[FileResult], lineage:
         _place_file(run.workspace.unit("publish", index).path("parquet"), place)
     internal = staging / INTERNAL
     internal.mkdir(mode=0o700)
-    details = describe_plan(account.plan, account.n_repaired)
-    write_atomically(internal / "plan.json", dump_json(details))
-    write_atomically(internal / "lineage.jsonl", lineage.as_bytes())
     made_by = who() | {"flow_run": run.flow_run, "lineage_run": lineage.run_id}
-    full = full_manifest(account, made_by)
-    write_atomically(internal / "manifest.json", dump_json(full))
+    inside = {
+        "plan.json": dump_json(describe_plan(account.plan, account.n_repaired)),
+        "lineage.jsonl": lineage.as_bytes(),
+        "manifest.json": dump_json(full_manifest(account, made_by)),
+    }
     public = public_manifest(account)
+    manifest = dump_json(public)
+    seals = seal_files(run.shelf.release_key(), run.release_id, manifest, inside)
+    for name, content in (inside | {SEAL_FILE: seals}).items():
+        write_atomically(internal / name, content)
     for name, content in make_documents(public).items():
         write_atomically(staging / name, content, mode=0o644)
-    write_atomically(staging / "manifest.json", dump_json(public), mode=0o644)
+    write_atomically(staging / "manifest.json", manifest, mode=0o644)
     for folder, _, _ in os.walk(staging, topdown=False):
         sync_folder(Path(folder))
     return staging

@@ -25,7 +25,7 @@ from pipeline.storage.draws import Draw, describe_draws
 from pipeline.storage.provenance import code_version, git_state, runtime
 from pipeline.storage.treatments import describe_columns
 
-FORMAT = 2  # 1 may lack further models, attacks and distances: see is_earlier
+FORMAT = 3  # 1 may lack further models, attacks and distances: see is_earlier; 2 has no seals
 
 
 @dataclass(frozen=True)

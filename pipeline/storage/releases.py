@@ -31,6 +31,7 @@ from pipeline.storage.buckets import BucketPath
 from pipeline.storage.claims import EXPIRY, Tell, Ticket
 from pipeline.storage.folder_store import WORK, FolderStore
 from pipeline.storage.places import Place, internal_of
+from pipeline.storage.seals import INSIDE, SEAL_FILE, find_broken
 from pipeline.storage.stores import Store, lost_claim
 from pipeline.storage.workfolder import open_folder, work_folders
 from pipeline.storage.workspace import Workspace
@@ -38,6 +39,7 @@ from pipeline.storage.workspace import Workspace
 DOCUMENTS = ("datapackage.json", "dictionary.md")
 KEY_FILE = "release-key"
 KEY_BYTES = 32
+FIRST_SEALED = 3  # format of the manifest from which on there are seals
 _BLOCK = 1 << 22
 
 
@@ -257,15 +259,29 @@ def find_edits(release: Place, manifest: dict[str, Any]) -> list[str]:
     return [key for key in keys if key != "code" and internal.get(key) != manifest.get(key)]
 
 
+def find_broken_seals(release: Place, manifest: dict[str, Any]) -> list[str]:
+    """Manifests and internal files that are not as they were published, where that can be seen.
+
+    It takes the release key and the internal files. Format 2 and earlier had no seals.
+    """
+    if manifest["format"] < FIRST_SEALED:
+        return []
+    try:
+        if not any((internal_of(release) / name).is_file() for name in (*INSIDE, SEAL_FILE)):
+            return []
+        key = open_store(release.parent.parent).read(KEY_FILE)
+    except (OSError, OutputError):
+        return []
+    return [] if key is None else find_broken(release, key)
+
+
 def is_whole(release: Place) -> bool:
     """Whether a release stands as it was published: data, both manifests, plan and lineage."""
     manifest = read_manifest(release)
-    internal = internal_of(release)
-    parts = (internal / "manifest.json", internal / "plan.json", internal / "lineage.jsonl")
-    if manifest is None or not all(part.is_file() for part in parts):
+    if manifest is None or read_internal(release) is None:
         return False
     try:
-        same = read_internal(release) is not None and not find_edits(release, manifest)
+        same = not find_edits(release, manifest) and not find_broken_seals(release, manifest)
         return same and not find_damage(release, manifest)
     except (KeyError, TypeError, OSError):
         return False

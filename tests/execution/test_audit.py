@@ -1,6 +1,8 @@
 """An audit finds whatever was changed after publication, and whatever never was right."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,6 +49,52 @@ def test_changed_byte_is_found(published, place, capsys):
     victim.write_bytes(bytes(content))
     assert main(["audit", str(published)]) == 3
     assert "part-00001.parquet: its content has changed" in capsys.readouterr().out
+
+
+def flip(path: Path, place: float) -> None:
+    """Change one bit, ``place`` of the way into the file."""
+    content = bytearray(path.read_bytes())
+    content[int(place * (len(content) - 1))] ^= 1
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.7, 1.0])
+def test_changed_byte_in_any_file_is_found(published, place):
+    files = [path for path in published.rglob("*") if path.is_file()]
+    assert {"manifest.json", "seal.json", "plan.json", "lineage.jsonl", "dictionary.md"} < {
+        path.name for path in files
+    }
+    for path in files:
+        before = path.read_bytes()
+        flip(path, place)
+        assert audit_release(published)["findings"], path.name
+        path.write_bytes(before)
+    assert audit_release(published)["findings"] == []
+
+
+def test_manifests_that_were_edited_alike_are_found(published):
+    for path in (published / "manifest.json", published / "internal" / "manifest.json"):
+        path.write_text(
+            path.read_text().replace('"method": "t-closeness-first"', '"method": "mdav"')
+        )
+    assert audit_release(published)["findings"] == [
+        "manifest.json: its content has changed",
+        "internal/manifest.json: its content has changed",
+    ]
+
+
+def test_seals_of_another_release_are_found(published, tmp_path):
+    other = published.with_name("0123456789abcdef0123")
+    shutil.copytree(published, other)
+    assert "plan.json: its content has changed" in " ".join(audit_release(other)["findings"])
+    (other / "internal" / "seal.json").unlink()
+    assert audit_release(other)["findings"] == ["internal/seal.json: is missing"]
+
+
+def test_release_that_was_handed_out_needs_no_seal(published, tmp_path):
+    public = tmp_path / "elsewhere" / published.name
+    shutil.copytree(published, public, ignore=shutil.ignore_patterns("internal"))
+    assert audit_release(public)["findings"] == []
 
 
 def test_swapped_files_are_found(published):
