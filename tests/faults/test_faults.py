@@ -16,7 +16,7 @@ from support.killed_run import SMALL_REGION
 from support.policies import data_digests, discharge_policy, write_discharges
 
 ROWS = 60_000
-N_TRIALS = int(os.environ.get("TCLOSE_FAULTS", "10"))
+N_TRIALS = int(os.environ.get("TCLOSE_FAULTS", "11"))
 SEED = int(os.environ.get("TCLOSE_FAULTS_SEED", "1"))
 TRIALS = [(number, list(KINDS)[number % len(KINDS)]) for number in range(N_TRIALS)]
 
@@ -35,8 +35,10 @@ def undisturbed(discharges, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("number", "kind"), TRIALS, ids=[f"{n:02d}-{k}" for n, k in TRIALS])
-def test_fault(number, kind, discharges, undisturbed, tmp_path, record_property):
-    site = make_site(tmp_path, discharges, SEED * 100_000 + number)
+def test_fault(number, kind, discharges, undisturbed, tmp_path, record_property, request):
+    if kind == "s3-conflict":
+        request.getfixturevalue("object_store")
+    site = make_site(tmp_path, discharges, SEED * 100_000 + number, undisturbed)
     where = KINDS[kind](site)
-    finish(site, undisturbed)
+    finish(site)
     record_property("fault", f"{kind}: {where}")

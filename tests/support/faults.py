@@ -1,26 +1,26 @@
 """Trials of faults: a run is disturbed, and what it leaves is what a run from the start leaves."""
 
 import contextlib
+import hashlib
 import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from pipeline.execution.audit import audit_release
+from support.buckets import free_port, make_bucket
+from support.fault_servers import SECONDS, TESTS, changed_environment, cluster, prefect_server
 from support.policies import data_digests, discharge_document
 
 PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publish")
-TESTS = Path(__file__).resolve().parents[1]
-SECONDS = 150
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Site:
     folder: Path
     policy: Path
     rng: random.Random
+    undisturbed: dict[str, str]
 
     @property
     def root(self) -> Path:
@@ -114,7 +115,7 @@ def end_with_process(site: Site) -> str:
 
 def end_around_rename(site: Site) -> str:
     """The process is killed before or after one of its renames."""
-    counting = Site(site.folder / "counting", site.policy, site.rng)
+    counting = replace(site, folder=site.folder / "counting")
     counting.folder.mkdir()
     ended = counting.run("count", "--set", f"output.path={counting.folder / 'releases'}")
     n_renames = int(ended.output.split()[-2])
@@ -135,11 +136,11 @@ def end_a_worker(site: Site) -> str:
 def end_the_scheduler(site: Site) -> str:
     """The scheduler of a cluster is killed in a pass; a new one takes its place."""
     name = site.rng.choice(PASSES)
-    with cluster(site) as (address, scheduler):
+    with cluster(site.folder) as (address, scheduler):
         ended = site.run(f"process:{scheduler}@{name}", "--set", f"engine.scheduler={address}")
         ended.assert_plain()
         assert ended.status == (0 if name == "publish" else 1)  # whose one unit is done by then
-    with cluster(site) as (address, _):
+    with cluster(site.folder) as (address, _):
         again = site.run("none", "--set", f"engine.scheduler={address}")
         assert again.status == 0, again.errors
     return f"in {name}"
@@ -175,6 +176,26 @@ def start_two(site: Site) -> str:
     if statuses[1]:
         assert any("another run is working on release" in ended.errors for ended in ends)
     return f"statuses {statuses}"
+
+
+def contest_a_bucket(site: Site) -> str:
+    """Somebody else writes to the bucket while a release is committed there."""
+    place, number = make_bucket() / "releases", site.rng.randint(1, 14)
+    output = ("--set", f"output.path={place}", "--set", "engine.claim_expiry=1")
+    ended = site.run(f"conflict@{number}", *output)
+    ended.assert_plain()
+    root = place / "discharges"
+    if ended.status:
+        assert "commit conflict" in ended.errors or "another run" in ended.errors, ended.errors
+    assert site.run("none", *output).status == 0
+    release = root / (root / "CURRENT").read_text().split()[0]
+    assert audit_release(release)["findings"] == []
+    digests = {
+        path.relative_to(release).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (release / "data").rglob()
+    }
+    assert digests == site.undisturbed
+    return f"new object {number}: status {ended.status}"
 
 
 def in_a_mount(site: Site, options: str, again: str) -> str:
@@ -225,85 +246,6 @@ def restart_prefect(site: Site) -> str:
     return f"in {name}: status {ended.status}"
 
 
-@contextlib.contextmanager
-def changed_environment(variables: dict[str, str]) -> Iterator[None]:
-    """Environment variables as they are given, for as long as it lasts."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def free_port() -> int:
-    """A port on loopback that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until somebody listens on a port."""
-    deadline = time.monotonic() + SECONDS
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "the server has ended"
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.1)
-    raise TimeoutError
-
-
-@contextlib.contextmanager
-def started(command: list[str], folder: Path, **more: str) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process beside the trial, ended with all that it started."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", *command],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": f"{TESTS}:{TESTS.parent}"} | more,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(SECONDS)
-
-
-@contextlib.contextmanager
-def cluster(site: Site) -> Iterator[tuple[str, int]]:
-    """A scheduler and two workers on loopback: address, and the scheduler's process id."""
-    port = free_port()
-    address = f"tcp://127.0.0.1:{port}"
-    scheduler = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
-    worker = ["distributed.cli.dask_worker", address, "--nthreads", "1", "--host", "127.0.0.1"]
-    worker += ["--no-dashboard", "--local-directory", str(site.folder / "spill")]
-    with contextlib.ExitStack() as stack:
-        process = stack.enter_context(started([*scheduler, "--no-dashboard"], site.folder))
-        await_port(port, process)
-        for _ in range(2):
-            stack.enter_context(started(worker, site.folder))
-        yield address, process.pid
-
-
-@contextlib.contextmanager
-def prefect_server(home: Path, port: int) -> "Iterator[subprocess.Popen[bytes]]":
-    """A Prefect server on loopback with its database in a folder."""
-    home.mkdir(exist_ok=True)
-    command = ["prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
-    more = {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
-    with started(command, home, **more) as process:
-        await_port(port, process)
-        yield process
-
-
 KINDS: dict[str, Callable[[Site], str]] = {
     "process-killed": end_with_process,
     "killed-around-rename": end_around_rename,
@@ -313,25 +255,26 @@ KINDS: dict[str, Callable[[Site], str]] = {
     "scheduler-killed": end_the_scheduler,
     "small-disk": small_disk,
     "clock-jump": jump_the_clock,
+    "s3-conflict": contest_a_bucket,
     "read-only": read_only_output,
     "prefect-restarted": restart_prefect,
 }
 
 
-def make_site(folder: Path, data: Path, seed: int) -> Site:
+def make_site(folder: Path, data: Path, seed: int, undisturbed: dict[str, str]) -> Site:
     """A folder with a policy for a trial."""
     policy = folder / "policy.yaml"
     policy.write_text(yaml.safe_dump(discharge_document(data, folder / "releases")))
-    return Site(folder, policy, random.Random(seed))
+    return Site(folder, policy, random.Random(seed), undisturbed)
 
 
-def finish(site: Site, undisturbed: dict[str, str]) -> None:
+def finish(site: Site) -> None:
     """Run once more: the undisturbed run's bytes, one release, and nothing beside it."""
     site.current()
     again = site.run("none")
     assert again.status == 0, again.errors
     release = site.current()
     assert release is not None
-    assert data_digests(release) == undisturbed
+    assert data_digests(release) == site.undisturbed
     left = {path.name for path in site.root.iterdir()}
     assert left - {".lock", ".failed", ".journal.jsonl"} == {"CURRENT", release.name}

@@ -9,6 +9,7 @@ Faults, by what they are and when:
 ``before@N``, ``after@N``      SIGKILL to this process around its rename (or link) number N
 ``full@N``                     the disk is full when it is to be flushed for the Nth time
 ``clock:SECONDS@N``            the clock jumps after it was read N times
+``conflict@N``                 somebody else writes what is to be the Nth new object of a bucket
 """
 
 import contextlib
@@ -27,10 +28,11 @@ import psutil
 from pipeline import cli
 from pipeline.execution.progress import Progress
 from pipeline.stages import tree
+from pipeline.storage.buckets import BucketPath
 from support.killed_run import SMALL_REGION
 
 RENAMES = ("rename", "replace", "link")
-counted = {"renames": 0, "flushes": 0, "readings": 0}
+counted = {"renames": 0, "flushes": 0, "readings": 0, "objects": 0}
 
 
 def end(process: int) -> None:
@@ -117,6 +119,20 @@ def jump_clock(seconds: float, after: int) -> None:
             module.datetime = Jumping  # type: ignore[attr-defined]
 
 
+def write_before(number: int) -> None:
+    """Let a foreign object stand where the run is to put its Nth new one."""
+    put = BucketPath.put
+
+    def contested(place: BucketPath, data: bytes, tag: str | None) -> str:
+        if tag is None:
+            counted["objects"] += 1
+            if counted["objects"] == number:
+                put(place, b"of somebody else", None)
+        return put(place, data, tag)
+
+    BucketPath.put = contested  # type: ignore[method-assign]
+
+
 def arrange(fault: str) -> None:
     """Prepare the fault."""
     what, _, when = fault.partition("@")
@@ -132,6 +148,8 @@ def arrange(fault: str) -> None:
         fill_disk_at(int(when))
     elif kind == "clock":
         jump_clock(float(detail), int(when))
+    elif kind == "conflict":
+        write_before(int(when))
     elif kind == "count":
         watch_renames(lambda number, side: None)
         fill_disk_at(0)
