@@ -184,7 +184,8 @@ class _DomainPlanner:
             of_domain = self.counts.of(key, a)
             assert of_domain is not None
             demands.append((of_domain, t))
-        return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:])
+        share = self.plan.effort.share_of_t
+        return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:], share)
 
     def _choose_primary(self, drafts: list[_Draft]) -> int:
         """The attribute whose subsets are taken: the one with the least distance left anywhere.

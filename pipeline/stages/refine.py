@@ -6,7 +6,7 @@ The loss is the objective, k and t are the constraints: a round keeps both, so i
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -43,6 +43,8 @@ SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
 STRETCH = 2.0
+# At what share of t clusters are on average before refinement, which spends the rest.
+SHARE_OF_T = 0.5
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,10 @@ class Effort:
 
     ``block_classes``: classes that are searched together; ``n_neighbours``, ``n_sweeps``: as in the
     search; ``n_together``: classes whose records are dealt out anew at once, 0 for none;
-    ``n_widest``: how many classes rounds go on with when they save little with fewer, each time
-    four times as many;
     ``least_exchange``: share of a class's mean loss that an exchange has to save;
     ``least_gain``: share of the loss that a round has to save for another one to follow;
-    ``seconds``: computing time for the whole table, over all workers.
+    ``seconds``: computing time for the whole table, over all workers;
+    ``share_of_t``: where clusters of one confidential attribute start, on average.
     """
 
     n_rounds: int
@@ -63,15 +64,10 @@ class Effort:
     n_neighbours: int = 16
     n_sweeps: int = 4
     n_together: int = 0
-    n_widest: int = 0
     least_exchange: float = 0.0
     least_gain: float = 0.0
     seconds: float | None = None
-
-    def widen(self) -> "Effort":
-        """The effort of rounds among four times as many classes, or as many as there may be."""
-        n = min(4 * self.n_together, self.n_widest)
-        return replace(self, n_together=n, block_classes=max(n, self.block_classes))
+    share_of_t: float = SHARE_OF_T
 
 
 OFF = Effort(0)
@@ -87,7 +83,11 @@ FAST = Effort(
 # What fast is for larger tables, which would wait for minutes: a tenth of the time per record.
 FAST_RECORDS = 300_000
 LEAN = Effort(3, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02)
-FULL = Effort(60, block_classes=256, n_together=256, n_widest=1024, least_gain=0.0005)
+FULL = Effort(40, block_classes=256, n_together=256, least_gain=0.0005)
+# What full is for smaller tables: dealing out n classes anew takes n^3, and among more of them
+# smaller ones find an exchange.
+FULL_RECORDS = 25_000
+WIDE = Effort(40, block_classes=1024, n_together=1024, least_gain=0.0003, share_of_t=0.6)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -97,8 +97,10 @@ def choose_effort(refine: str | int, n_records: int) -> Effort:
         return Effort(refine)
     if refine == "fast":
         return FAST if n_records <= FAST_RECORDS else LEAN
-    if refine in ("off", "full"):
-        return {"off": OFF, "full": FULL}[refine]
+    if refine == "full":
+        return WIDE if n_records <= FULL_RECORDS else FULL
+    if refine == "off":
+        return OFF
     number = refine.rstrip("sminh ")
     return Effort(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
 
@@ -179,7 +181,6 @@ class Refiner:
         if block_starts is not None:
             labels = self.mend(labels, block_starts)
             rounds.append(self.measure(labels))
-        widened = 0
         for r in count():
             spent = time.monotonic() - started
             late = effort.seconds is not None and spent >= effort.seconds * share
@@ -189,10 +190,8 @@ class Refiner:
             if r + 1 == ROUNDS_BEFORE_MERGING:
                 labels = merge(labels)
             rounds.append(self.measure(labels))
-            if r - widened >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, effort):
-                if effort.n_together >= effort.n_widest:
-                    break
-                effort, widened = effort.widen(), r
+            if r >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, effort):
+                break
         return labels, tuple(rounds)
 
     def _is_little(self, rounds: list[Round], effort: Effort) -> bool:

@@ -12,11 +12,9 @@ from pipeline.kernels.blocks import extras_up_to
 from pipeline.kernels.subsets import subset_sizes, tie_stride
 from pipeline.model import Distribution, Int64
 from pipeline.stages.distances import ROUNDED, dealing_work, is_equal, rounding_work
-from pipeline.stages.refine import MAX_SEARCHED
+from pipeline.stages.refine import MAX_SEARCHED, SHARE_OF_T
 
 AUTO, WITHIN, LARGE, GIVEN = "half of t", "within t", "too large to be searched", "given"
-# Of t, what clusters may use up on average, so that refinement can spend the rest.
-SHARE_OF_T = 0.5
 # Clusters of k records could not give one away; of this many times k, every few can.
 ROOM_ABOVE_K = Fraction(12, 11)
 # Distributions of more distinct values are thinned out before class sizes are tried on them.
@@ -90,11 +88,16 @@ def take_class_size(n_records: int, k: int, size: int) -> ClassSize:
 
 
 def fit_class_size(
-    n_records: int, k: int, demands: list[Demand], joint: Sequence[Demand] = ()
+    n_records: int,
+    k: int,
+    demands: list[Demand],
+    joint: Sequence[Demand] = (),
+    share_of_t: float = SHARE_OF_T,
 ) -> ClassSize:
     """Class size that leaves refinement room in t and in k.
 
-    The smallest at which clusters of one record per subset are, on average, at half of t. Several
+    The smallest at which clusters of one record per subset are, on average, at a share of t: half
+    of it, or more where refinement is wide and there is one confidential attribute. Several
     attributes share the records of a class, so from the third on it grows with their number; but
     blocks are balanced in all of them, so that one record less does. Larger classes lose more,
     smaller ones cannot exchange: both ends were measured, see the benchmarks.
@@ -105,7 +108,8 @@ def fit_class_size(
     joint : of the joint ones, which ask for no records beside those of their parts; half of their
         t would take several times the records, for no less loss (measured on Adult)
     """
-    sizes = [wanted_size(demand, n_records) for demand in demands]
+    share = share_of_t if len(demands) == 1 and not joint else SHARE_OF_T
+    sizes = [wanted_size(demand, n_records, share) for demand in demands]
     by_distance = ceil(max(sizes, default=0) * max(1.0, len(demands) / 2))
     if len(demands) > 1:
         by_distance = max(1, by_distance - 1)
@@ -118,7 +122,7 @@ def fit_class_size(
     return ClassSize(k, by_distance, n_records // n_clusters, rule, n_clusters)
 
 
-def wanted_size(demand: Demand, n_records: int) -> int:
+def wanted_size(demand: Demand, n_records: int, share_of_t: float = SHARE_OF_T) -> int:
     """Records of a class that one attribute asks for.
 
     Classes that are too large to be searched spend nothing of what is left to them. By the equal
@@ -126,7 +130,7 @@ def wanted_size(demand: Demand, n_records: int) -> int:
     but for two standard deviations; the few that are above t for all that are merged.
     """
     distribution, t = demand
-    mean = SHARE_OF_T * float(t)
+    mean = share_of_t * float(t)
     half = _smallest_size(lambda size: mean_cluster_emd(distribution, size) <= mean, n_records)
     if not is_equal(distribution) or half <= MAX_SEARCHED:
         return half

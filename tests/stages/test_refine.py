@@ -18,10 +18,12 @@ from pipeline.stages.refine import (
     FAST,
     FAST_RECORDS,
     FULL,
+    FULL_RECORDS,
     LEAN,
     MAX_SEARCHED,
     OFF,
     ROUNDS_BEFORE_MERGING,
+    WIDE,
     Effort,
     Refiner,
     Round,
@@ -387,18 +389,21 @@ class TestRounds:
 
 
 class TestEffort:
-    @pytest.mark.parametrize(("said", "effort"), [("off", OFF), ("fast", FAST), ("full", FULL)])
+    @pytest.mark.parametrize(("said", "effort"), [("off", OFF), ("fast", FAST), ("full", WIDE)])
     def test_named(self, said: str, effort: Effort) -> None:
         assert choose_effort(said, 1) is effort
 
     def test_fast_is_leaner_for_tables_that_would_take_long(self) -> None:
         assert choose_effort("fast", FAST_RECORDS) is FAST
         assert choose_effort("fast", FAST_RECORDS + 1) is LEAN
-        assert choose_effort("full", FAST_RECORDS + 1) is FULL
+
+    def test_full_is_wide_where_that_takes_minutes(self) -> None:
+        assert choose_effort("full", FULL_RECORDS) is WIDE
+        assert choose_effort("full", FULL_RECORDS + 1) is FULL
 
     def test_names_are_in_order(self) -> None:
         assert OFF.n_rounds == 0 < FAST.n_rounds <= FULL.n_rounds
-        assert FAST.seconds is FULL.seconds is None
+        assert FAST.seconds is FULL.seconds is WIDE.seconds is None
 
     @pytest.mark.parametrize("n_rounds", [0, 1, 17])
     def test_rounds(self, n_rounds: int) -> None:
