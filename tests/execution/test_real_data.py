@@ -53,12 +53,14 @@ def test_census_class_sizes_are_those_of_the_paper(t, size, confidential, tmp_pa
     ],
 )
 def test_independent_checker_agrees(policy_file, confidential, t, tmp_path):
+    """On some thousand records, as it takes minutes for all; ours are checked on all elsewhere."""
     name = {"adult": "adult.csv", "fars": "fars_gamclass.csv"}[policy_file]
     given = load_policy(f"config/{policy_file}.yaml").model_dump(mode="json", exclude_unset=True)
     roles = {n: a for n, a in given["attributes"].items() if a["role"] != "confidential"}
     given["attributes"] = roles | {confidential: {"role": "confidential"}}
-    given["input"]["path"] = str(shared_file(name))
-    given |= {"privacy": {"k": 5, "t": t}, "output": {"path": str(tmp_path)}}
+    given["input"]["path"] = str(tmp_path / name)
+    pd.read_csv(shared_file(name), dtype=str).head(8_000).to_csv(tmp_path / name, index=False)
+    given |= {"privacy": {"k": 5, "t": t}, "output": {"path": str(tmp_path / "out")}}
     outcome = run_release(parse_policy(given), Progress("none"))
     audit = audit_release(outcome.release)
     assert audit["findings"] == []
