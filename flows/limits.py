@@ -43,10 +43,13 @@ def one_at_a_time(name: str) -> Iterator[None]:
     the release's folder, which is taken afterwards and needs no server. So a slot that is not to be
     had, as one that a killed server has forgotten to give back, stops nothing for good.
     """
-    with contextlib.ExitStack() as held:
-        if PREFECT_API_URL.value() is not None:  # not the embedded server, which is alone
-            _take_slot(held, slot_name(name))
+    held = contextlib.ExitStack()
+    if PREFECT_API_URL.value() is not None:  # not the embedded server, which is alone
+        _take_slot(held, slot_name(name))
+    try:
         yield
+    finally:
+        _give_back(held, slot_name(name))
 
 
 def _take_slot(held: contextlib.ExitStack, slot: str) -> None:
@@ -66,3 +69,11 @@ def _take_slot(held: contextlib.ExitStack, slot: str) -> None:
     except Exception as error:
         reason = "is taken" if isinstance(error, TimeoutError) else type(error).__name__
         get_run_logger().warning("no slot %s (%s): the release's claim decides", slot, reason)
+
+
+def _give_back(held: contextlib.ExitStack, slot: str) -> None:
+    """Give a slot back; a server that is away takes it back by itself, and spoils no release."""
+    try:
+        held.close()
+    except Exception as error:
+        get_run_logger().warning("slot %s was not given back (%s)", slot, type(error).__name__)

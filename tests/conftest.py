@@ -1,11 +1,18 @@
 """What tests of all packages share: object storage for those that ask for it; what is told last."""
 
+import signal
+
 import pytest
 
 from support.buckets import environment, make_bucket, running_server
 
 # What passing tests record of what they drew, and under what title it is told at the end.
 TITLES = {"fault": "trials of faults", "cases": "policies drawn at random"}
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C be heard: a shell has what runs in the background ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -151,7 +151,8 @@ def stack(folder: Path) -> Iterator["subprocess.Popen[str]"]:
     """The command, in a place of its own; afterwards none of its processes and files are left."""
     temporary = folder / "tmp"
     temporary.mkdir()
-    for place in (temporary, folder, *folder.parents[:2]):  # PostgreSQL's user passes through them
+    own = [place for place in folder.parents if "pytest-of-" in str(place)]
+    for place in (temporary, folder, *own):  # PostgreSQL's user passes through them
         place.chmod(0o755)
     options = ["--rows=3000", "--workers=1", f"--database={database()}"]
     with subprocess.Popen(

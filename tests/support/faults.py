@@ -49,6 +49,7 @@ class Site:
             "PYTHONPATH": f"{TESTS}:{TESTS.parent}",
             "TMPDIR": str(self.folder / "tmp"),
         }
+        environment.pop("PREFECT_LOGGING_LEVEL", None)  # which would have Prefect log here
         return subprocess.Popen(
             self.command(fault, command, *more, "--quiet"),
             cwd=self.folder,
