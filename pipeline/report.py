@@ -181,6 +181,7 @@ def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
     if audit["checked"]:
         rows.append(("records", f"{audit['records']:,}"))
         rows += _privacy_rows(audit["privacy"])
+        rows += _noise_rows(audit.get("noise", {}))
         rows += _class_rows(audit["classes"])
         rows += _risk_rows(audit["risk"])
     rows += _originals_rows(audit.get("originals"))

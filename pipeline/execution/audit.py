@@ -20,6 +20,7 @@ from pipeline.execution.audit_claims import EARLIER, describe_rows
 from pipeline.execution.audit_classes import ClassChecker, NotInOrderError
 from pipeline.execution.audit_joint import find_joint
 from pipeline.execution.audit_models import bind_models
+from pipeline.execution.audit_noise import check_noise, measure_noise
 from pipeline.execution.audit_rows import (
     encode_files,
     has_role_columns,
@@ -40,7 +41,7 @@ def audit_release(place: Place) -> dict[str, Any]:
     Returns
     -------
     ``findings``: what is wrong, empty if nothing is; ``checked``: whether the rows could be read;
-    and what the rows say of records, classes, k and t.
+    and what the rows say of records, classes, k and t, and of noise.
 
     Raises
     ------
@@ -147,7 +148,9 @@ def _check_rows(release: Place, manifest: dict[str, Any]) -> dict[str, Any]:
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
     bucketed = [column["name"] for column in layout.confidential if column.get("bucketed")]
     privacy = describe_privacy(verdict, columns, bucketed)
-    rows = describe_rows(manifest, privacy, verdict, findings, is_old=is_old)
+    noise = measure_noise(manifest, verdict.n_records, verdict.sizes)
+    findings += check_noise(manifest, noise, paths)
+    rows = describe_rows(manifest, privacy, verdict, findings, is_old=is_old) | {"noise": noise}
     return rows | {"notes": [EARLIER]} if is_old else rows
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import inf, nextafter
 from typing import Any
 
-from pipeline.model import Column, InputFile, Verdict
+from pipeline.model import ClassSizes, Column, InputFile, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.method import AS_USUAL
@@ -120,7 +120,6 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
         noise = column.attribute.noise
         if noise is None:
             continue
-        closeness = stochastic_closeness(noise.epsilon, verdict.n_records, verdict.sizes.smallest)
         described[column.name] = {
             "epsilon": float(noise.epsilon),
             "mechanism": "discrete Laplace" if not noise.values else "randomised response",
@@ -128,9 +127,14 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
             "high": None if noise.high is None else float(noise.high),
             "step": float(noise.step),
             "values": list(noise.values or column.attribute.order),
-            "stochastic_t": round_up(closeness.t),
+            "stochastic_t": state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
         }
     return described
+
+
+def state_closeness(epsilon: Fraction, n_records: int, sizes: ClassSizes) -> float:
+    """The t of papers/001, Proposition 1, as manifests say it: never below what epsilon gives."""
+    return round_up(stochastic_closeness(epsilon, n_records, sizes.smallest).t)
 
 
 def round_up(value: Fraction) -> float:

@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+from collections.abc import Callable
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,13 @@ def publish(document: dict[str, Any]) -> Outcome:
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_patients(tmp_path_factory.mktemp("patients") / "input", N_RECORDS)
+
+
+@pytest.fixture(scope="module")
+def published(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    attributes = {"stage": STAGE, "ill": ILL, "height": HEIGHT}
+    document = document_of(source, tmp_path_factory.mktemp("noise"), attributes=attributes)
+    return publish(document).release
 
 
 def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
@@ -106,6 +116,77 @@ def test_start_and_partitions(source: Path, tmp_path: Path) -> None:
     made = publish(document)
     assert audit_release(made.release)["findings"] == []
     check_release(made.release, patients(N_RECORDS), document)
+
+
+class TestAudit:
+    """Stochastic closeness is measured in the files, without what stays inside."""
+
+    @pytest.fixture
+    def copied(self, published: Path, tmp_path: Path) -> Path:
+        place = tmp_path / "copy"
+        shutil.copytree(published, place, ignore=shutil.ignore_patterns("internal"))
+        return place
+
+    def test_closeness_is_that_of_the_smallest_class(
+        self, copied: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        audit = audit_release(copied)
+        assert audit["findings"] == []
+        rows = read_rows(copied)
+        share = rows.groupby(["age", "town"]).size().min() / len(rows)
+        for name, epsilon in {"pay": 2, "stage": 1.5, "ill": 0.5, "height": 3}.items():
+            found = audit["noise"][name]["stochastic_t"]
+            assert found == pytest.approx(share + (1 - share) * exp(epsilon), rel=1e-12)
+        assert main(["audit", str(copied)]) == 0
+        assert re.search(r"noise on pay +epsilon 2 .*stochastic t 7\.3", capsys.readouterr().out)
+
+    @pytest.mark.parametrize("key", ["stochastic_t", "epsilon"])
+    def test_edited_figure_is_found(self, key: str, copied: Path) -> None:
+        edit(copied, lambda m: m["noise"]["stage"].update({key: 1.01}))
+        (finding,) = audit_release(copied)["findings"]
+        assert finding == "manifest.json: noise.stage.stochastic_t differs from what the rows say"
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("pay", {"high": 1_475}),
+            ("pay", {"low": 225}),
+            ("pay", {"step": 50}),
+            ("height", {"low": 150.2}),
+            ("height", {"step": 0.2, "high": 190.1}),
+            ("stage", {"values": STAGES[:-1]}),
+            ("ill", {"values": ILLS[1:]}),
+        ],
+    )
+    def test_values_that_the_noise_does_not_give(
+        self, name: str, change: dict[str, Any], copied: Path
+    ) -> None:
+        edit(copied, lambda m: m["noise"][name].update(change))
+        (finding,) = audit_release(copied)["findings"]
+        assert re.fullmatch(f"noise on {name}: [0-9,]+ rows have values that it .*", finding)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda m: m["noise"].pop("pay"),
+            lambda m: m.pop("noise"),
+            lambda m: m["noise"].update(age=m["noise"]["pay"]),
+            lambda m: m["noise"]["pay"].pop("epsilon"),
+            lambda m: m["noise"]["pay"].update(epsilon="much"),
+            lambda m: m["noise"]["pay"].update(step=0),
+            lambda m: m["noise"].update(pay=2),
+        ],
+    )
+    def test_noise_that_is_none_is_damage(self, change: Any, copied: Path) -> None:
+        edit(copied, change)
+        assert any("is damaged" in finding for finding in audit_release(copied)["findings"])
+
+
+def edit(release: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    path = release / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
 
 
 class TestDrawnOnce:
