@@ -101,6 +101,72 @@ def test_k_above_the_records_of_a_partition(name: str, tried: Tried) -> None:
     tried.works_with("privacy.k=30")
 
 
+def cut_into(place: Path, *sizes: int, **privacy: Any) -> dict[str, Any]:
+    """A policy with a partition for each of these numbers of records."""
+    document = document_of(
+        "mdav",
+        place,
+        attributes={"site": "non-confidential", "rank": CONFIDENTIAL},
+        output={"partition_by": ["site"]},
+        privacy=privacy,
+    )
+    site = np.repeat([f"s{i}" for i in range(len(sizes))], sizes)
+    rank = np.arange(site.size) % (2 + (site == "s0"))  # three ranks in the first, else two
+    pq.write_table(people(site.size, site=site, rank=rank), place / "people.parquet")
+    return document
+
+
+def test_smallest_partition_names_the_k_that_works(tried: Tried) -> None:
+    message = tried.refuse(cut_into(tried.place, 30, 8, 20, k=25), 3)
+    assert "a partition: has 8 records, a class needs k = 25; lower privacy.k to 8" in message
+    tried.works_with("privacy.k=8")
+
+
+def test_partition_of_one_record_has_no_k(tried: Tried) -> None:
+    message = tried.refuse(cut_into(tried.place, 30, 1, k=5), 3)
+    assert "a partition: has 1 record, and no class has fewer than 2; publish a coarser" in message
+    tried.works_with("output.partition_by=[]")
+
+
+def test_table_of_one_record_has_no_k(tried: Tried) -> None:
+    document = document_of("mdav", tried.place)
+    pq.write_table(table().slice(0, 1), tried.place / "people.parquet")
+    message = tried.refuse(document, 2)
+    assert "privacy.k: there is 1 record, and no class has fewer than 2; name more" in message
+
+
+def test_partition_with_the_fewest_values_names_the_l_that_works(tried: Tried) -> None:
+    model = {"name": "distinct-l-diversity", "attributes": ["rank"]}
+    asked = [model | {"l": 4}]
+    message = tried.refuse(cut_into(tried.place, 30, 30, k=5, models=asked), 3)
+    assert "partition site=s1: cannot meet distinct-l-diversity of 'rank'" in message
+    assert "it has 2 different values: l can be at most that" in message
+    tried.works_with("privacy.models=[{name: distinct-l-diversity, l: 2, attributes: [rank]}]")
+
+
+def test_n_above_the_records(tried: Tried) -> None:
+    models = [{"name": "n-t-closeness", "n": 61, "t": 0.5}]
+    message = tried.refuse(document_of("mondrian", tried.place, privacy={"models": models}), 2)
+    assert "privacy.models: n = 61 of n-t-closeness is more than the 60 records there" in message
+    assert "lower it to 60 at most" in message
+    tried.works_with("privacy.models=[{name: n-t-closeness, n: 60, t: 0.5}]")
+
+
+def test_farthest_attribute_names_the_t_that_works(tried: Tried) -> None:
+    """Sites tell the half of the pays, and all of the degrees."""
+    attributes = {"site": "non-confidential", "degree": CONFIDENTIAL}
+    output = {"partition_by": ["site"]}
+    document = document_of(
+        "mdav", tried.place, privacy={"k": 30, "t": 0.1}, attributes=attributes, output=output
+    )
+    with_degree = table().append_column("degree", pa.array([0] * 30 + [1] * 30))
+    pq.write_table(with_degree, tried.place / "people.parquet")
+    message = tried.refuse(document, 3)
+    named = re.search(r"'degree' is .* The smallest t that could work is ([\d.]+)", message)
+    assert named
+    tried.works_with(f"privacy.t={named[1]}")
+
+
 @pytest.mark.parametrize("name", CUT)
 def test_t_below_what_a_partition_has(name: str, tried: Tried) -> None:
     cut = {"attributes": {"site": "non-confidential"}, "output": {"partition_by": ["site"]}}

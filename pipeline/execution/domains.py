@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pipeline.execution.domain_counts import DomainCounts, Key
 from pipeline.execution.findings import Findings
-from pipeline.execution.requirements import check_models_feasible
+from pipeline.execution.requirements import Claimant, check_models_feasible
 from pipeline.execution.units.shared import (
     confidential_codes,
     load_distributions,
@@ -129,9 +129,17 @@ class _DomainPlanner:
         return tuple(emds)
 
     def _check_feasible(self, emds_of: dict[Key, tuple[Fraction, ...]]) -> None:
-        """Refuse what cannot be; the farthest domain speaks, so that its t would do for all."""
+        """Refuse what cannot be.
+
+        The smallest domain speaks, then the farthest, so that its k and t would do for all.
+        """
         plan, counts = self.plan, self.findings.table.domains
-        for key in sorted(emds_of, key=lambda key: -max(emds_of[key], default=Fraction(0))):
+
+        def rank(key: Key) -> tuple[int, Fraction]:
+            above = [e for e, t in zip(emds_of[key], plan.max_emds, strict=True) if e > t]
+            return min(counts[key], plan.k), -max(above, default=Fraction(0))
+
+        for key in sorted(emds_of, key=rank):
             emds = list(emds_of[key])
             small = bool(plan.hard) and counts[key] < plan.k  # its value may be one person's
             name = "a partition" if small else domain_name(plan.hard, key)
@@ -155,12 +163,13 @@ class _DomainPlanner:
         plan = self.plan
         if not plan.further.requirements:
             return
+        claimants = []
         for key, emds in emds_of.items():
             of_domain = [self.counts.of(key, a) for a in range(len(emds))]
             known = [table for table in of_domain if table is not None]
             if self.findings.table.domains[key] >= plan.k:
-                name = domain_name(plan.hard, key)
-                check_models_feasible(name, plan, self.counts.distributions, known, emds)
+                claimants.append(Claimant(domain_name(plan.hard, key), known, emds))
+        check_models_feasible(plan, self.counts.distributions, claimants)
 
     def _draft(self, key: Key, emds: tuple[Fraction, ...], bound: SizeBound | None) -> _Draft:
         return _Draft(key, emds, self._choose_size(key, emds), bound)

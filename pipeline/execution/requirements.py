@@ -1,13 +1,13 @@
 """What a policy's further models ask, bound to the data: for construction, verification, audit."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor, isfinite
 
 import numpy as np
 
-from pipeline.errors import InfeasibleError
+from pipeline.errors import InfeasibleError, PolicyError
 from pipeline.model import Distribution, Int64, Kind
 from pipeline.settings import Policy
 from pipeline.stages.grouping import similar_values
@@ -29,7 +29,8 @@ def require_models(
     Raises
     ------
     PolicyError
-        Buckets that cannot be made of the values that there are; too large a table.
+        Buckets that cannot be made of the values that there are; too large a table, or one of
+        fewer than n records.
     """
     places = {e.column.name: a for a, e in enumerate(plan.confidential)}
     requirements = []
@@ -47,9 +48,19 @@ def require_models(
     check_size(further, n_records)
     max_emds = list(plan.max_emds)
     for requirement in further.by_table:
+        _check_size_asked(requirement, n_records)
         a = requirement.attribute
         max_emds[a] = min(max_emds[a], requirement.limit)
     return replace(plan, max_emds=tuple(max_emds), further=further)
+
+
+def _check_size_asked(requirement: Requirement, n_records: int) -> None:
+    """Refuse an n that no set of records has."""
+    if requirement.count > n_records:
+        raise PolicyError(
+            f"privacy.models: n = {requirement.count} of {requirement.model} is more than the "
+            f"{n_records:,} records there are; lower it to {n_records} at most"
+        )
 
 
 def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...], ...]:
@@ -65,22 +76,26 @@ def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...]
     return tuple(tuple(texts[of_code == b]) for b in range(plan.bucketing.sizes.size))
 
 
+@dataclass(frozen=True, eq=False)
+class Claimant:
+    """A domain that has to meet the further models.
+
+    ``distributions``: its own, over the values of the table; ``emds``: its distances to the table.
+    """
+
+    name: str
+    distributions: Sequence[Distribution]
+    emds: Sequence[Fraction]
+
+
 def check_models_feasible(
-    name: str,
-    plan: Plan,
-    distributions: Sequence[Distribution],
-    domain: Sequence[Distribution],
-    emds: Sequence[Fraction],
+    plan: Plan, distributions: Sequence[Distribution], domains: Sequence[Claimant]
 ) -> None:
-    """Prove that a domain can meet the further models at all.
+    """Prove that domains can meet the further models at all.
 
     All but (n, t)-closeness are monotone: if all classes met one, so would the domain as one class.
-    And if that does, merging can bring it about.
-
-    Parameters
-    ----------
-    domain : its distributions, over the values of the table
-    emds : its distances to the table
+    And if that does, merging can bring it about. The domain that is farthest from a demand speaks,
+    so that what it could meet would do for all.
 
     Raises
     ------
@@ -89,22 +104,28 @@ def check_models_feasible(
     """
     for requirement in plan.further.by_class:
         a = requirement.attribute
-        counts = _as_class(domain[a].counts)
-        measures = check_counts(requirement, counts, distributions[a].counts)
-        if not measures.meets.all():
-            nearest = _say_nearest(requirement, float(measures.values[0]))
+        failing = []
+        for domain in domains:
+            counts = _as_class(domain.distributions[a].counts)
+            measures = check_counts(requirement, counts, distributions[a].counts)
+            if not measures.meets.all():
+                failing.append((float(measures.values[0]), domain.name))
+        if failing:
+            reached, name = (min if requirement.model.is_least else max)(failing)
             raise InfeasibleError(
                 f"{name}: cannot meet {requirement.model} of {requirement.name!r} even as one "
-                f"class, so some class does not, however it is cut; {nearest}",
+                "class, so some class does not, however it is cut; "
+                f"{_say_nearest(requirement, reached)}",
                 partition=name,
             )
-    for requirement in plan.further.by_table:
+    for requirement in plan.further.by_table if domains else ():
         a = requirement.attribute
-        if plan.judged_emds[a] >= emds[a] > requirement.limit:
+        emd, name = max((domain.emds[a], domain.name) for domain in domains)
+        if plan.judged_emds[a] >= emd > requirement.limit:
             raise InfeasibleError(
                 f"{name}: {requirement.model} is made by way of t-closeness with the same t, but "
-                f"{requirement.name!r} is at distance {float(emds[a]):.6f} from the whole table "
-                f"here; the smallest t that works is {ceil(emds[a] * 10**6) / 10**6:.6f}",
+                f"{requirement.name!r} is at distance {float(emd):.6f} from the whole table "
+                f"here; the smallest t that works is {ceil(emd * 10**6) / 10**6:.6f}",
                 partition=name,
             )
 

@@ -178,11 +178,14 @@ def check_feasible(
     """
     if n_records < k:
         raise InfeasibleError(
-            f"{name}: has {n_records:,} records, a class needs k = {k}; lower privacy.k to "
+            f"{name}: has 1 record, and no class has fewer than 2; publish a coarser partition"
+            if n_records == 1
+            else f"{name}: has {n_records:,} records, a class needs k = {k}; lower privacy.k to "
             f"{n_records} at most, or publish a coarser partition",
             partition=name,
         )
-    for encoding, emd, limit in zip(columns, emds, max_emds, strict=True):
+    farthest = sorted(zip(columns, emds, max_emds, strict=True), key=lambda given: -given[1])
+    for encoding, emd, limit in farthest:
         if emd > limit:
             raise InfeasibleError(
                 f"{name}: {encoding.column.name!r} is at distance {float(emd):.6f} from the whole "
@@ -194,6 +197,10 @@ def check_feasible(
 
 def check_k(k: int, n_records: int) -> None:
     """Refuse a k that no class can have."""
+    if n_records == 1:
+        raise PolicyError(
+            "privacy.k: there is 1 record, and no class has fewer than 2; name more data"
+        )
     if k > n_records:
         raise PolicyError(
             f"privacy.k: {k} is more than the {n_records:,} records there are; lower it to "
