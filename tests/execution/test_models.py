@@ -415,4 +415,4 @@ class TestOriginals:
 
     def test_overrides_without_originals_are_refused(self, published, capsys):
         assert main(["audit", str(published), "--set", "privacy.k=9"]) == 2
-        assert "--set goes with --originals" in capsys.readouterr().err
+        assert "--set and --as-of go with --originals" in capsys.readouterr().err
