@@ -54,7 +54,8 @@ class Distance(StrEnum):
 class Noise:
     """Noise on a confidential attribute: its epsilon, and what a policy lets it be released as.
 
-    ``low``, ``high``, ``step``: of numbers; ``values``: of nominal ones.
+    ``low``, ``high``, ``step``: of numbers; ``values``: of nominal ones; ``max_t``: the stochastic
+    t that the policy holds it to, if to any.
     """
 
     epsilon: Fraction
@@ -62,6 +63,7 @@ class Noise:
     high: Fraction | None = None
     step: Fraction = Fraction(1)
     values: tuple[str, ...] = ()
+    max_t: Fraction | None = None
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,13 @@ class RatioSettings(_Model):
         return Requirement(Model.RATIO, attribute, Fraction(str(self.t)), buckets=buckets)
 
 
+class StochasticSettings(_Model):
+    """What noise lets an observer learn, by Proposition 1 (papers/001, Definition 3)."""
+
+    name: Literal["stochastic-t-closeness"]
+    t: Annotated[float, Field(gt=1, allow_inf_nan=False), BeforeValidator(refuse_truth)]
+
+
 ModelSettings = (
     DistinctSettings
     | EntropySettings
@@ -118,6 +125,7 @@ ModelSettings = (
     | SensitivitySettings
     | SupersetSettings
     | RatioSettings
+    | StochasticSettings
 )
 MODELS: dict[str, type[_Model]] = {
     "distinct-l-diversity": DistinctSettings,
@@ -126,6 +134,7 @@ MODELS: dict[str, type[_Model]] = {
     "p-sensitive-k-anonymity": SensitivitySettings,
     "n-t-closeness": SupersetSettings,
     "ratio-closeness": RatioSettings,
+    "stochastic-t-closeness": StochasticSettings,
 }
 
 
@@ -188,14 +197,22 @@ class PrivacySettings(Settings):
                 )
         return self
 
-    def check_attributes(self, confidential: Sequence[str]) -> None:
+    def check_attributes(self, confidential: Sequence[str], noised: Sequence[str]) -> None:
         """Refuse models of what is no confidential attribute of the policy.
+
+        Parameters
+        ----------
+        confidential : names of those that are released as they are
+        noised : of those with noise
 
         Raises
         ------
         ValueError
         """
         for model in self.models:
+            if isinstance(model, StochasticSettings):
+                _check_noised(model, noised)
+                continue
             if not confidential:
                 raise ValueError(f"privacy.models: {model.name} needs a confidential attribute")
             for name in model.attributes or ():
@@ -248,11 +265,22 @@ class PrivacySettings(Settings):
         held = [j.t for j in self.joint if j.attributes is None or attribute in j.attributes]
         return Fraction(str(min(held, default=1)))
 
+    def limit_noise(self, attribute: str) -> Fraction | None:
+        """The stochastic t that an attribute with noise is held to, if to any."""
+        asked = [
+            Fraction(str(model.t))
+            for model in self.models
+            if isinstance(model, StochasticSettings)
+            and (model.attributes is None or attribute in model.attributes)
+        ]
+        return min(asked, default=None)
+
     def require(self, confidential: Sequence[str]) -> tuple[Requirement, ...]:
         """What the models ask of each of these attributes, unbound."""
         return tuple(
             self._with_k(model.require(name))
             for model in self.models
+            if not isinstance(model, StochasticSettings)
             for name in confidential
             if model.attributes is None or name in model.attributes
         )
@@ -262,3 +290,14 @@ class PrivacySettings(Settings):
         if requirement.model is not Model.SENSITIVITY:
             return requirement
         return replace(requirement, count=max(self.k, requirement.count))
+
+
+def _check_noised(model: StochasticSettings, noised: Sequence[str]) -> None:
+    """Refuse stochastic closeness of what has no noise."""
+    others = [name for name in model.attributes or () if name not in noised]
+    if others or not noised:
+        of = f" of {others[0]!r}, which has none," if others else ""
+        raise ValueError(
+            f"privacy.models: {model.name}{of} is that of noise; it goes with method.name: "
+            "dp-confidential, and with attributes that have noise"
+        )

@@ -60,7 +60,10 @@ def _noise_rows(noise: dict[str, Any]) -> list[tuple[str, str]]:
     rows = []
     for name, given in noise.items():
         text = f"epsilon {given['epsilon']:g} ({given['mechanism']})"
-        rows.append((f"noise on {name}", f"{text}, stochastic t {given['stochastic_t']:.3f}"))
+        asked = f"asked {given['asked_t']:g}, " if "asked_t" in given else ""
+        rows.append(
+            (f"noise on {name}", f"{text}, {asked}stochastic t {given['stochastic_t']:.3f}")
+        )
     return rows
 
 

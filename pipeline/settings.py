@@ -1,6 +1,7 @@
 """The policy: what a release officer asks for, read from YAML and refused where it is wrong."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -83,7 +84,7 @@ class Policy(Settings):
         roles = [attribute.role for attribute in self.attributes.values()]
         if Role.QUASI_IDENTIFIER not in roles:
             raise ValueError("attributes: no quasi-identifier; at least one is needed")
-        self.privacy.check_attributes(self.confidential)
+        self.privacy.check_attributes(self.confidential, self._noised)
         self._check_joint()
         for name, attribute in self.attributes.items():
             self._check_noise(name, attribute)
@@ -158,6 +159,11 @@ class Policy(Settings):
         pairs = self.attributes.items()
         return tuple(n for n, a in pairs if a.role is Role.CONFIDENTIAL and a.noise is None)
 
+    @property
+    def _noised(self) -> tuple[str, ...]:
+        """Names of the confidential attributes that are released with noise."""
+        return tuple(n for n, a in self.attributes.items() if a.noise is not None)
+
     def require_models(self) -> tuple[Requirement, ...]:
         """What `privacy.models`, and bucketization, ask of the confidential attributes, unbound."""
         asked = self.privacy.require(self.confidential)
@@ -196,7 +202,15 @@ class Policy(Settings):
     def resolve_attributes(self) -> tuple[Attribute, ...]:
         """The attributes as values, each confidential one with the t that holds for it."""
         pairs = self.attributes.items()
-        return tuple(given.resolve(name, self.privacy.limit(name)) for name, given in pairs)
+        resolved = (given.resolve(name, self.privacy.limit(name)) for name, given in pairs)
+        return tuple(map(self._limit_noise, resolved))
+
+    def _limit_noise(self, attribute: Attribute) -> Attribute:
+        """The attribute, its noise with the t that it is held to."""
+        if attribute.noise is None:
+            return attribute
+        limit = self.privacy.limit_noise(attribute.name)
+        return replace(attribute, noise=replace(attribute.noise, max_t=limit))
 
 
 def load_policy(

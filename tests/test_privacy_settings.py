@@ -37,7 +37,8 @@ EXAMPLES = {
 
 
 def test_every_model_has_settings():
-    assert set(MODELS) == set(EXAMPLES) == {str(model) for model in Model}
+    assert set(EXAMPLES) == {str(model) for model in Model}
+    assert set(MODELS) == set(EXAMPLES) | {"stochastic-t-closeness"}  # which is of noise
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -147,6 +148,34 @@ def test_schema_knows_the_models():
 def test_policy_reads_back_from_its_own_account():
     policy = parse(*({"name": name} | given for name, (given, _, _) in EXAMPLES.items()))
     assert parse_policy(policy.model_dump(mode="json", exclude_unset=True)) == policy
+
+
+class TestStochastic:
+    NOISE = {"role": "confidential", "noise": {"epsilon": 1, "low": 0, "high": 9}}  # noqa: RUF012
+    MODEL = {"name": "stochastic-t-closeness", "t": 2.5}  # noqa: RUF012
+
+    def noised(self, *models: Any) -> Policy:
+        roles = {"age": "quasi-identifier", "pay": self.NOISE, "job": self.NOISE}
+        return parse(*models, attributes=roles, method={"name": "dp-confidential"})
+
+    def test_what_is_asked(self):
+        policy = self.noised(self.MODEL, self.MODEL | {"t": 1.1, "attributes": ["job"]})
+        noises = [attribute.noise for attribute in policy.resolve_attributes()]
+        assert [n and n.max_t for n in noises] == [None, Fraction(5, 2), Fraction(11, 10)]
+        assert policy.require_models() == ()
+
+    @pytest.mark.parametrize("attributes", [{}, {"attributes": ["pay"]}])
+    def test_without_noise(self, attributes):
+        with pytest.raises(PolicyError, match=r"it goes with method.name: dp-confidential"):
+            parse(privacy={"k": 3, "t": 1, "models": [self.MODEL | attributes]})
+
+    def test_of_what_has_no_noise(self):
+        with pytest.raises(PolicyError, match="stochastic-t-closeness of 'age', which has none"):
+            self.noised(self.MODEL | {"attributes": ["age"]})
+
+    def test_t_of_nothing_learned(self):
+        with pytest.raises(PolicyError, match=r"stochastic-t-closeness.t: has to be above 1"):
+            self.noised(self.MODEL | {"t": 1})
 
 
 class TestJoint:

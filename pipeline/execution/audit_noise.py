@@ -6,6 +6,7 @@ gives, and the t that epsilon gives classes of these sizes (papers/001, Proposit
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,10 @@ def check_noise(manifest: dict[str, Any], measured: Noises, paths: list[Place]) 
     places = find_differences(manifest.get("noise", {}), measured, "noise")
     findings = [f"manifest.json: {place} differs from what the rows say" for place in places]
     for name, given in measured.items():
+        asked, found = given.get("asked_t", inf), given["stochastic_t"]
+        if not found <= asked:
+            what = f"stochastic t of {name}"
+            findings.append(f"{what}: asked at most {asked:g}, found {found:.6f}")
         n_others = sum(_count_others(_read_column(path, name), given) for path in paths)
         if n_others:
             findings.append(f"noise on {name}: {n_others:,} rows have values that it does not give")

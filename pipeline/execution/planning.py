@@ -17,6 +17,7 @@ from pipeline.stages.folders import check_folders, check_set_folders
 from pipeline.stages.methods.bucketing import bucketize
 from pipeline.stages.methods.bucketization import RatioDemand
 from pipeline.stages.methods.method import Method
+from pipeline.stages.methods.noise import check_closeness
 from pipeline.stages.methods.refusals import Ask, check_method
 from pipeline.stages.plan import Plan, check_k
 from pipeline.stages.refine import choose_effort
@@ -34,6 +35,7 @@ def make_plan(policy: Policy, workspace: Workspace, findings: Findings) -> Plan:
     """
     check_k(policy.privacy.k, findings.table.n_complete)
     plan = _encode_columns(policy, findings)
+    check_closeness(plan.carried, findings.table.n_complete, plan.k)
     if plan.method.ratio is not None:
         plan = _bucketize(workspace, plan)
     joint = Combiner(findings.source, findings.pieces, workspace, plan.confidential).write()

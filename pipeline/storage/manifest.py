@@ -128,7 +128,7 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
             "step": float(noise.step),
             "values": list(noise.values or column.attribute.order),
             "stochastic_t": state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
-        }
+        } | ({} if noise.max_t is None else {"asked_t": float(noise.max_t)})
     return described
 
 

@@ -189,6 +189,47 @@ def edit(release: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     path.write_text(json.dumps(manifest))
 
 
+class TestAsked:
+    """A policy can hold noise to a stochastic t."""
+
+    MODEL = "{name: stochastic-t-closeness, t: 2}"
+
+    def test_refusal_names_what_gives_it(
+        self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        policy = str(write_policy(tmp_path / "policy.yaml", document_of(source, tmp_path)))
+        asked = f"--set=privacy.models=[{self.MODEL}]"
+        for command in ("plan", "run"):
+            assert main([command, policy, "--quiet", asked]) == 3
+            message = capsys.readouterr().err
+            assert "'pay': noise of epsilon 2 gives classes of k = 5 stochastic t-clos" in message
+        assert not list(tmp_path.glob("**/manifest.json"))
+        named = re.search(
+            r"of (7\.[0-9]+), above t = 2; lower epsilon to ([0-9.]+), raise", message
+        )
+        assert named
+        larger = f"--set=privacy.models=[{self.MODEL.replace('2', named[1])}]"
+        assert main(["plan", policy, "--quiet", larger]) == 0
+        capsys.readouterr()
+        smaller = f"--set=attributes.pay.noise.epsilon={named[2]}"
+        assert main(["run", policy, "--quiet", asked, smaller]) == 0
+        assert re.search("noise on pay .*, asked 2, stochastic t 2.000", capsys.readouterr().out)
+
+    def test_stricter_demand_in_the_manifest_is_found_unmet(
+        self, source: Path, tmp_path: Path
+    ) -> None:
+        document = document_of(source, tmp_path / "out")
+        document["privacy"]["models"] = [{"name": "stochastic-t-closeness", "t": 7.4}]
+        made = publish(document)
+        assert made.manifest["noise"]["pay"]["asked_t"] == 7.4
+        assert audit_release(made.release)["findings"] == []
+        copy = tmp_path / "copy"
+        shutil.copytree(made.release, copy, ignore=shutil.ignore_patterns("internal"))
+        edit(copy, lambda m: m["noise"]["pay"].update(asked_t=7))
+        (finding,) = audit_release(copy)["findings"]
+        assert finding.startswith("stochastic t of pay: asked at most 7, found 7.3")
+
+
 class TestDrawnOnce:
     @pytest.fixture
     def drawn(self, monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:

@@ -1,13 +1,17 @@
 """Noise on a column's values as a policy gives it: epsilon, and what can be released."""
 
+from collections.abc import Sequence
+from math import ceil, floor
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.errors import DataError, PolicyError
+from pipeline.errors import DataError, InfeasibleError, PolicyError
 from pipeline.model import Column, Kind, Noise
 from pipeline.stages.keys import from_keys, is_number, plain_type, to_keys
 from pipeline.stages.methods.dp_confidential import Grid, draw_codes, draw_steps
+from pipeline.stages.methods.stochastic import epsilon_for, stochastic_closeness
 
 
 def check_noise(column: Column) -> None:
@@ -44,6 +48,31 @@ def check_noise(column: Column) -> None:
             f"{where}: values are listed that are not of type {plain_type(column.type)}; list them "
             "as the data have them"
         ) from None
+
+
+def check_closeness(columns: Sequence[Column], n_records: int, k: int) -> None:
+    """Refuse noise with which classes of k records could be above the t that the policy asks.
+
+    The t of papers/001, Proposition 1, is largest for the smallest class, and none is below k.
+
+    Raises
+    ------
+    InfeasibleError
+        Names an epsilon that gives the t.
+    """
+    for column in columns:
+        noise = column.attribute.noise
+        if noise is None or noise.max_t is None:
+            continue
+        found = stochastic_closeness(noise.epsilon, n_records, k).t
+        if found > noise.max_t:
+            most = floor(epsilon_for(noise.max_t, n_records, k) * 10**6) / 10**6
+            lower = f"lower epsilon to {most:.6f}, raise k" if most else "raise k"
+            raise InfeasibleError(
+                f"column {column.name!r}: noise of epsilon {float(noise.epsilon):g} gives classes "
+                f"of k = {k} stochastic t-closeness of {ceil(found * 10**6) / 10**6:.6f}, above t "
+                f"= {float(noise.max_t):g}; {lower}, or raise t to that"
+            )
 
 
 def _check_grid(column: Column, where: str) -> None:
