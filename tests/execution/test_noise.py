@@ -23,7 +23,7 @@ from pipeline.execution.units import encoding
 from pipeline.settings import parse_policy
 from support.cases import write_policy
 from support.patients import STAGES, patient_document, patients, write_patients
-from support.policies import data_digests
+from support.policies import data_digests, shared_file
 from support.released import check_release, read_rows
 
 pytest.importorskip("opendp")
@@ -103,6 +103,33 @@ def test_classes_know_nothing_of_the_confidential_values(source: Path, tmp_path:
         with_noise[columns].sort_values("id", ignore_index=True),
         plain[columns].sort_values("id", ignore_index=True),
     )
+
+
+def test_adult(tmp_path: Path) -> None:
+    """Weekly hours with noise, held to a stochastic t."""
+    hours = {"role": CONFIDENTIAL, "noise": {"epsilon": 0.69, "low": 1, "high": 99}}
+    document = {
+        "name": "adult",
+        "input": {"path": str(shared_file("adult.csv")), "missing_values": ["?"]},
+        "unlisted": "drop",
+        "attributes": {
+            "age": "quasi-identifier",
+            "sex": "quasi-identifier",
+            "hours-per-week": hours,
+        },
+        "privacy": {"k": 5, "models": [{"name": "stochastic-t-closeness", "t": 2}]},
+        "method": {"name": "dp-confidential"},
+        "output": {"path": str(tmp_path)},
+    }
+    made = publish(document)
+    audit = audit_release(made.release)
+    assert audit["findings"] == []
+    rows = read_rows(made.release)
+    share = rows.groupby(["age", "sex"]).size().min() / len(rows)
+    assert share * len(rows) >= 5
+    found = audit["noise"]["hours-per-week"]["stochastic_t"]
+    assert found == pytest.approx(share + (1 - share) * exp(0.69), rel=1e-12)
+    assert set(rows["hours-per-week"]) <= set(range(1, 100))
 
 
 def test_start_and_partitions(source: Path, tmp_path: Path) -> None:
