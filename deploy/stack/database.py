@@ -92,7 +92,7 @@ def start_postgres(processes: Processes, folder: Path) -> Database:
     secret.unlink()
     settings = {
         "listen_addresses": "127.0.0.1",
-        "unix_socket_directories": str(folder),
+        "unix_socket_directories": "",  # whose paths may have some hundred characters only
         "fsync": "off",  # it does not outlive the stack
     }
     options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]

@@ -127,7 +127,7 @@ def _run_postgres(programs: Path, folder: Path, user: int | None, log: Path) -> 
     ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(database.port)]
     command = [str(programs / "postgres"), "-D", str(data), "-p", str(database.port),
                "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off",
-               "-c", f"unix_socket_directories={folder}"]  # fmt: skip
+               "-c", "unix_socket_directories="]  # fmt: skip
     with running(
         command, log, lambda: subprocess.call(ready) == 0,
         user=user, ending=signal.SIGINT,
