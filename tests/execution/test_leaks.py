@@ -21,6 +21,7 @@ CANARY_ID = "CANARY-IDENTIFIER-7f3a"
 CANARY_PLACE = "canary-quasi-identifier-c41d"
 CANARY_AGE = 73_141_592
 CANARY_DATE = datetime.date(1907, 5, 23)
+CANARY_CHARGE = 271_828_182.84  # rare and confidential: released, and told of nowhere else
 CANARY_UNLISTED = "CANARY-UNLISTED-99e0"
 
 
@@ -33,6 +34,8 @@ def plant(rows: int) -> pa.Table:
     frame.loc[rows // 2, "diagnosis_group"] = CANARY_PLACE
     frame.loc[rows // 2, "age"] = CANARY_AGE
     frame.loc[rows // 2, "admission_date"] = CANARY_DATE
+    frame["charge"] = frame["charge"].astype("float64")
+    frame.loc[rows // 2, "charge"] = CANARY_CHARGE
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
@@ -65,6 +68,8 @@ def test_canaries_are_nowhere(workers, tmp_path):
     for text in (*(p.read_bytes() for p in written if p.suffix != ".parquet"), ended.stderr):
         assert str(CANARY_AGE).encode() not in text
         assert str(CANARY_DATE).encode() not in text
+        assert b"271828182" not in text
+    assert sum(table["charge"].to_pylist().count(CANARY_CHARGE) for table in tables) == 1
 
 
 def test_released_rows_are_ordered_by_released_values_alone(tmp_path):
