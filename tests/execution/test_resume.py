@@ -22,6 +22,7 @@ from pipeline.execution.release import open_run, run_release
 from support.policies import data_digests, discharge_document, discharge_policy, write_discharges
 
 ROWS = 60_000
+METHOD = {"refine": 1}  # searches take most of a run's time, and are resumed like all else
 POINTS = [
     "before:summarise",
     "during:summarise",
@@ -48,13 +49,15 @@ def discharges(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def undisturbed(discharges, tmp_path_factory):
-    policy = discharge_policy(discharges, tmp_path_factory.mktemp("undisturbed") / "releases")
+    place = tmp_path_factory.mktemp("undisturbed") / "releases"
+    policy = discharge_policy(discharges, place, method=METHOD)
     return data_digests(run_release(policy, Progress("none")).release)
 
 
 def write_policy(discharges: Path, folder: Path) -> Path:
     path = folder / "policy.yaml"
-    path.write_text(yaml.safe_dump(discharge_document(discharges, folder / "releases")))
+    document = discharge_document(discharges, folder / "releases", method=METHOD)
+    path.write_text(yaml.safe_dump(document))
     return path
 
 
@@ -105,7 +108,7 @@ def release_policy(path: Path):
 
 
 def test_second_run_changes_nothing(discharges, undisturbed, tmp_path):
-    policy = discharge_policy(discharges, tmp_path / "releases")
+    policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
     first = run_release(policy, Progress("none"))
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "releases").rglob("*")}
     second = run_release(policy, Progress("none"))
@@ -150,7 +153,7 @@ def test_harmed_piece_is_noticed_and_made_again(harm, piece, discharges, undistu
 
 
 def test_damaged_release_is_made_again(discharges, undisturbed, tmp_path):
-    policy = discharge_policy(discharges, tmp_path / "releases")
+    policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
     first = run_release(policy, Progress("none"))
     victim = next((first.release / "data").rglob("*.parquet"))
     victim.write_bytes(victim.read_bytes()[:-1])
@@ -166,7 +169,7 @@ def test_damaged_release_is_made_again(discharges, undisturbed, tmp_path):
     ["no-current", "dangling-current", "no-internal", "no-lineage", "empty-manifest", "edited"],
 )
 def test_damaged_description_is_made_good(harm, discharges, undisturbed, tmp_path):
-    policy = discharge_policy(discharges, tmp_path / "releases")
+    policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
     first = run_release(policy, Progress("none")).release
     manifest = first / "manifest.json"
     if harm == "no-current":
@@ -199,7 +202,7 @@ def test_older_policy_does_not_move_current(discharges, tmp_path, capsys):
 
 
 def test_spill_of_a_killed_run_is_cleared(discharges, tmp_path):
-    policy = discharge_policy(discharges, tmp_path / "releases")
+    policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
     made = run_release(policy, Progress("none")).release
     spill = made.parent / ".work" / "dask-99999" / "spill"
     spill.mkdir(parents=True)
@@ -225,7 +228,7 @@ def test_input_that_changes_underway_is_refused(when, tmp_path, monkeypatch):
 
 
 def test_crash_leaves_its_lineage_and_what_was_done(discharges, tmp_path, monkeypatch):
-    policy = discharge_policy(discharges, tmp_path / "releases")
+    policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
 
     def broken(run, progress):
         raise RuntimeError("with a record's values")

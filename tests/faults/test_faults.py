@@ -11,7 +11,7 @@ import pytest
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.stages import tree
-from support.faults import KINDS, finish, make_site
+from support.faults import KINDS, METHOD, finish, make_site
 from support.killed_run import SMALL_REGION
 from support.policies import data_digests, discharge_policy, write_discharges
 
@@ -30,7 +30,8 @@ def discharges(tmp_path_factory):
 def undisturbed(discharges, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree, "MIN_REGION_RECORDS", SMALL_REGION)
-        policy = discharge_policy(discharges, tmp_path_factory.mktemp("whole") / "releases")
+        place = tmp_path_factory.mktemp("whole") / "releases"
+        policy = discharge_policy(discharges, place, method=METHOD)
         return data_digests(run_release(policy, Progress("none")).release)
 
 
