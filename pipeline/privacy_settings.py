@@ -19,10 +19,6 @@ class _Model(Settings):
         default=None, min_length=1, description="Confidential attributes; all if not given."
     )
 
-    def require(self, attribute: str) -> Requirement:
-        """What is asked of one attribute."""
-        raise NotImplementedError
-
 
 class DistinctSettings(_Model):
     """At least l different values in each class."""

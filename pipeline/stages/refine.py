@@ -80,7 +80,7 @@ FAST = Effort(
     least_exchange=0.003,
     least_gain=0.01,
 )
-# What fast is for larger tables, which would wait for minutes: a tenth of the time per record.
+# What fast is for larger tables, which would wait for minutes: an eighth of the time per record.
 FAST_RECORDS = 300_000
 LEAN = Effort(3, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02)
 FULL = Effort(40, block_classes=256, n_together=256, least_gain=0.0005)

@@ -262,12 +262,12 @@ def find_edits(release: Place, manifest: dict[str, Any]) -> list[str]:
 def find_broken_seals(release: Place, manifest: dict[str, Any]) -> list[str]:
     """Manifests and internal files that are not as they were published, where that can be seen.
 
-    It takes the release key and the internal files. Format 2 and earlier had no seals.
+    It takes the release key and the internal files. Format 2 and earlier had no seals; a manifest
+    that says so while there are some is checked by them.
     """
-    if manifest["format"] < FIRST_SEALED:
-        return []
+    needed = (SEAL_FILE,) if manifest["format"] < FIRST_SEALED else (*INSIDE, SEAL_FILE)
     try:
-        if not any((internal_of(release) / name).is_file() for name in (*INSIDE, SEAL_FILE)):
+        if not any((internal_of(release) / name).is_file() for name in needed):
             return []
         key = open_store(release.parent.parent).read(KEY_FILE)
     except (OSError, OutputError):

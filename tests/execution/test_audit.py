@@ -83,6 +83,12 @@ def test_manifests_that_were_edited_alike_are_found(published):
     ]
 
 
+def test_seals_are_looked_at_whatever_the_format_is_said_to_be(published):
+    for path in (published / "manifest.json", published / "internal" / "manifest.json"):
+        path.write_text(path.read_text().replace('"format": 3', '"format": 2'))
+    assert "manifest.json: its content has changed" in audit_release(published)["findings"]
+
+
 def test_seals_of_another_release_are_found(published, tmp_path):
     other = published.with_name("0123456789abcdef0123")
     shutil.copytree(published, other)
@@ -157,7 +163,7 @@ def as_earlier(published):
         for t in manifest["privacy"]["t"].values():
             del t["distance"]
         path.write_text(json.dumps(manifest))
-    for name in ("dictionary.md", "datapackage.json"):
+    for name in ("dictionary.md", "datapackage.json", "internal/seal.json"):
         (published / name).unlink()
 
 
