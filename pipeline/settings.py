@@ -179,26 +179,6 @@ class Policy(Settings):
         """The joint attributes that `privacy.joint` asks for."""
         return self.privacy.combine(self.confidential)
 
-    def check_comparable(self, what: str) -> None:
-        """Refuse what compares records with released values where there is no such comparison.
-
-        Raises
-        ------
-        PolicyError
-            ``what`` does not go with the method; says why.
-        """
-        name = self.method.name
-        if name in GENERALISING:
-            raise PolicyError(
-                f"{what} compares values with values, {name} releases intervals and sets; take a "
-                "method that releases aggregates"
-            )
-        if name == "dp-confidential":
-            raise PolicyError(
-                f"{what} makes the release again, and {name} would draw its noise again; the "
-                "manifest says what noise gives"
-            )
-
     def resolve_attributes(self) -> tuple[Attribute, ...]:
         """The attributes as values, each confidential one with the t that holds for it."""
         pairs = self.attributes.items()

@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.errors import PolicyError
-from pipeline.settings import Policy, parse_policy
+from pipeline.settings import parse_policy
 from pipeline.stages.methods import dp_confidential
 from support.cases import people, policy_for, tree, write_policy
 
@@ -440,28 +440,6 @@ class TestNoise:
         self.refused(
             refuse, {"noise": PAY}, "noise needs OpenDP: install tclose with its extra 'dp'"
         )
-
-
-class TestComparisons:
-    """What compares records with released values is refused where values are no values."""
-
-    @pytest.mark.parametrize("what", ["the frontier", "--originals"])
-    @pytest.mark.parametrize("name", ["mondrian", "incognito", "sabre"])
-    def test_intervals_are_not_compared(self, name: str, what: str) -> None:
-        policy = Policy.model_validate(comparable_document({"name": name}))
-        with pytest.raises(PolicyError, match=f"{what} compares values .* {name} releases"):
-            policy.check_comparable(what)
-
-    def test_noise_is_not_drawn_again(self) -> None:
-        noise = {"role": "confidential", "noise": {"epsilon": 1, "low": 0, "high": 9}}
-        document = comparable_document({"name": "dp-confidential"}) | {
-            "attributes": {"age": "quasi-identifier", "pay": noise}
-        }
-        with pytest.raises(PolicyError, match="would draw its noise again"):
-            Policy.model_validate(document).check_comparable("--originals")
-
-    def test_aggregates_are(self) -> None:
-        Policy.model_validate(comparable_document({"name": "mdav"})).check_comparable("it")
 
 
 @pytest.mark.parametrize("number", ["inf", "-inf", "nan"])

@@ -9,13 +9,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
 from pipeline.engine_settings import EngineSettings
 from pipeline.errors import DataError, InfeasibleError, VerificationError
 from pipeline.execution.engine import local_address, runs_in_process
 from pipeline.execution.grid import Grid
+from pipeline.execution.linking import link_attackers
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import (
     kernels_are_compiled,
@@ -26,14 +24,13 @@ from pipeline.execution.release import (
 )
 from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.sample import Sample, take_sample
-from pipeline.execution.units.regions import RegionResult
 from pipeline.model import AttributeResult, ClassSizes
 from pipeline.settings import Policy
-from pipeline.stages.linkage import measure_linkage
+from pipeline.stages.losses import merge_losses
 from pipeline.stages.refine import choose_effort
 from pipeline.storage import inputs
+from pipeline.storage.accounts import three_digits
 from pipeline.storage.inputs import FileContent
-from pipeline.storage.tables import column_array, read_table
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,6 @@ def compute_frontier(
 
     Runs on this machine, whatever scheduler the policy names: others do not see the scratch folder.
     """
-    policy.check_comparable("the frontier")
     local = policy.engine.scheduler == "local"
     policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
     n_bytes = inputs.total_bytes(inputs.find_files(policy.input))
@@ -154,29 +150,6 @@ def _measure(run: Run, sample: Sample, contents: list[FileContent]) -> Figures:
     for stage in (summarise, plan, microaggregate):
         stage(run, quiet)
     verdict = verify(run, quiet)
-    results: list[RegionResult] = workspace.load("made")
-    losses = np.sum([result.losses for result in results], axis=0) / verdict.n_records
-    risk = _measure_risk(run, sample)
-    return Figures(
-        verdict.sizes, _three_digits(float(losses.mean())), verdict.attributes, _three_digits(risk)
-    )
-
-
-def _three_digits(value: float) -> float:
-    """All of them would tell what the rounding of a mean hides."""
-    return float(f"{value:.3g}")
-
-
-def _measure_risk(run: Run, sample: Sample) -> float:
-    """Linkage of the attackers to the rows that verification made, found by their numbers."""
-    workspace = run.workspace
-    encodings = workspace.load("plan").encodings
-    names = [encoding.column.name for encoding in encodings]
-    units = range(len(workspace.load("stretches")))
-    paths = [workspace.unit("verify", index).path("released") for index in units]
-    pieces = [read_table(path).select([*names, sample.number]) for path in paths if path.exists()]
-    released = pa.concat_tables(pieces).combine_chunks()
-    numbers = column_array(released, sample.number)
-    by_number = np.argsort(numbers)
-    own = by_number[np.searchsorted(numbers, sample.attackers, sorter=by_number)]
-    return measure_linkage(sample.originals, own, released, encodings)
+    losses = merge_losses([result.losses for result in workspace.load("made")])
+    loss, risk = float(losses.squares.mean()) / verdict.n_records, link_attackers(run, sample)
+    return Figures(verdict.sizes, three_digits(loss), verdict.attributes, three_digits(risk))

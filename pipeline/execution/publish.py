@@ -20,8 +20,10 @@ from pipeline.execution.units.shared import key_encodings
 from pipeline.execution.units.stretches import StretchResult
 from pipeline.model import Verdict
 from pipeline.stages.keys import folder_name
+from pipeline.stages.losses import compared_columns, merge_losses
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import merge_rounds
+from pipeline.storage.accounts import describe_utility
 from pipeline.storage.documents import make_documents
 from pipeline.storage.folder_store import sync_folder
 from pipeline.storage.lineage import Lineage
@@ -103,8 +105,8 @@ def _split_pieces(
 def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult]) -> Account:
     workspace = run.workspace
     results: list[RegionResult] = workspace.load("made")
-    sums = np.sum([result.losses for result in results], axis=0)
-    losses = (sums / verdict.n_records).tolist()
+    lost = merge_losses([result.losses for result in results])
+    losses = (lost.squares / verdict.n_records).tolist()
     names = [e.column.name for e in made.encodings]
     seconds = {stage: workspace.load(f"seconds-{stage}") for stage in STAGES}
     return Account(
@@ -113,6 +115,7 @@ def _give_account(run: Run, made: Plan, verdict: Verdict, files: list[FileResult
         plan=made,
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
+        utility=describe_utility(lost.comparison, compared_columns(made)),
         files=tuple(
             {"path": f.path, "rows": f.rows, "bytes": f.bytes, "sha256": f.sha256} for f in files
         ),

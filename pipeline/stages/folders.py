@@ -3,8 +3,8 @@
 import numpy as np
 
 from pipeline.errors import PolicyError
-from pipeline.stages.generalise import spell_keys
 from pipeline.stages.keys import FOLDER_TYPES, Encoding, folder_name
+from pipeline.stages.notation import spell_keys
 
 MAX_FOLDER_BYTES = 255
 

@@ -8,28 +8,15 @@ for such notation (with a comma, a bracket, a quote, blanks around) are quoted a
 Records of class i are ``order[starts[i]:starts[i + 1]]``; no class is empty.
 """
 
-import json
-import re
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.errors import DataError
 from pipeline.model import Float64, Int64
 from pipeline.stages.distances import taxonomy_of
-from pipeline.stages.keys import Encoding, Keys, from_keys
-
-Texts = NDArray[np.str_]
-
-_QUOTED = r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
-_TEXT = rf'{_QUOTED}|[^,\[\]{{}}"]+'
-_INTERVAL = re.compile(rf"\[({_TEXT}), ({_TEXT})\]")
-_SET = re.compile(rf"\{{((?:{_TEXT})(?:, (?:{_TEXT}))+)\}}")
-_ONE = re.compile(_TEXT)
-_NEXT = re.compile(rf"(?:, )?({_TEXT})")
+from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.notation import Texts, quote_text, spell_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +60,11 @@ class Generalised:
     low: Keys
     high: Keys
     spans: Float64
+
+    @property
+    def middles(self) -> Float64:
+        """Middle of each interval, float64 (c,)."""
+        return np.asarray(self.low + (self.high - self.low) / 2, dtype=np.float64)
 
 
 def generalise_column(
@@ -121,113 +113,6 @@ def measure_generalisation(
     from_low = keys[order] - low.repeat(sizes)
     difference = (from_low - ((generalised.high - low) / 2).repeat(sizes)) / span
     return float(np.sum(difference * difference))
-
-
-def spell_keys(encoding: Encoding, keys: Keys) -> list[str]:
-    """Each key's value as a text, quoted where it has to be.
-
-    Integers and decimals are written in full, floats with as many digits as tell them apart, dates
-    and times as in ISO 8601, durations as a number of their unit.
-    """
-    found: tuple[Any, Int64] = np.unique(keys, return_inverse=True)
-    distinct, place = found
-    is_category = encoding.categories is not None
-    values = encoding.decode_values(distinct) if is_category else from_keys(distinct, encoding.type)
-    spelled = [quote_text(text) for text in _spell(values)]
-    return [spelled[i] for i in place.tolist()]
-
-
-def parse_interval(text: str) -> tuple[str, str]:
-    """Both ends of an interval as they are spelled, unquoted; a value alone is both.
-
-    Raises
-    ------
-    DataError
-        Not a text that `generalise_column` writes for an interval.
-    """
-    if _ONE.fullmatch(text):
-        return _unquote(text), _unquote(text)
-    found = _INTERVAL.fullmatch(text)
-    if not found:
-        raise DataError(
-            "a released value is not an interval, [low, high], nor a value alone; release again, "
-            "or audit the file as it was written"
-        )
-    return _unquote(found[1]), _unquote(found[2])
-
-
-def parse_set(text: str) -> tuple[str, ...]:
-    """The values of a set, unquoted; a value or a node alone is the only one.
-
-    Raises
-    ------
-    DataError
-        Not a text that `generalise_column` writes for a nominal attribute.
-    """
-    if _ONE.fullmatch(text):
-        return (_unquote(text),)
-    found = _SET.fullmatch(text)
-    if not found:
-        raise DataError(
-            "a released value is not a set, {a, b}, nor a value alone; release again, or audit the "
-            "file as it was written"
-        )
-    return tuple(_unquote(one) for one in _NEXT.findall(found[1]))
-
-
-def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
-    """Keys of both ends of released intervals: what `generalise_column` was given, (c,) each.
-
-    Raises
-    ------
-    DataError
-        Texts that are no intervals of the attribute's values.
-    """
-    ends = [parse_interval(text) for text in texts.tolist()]
-    lows, highs = ([pair[side] for pair in ends] for side in (0, 1))
-    try:
-        return encoding.encode(_read(lows, encoding)), encoding.encode(_read(highs, encoding))
-    except pa.ArrowInvalid:
-        raise DataError(
-            f"column {encoding.column.name!r}: released intervals have ends that are not of type "
-            f"{encoding.type}; audit the file with the policy it was made by"
-        ) from None
-
-
-def _read(texts: list[str], encoding: Encoding) -> pa.Array:
-    array, dtype = pa.array(texts, type=pa.string()), encoding.type
-    if pa.types.is_duration(dtype):
-        array = array.cast(pa.int64())
-    elif pa.types.is_time(dtype):  # read as a moment of the first day
-        moments = pa.array([f"1970-01-01 {text}" for text in texts], type=pa.string())
-        array = moments.cast(pa.timestamp(dtype.unit))
-    return array.cast(dtype)
-
-
-def _spell(values: pa.Array) -> list[str]:
-    dtype = values.type
-    if pa.types.is_float32(dtype):
-        return [str(value) for value in values.to_numpy(zero_copy_only=False)]
-    if pa.types.is_decimal(dtype):
-        return [format(value, "f") for value in values.to_pylist()]
-    if pa.types.is_duration(dtype):
-        values = values.cast(pa.int64())
-    elif pa.types.is_temporal(dtype) or pa.types.is_boolean(dtype):
-        values = values.cast(pa.string())
-    return [str(value) for value in values.to_pylist()]
-
-
-def quote_text(text: str) -> str:
-    """The text as it stands in a release: quoted where it could be mistaken for notation."""
-    is_plain = _ONE.fullmatch(text) and text.isprintable() and text == text.strip()
-    return text if is_plain and not text.startswith('"') else json.dumps(text, ensure_ascii=False)
-
-
-def _unquote(text: str) -> str:
-    if not text.startswith('"'):
-        return text
-    found: str = json.loads(text)
-    return found
 
 
 def _cover_values(

@@ -33,9 +33,9 @@ def measure_linkage(
     encodings : of the quasi-identifiers; distances are normalised by their ranges
     """
     names = [encoding.column.name for encoding in encodings]
-    known = [e.encode(_joined(originals, n)) for e, n in zip(encodings, names, strict=True)]
-    rows = [released_keys(e, _joined(released, n)) for e, n in zip(encodings, names, strict=True)]
-    points, point_of, sizes = _find_points(rows)
+    known = [e.encode(joined(originals, n)) for e, n in zip(encodings, names, strict=True)]
+    rows = [_released_keys(e, joined(released, n)) for e, n in zip(encodings, names, strict=True)]
+    points, point_of, sizes = find_points(rows)
     original = scale_columns(list(encodings), known)
     point = scale_columns(list(encodings), points)
     counts = count_candidates(
@@ -45,11 +45,12 @@ def measure_linkage(
     return float(np.sum(1.0 / counts[counts > 0])) / own.size
 
 
-def _joined(table: pa.Table, name: str) -> pa.Array:
+def joined(table: pa.Table, name: str) -> pa.Array:
+    """A column in one piece."""
     return table[name].combine_chunks()
 
 
-def released_keys(encoding: Encoding, values: pa.Array) -> Keys:
+def _released_keys(encoding: Encoding, values: pa.Array) -> Keys:
     """Keys of released values on the scale of the original ones, fractions among them."""
     if encoding.categories is not None or encoding.release_type == encoding.type:
         return encoding.encode(values)
@@ -57,7 +58,7 @@ def released_keys(encoding: Encoding, values: pa.Array) -> Keys:
     return keys * 10.0**encoding.type.scale if pa.types.is_decimal(encoding.type) else keys
 
 
-def _find_points(rows: list[Keys]) -> tuple[list[Keys], Int64, Int64]:
+def find_points(rows: Sequence[Keys]) -> tuple[list[Keys], Int64, Int64]:
     """Distinct released combinations: their keys, which one each row has, and how many rows."""
     order = np.lexsort(rows[::-1])
     changed = find_changes([column[order] for column in rows])

@@ -18,9 +18,9 @@ from pipeline.stages.generalise import (
     Generalised,
     ancestors_of,
     generalise_column,
-    measure_generalisation,
 )
 from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.losses import Losses, Pair, measure_aggregation, measure_generalising
 from pipeline.stages.merging import merge_until
 from pipeline.stages.methods.full_domain import FullDomain
 from pipeline.stages.methods.method import T_CLOSENESS_FIRST
@@ -37,8 +37,10 @@ class RegionRecords:
 
     ``keys``: of each quasi-identifier (n,); ``codes`` int64 (p, n): confidential values as
     positions in their distribution; ``subset_starts`` int64 (S + 1,); ``cells`` int64 (n,) of the
-    further confidential attributes, in which blocks are balanced too. ``name``: the region's place
-    in the plan, which draws depend on; ``share``: its part of all records.
+    further confidential attributes, in which blocks are balanced too. ``others``: numbers of the
+    compared columns that are no quasi-identifiers, which nothing but the losses depends on.
+    ``name``: the region's place in the plan, which draws depend on; ``share``: its part of all
+    records.
     """
 
     keys: list[Keys]
@@ -47,6 +49,7 @@ class RegionRecords:
     take: Int64
     n_clusters: int
     cells: Int64 | None = None
+    others: tuple[Pair, ...] = ()
     name: tuple[int, int] = (0, 0)
     share: float = 1.0
 
@@ -56,17 +59,16 @@ class RegionClasses:
     """Classes of a region in the order of their released keys.
 
     ``released``: keys of each quasi-identifier, one per class (c,); records of class i are
-    ``order[starts[i]:starts[i+1]]``; ``losses`` float64 (QIs,): sums of squared normalised
-    differences between original and released; ``n_clusters``: those made, some of which may be
-    released alike and be one class; ``n_repaired``: classes merged as they were above t
-    or failed a further model; ``n_above``: classes that merging within the region could not mend;
-    ``levels``: of each quasi-identifier, where levels were chosen for the region.
+    ``order[starts[i]:starts[i+1]]``; ``n_clusters``: those made, some of which may be released
+    alike and be one class; ``n_repaired``: classes merged as they were above t or failed a further
+    model; ``n_above``: classes that merging within the region could not mend; ``levels``: of each
+    quasi-identifier, where levels were chosen for the region.
     """
 
     released: list[Keys]
     order: Int64
     starts: Int64
-    losses: Float64
+    losses: Losses
     n_clusters: int
     n_repaired: int
     n_above: int
@@ -98,10 +100,7 @@ def microaggregate_region(
     if plan.method.merges and levels is None:
         labels, n_repaired, n_above = merger.mend(labels)
     released, order, starts = _release_classes(labels, records.keys, plan, levels)
-    if plan.method.generalises:
-        losses = _generalisation_losses(labels, records.keys, plan, levels)
-    else:
-        losses = measure_losses(plan.encodings, records.keys, released, order, starts)
+    losses = _measure_losses(labels, released, (order, starts), records, plan, levels)
     n_clusters = int(labels.max()) + 1
     node = None if levels is None else levels.node
     return RegionClasses(
@@ -255,17 +254,20 @@ def _generalise(
     return generalise_column(encoding, keys, *by_class, ancestors_of(encoding))
 
 
-def _generalisation_losses(
-    labels: Int64, keys: list[Keys], plan: Plan, levels: FullDomain | None
-) -> Float64:
-    """As `measure_losses`, of what is released generalised."""
-    by_class = aggregate.group_by_label(labels, int(labels.max()) + 1)
-    losses = []
-    for j, (encoding, column) in enumerate(zip(plan.encodings, keys, strict=True)):
-        released = _generalise(j, encoding, column, by_class, levels)
-        order, starts = by_class
-        losses.append(measure_generalisation(encoding, column, order, starts, released))
-    return np.array(losses)
+def _measure_losses(
+    labels: Int64, released: list[Keys], by_class: tuple[Int64, Int64],
+    records: RegionRecords, plan: Plan, levels: FullDomain | None,
+) -> Losses:  # fmt: skip
+    """What the classes lose, whether they are released as aggregates or generalised."""
+    given = plan.encodings, records.keys
+    if not plan.method.generalises:
+        return measure_aggregation(*given, released, by_class, records.others)
+    clusters = aggregate.group_by_label(labels, int(labels.max()) + 1)
+    generalised = [
+        _generalise(j, encoding, keys, clusters, levels)
+        for j, (encoding, keys) in enumerate(zip(*given, strict=True))
+    ]
+    return measure_generalising(*given, generalised, clusters, records.others)
 
 
 def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
@@ -316,43 +318,3 @@ def _as_released(values: Float64, encoding: Encoding) -> Float64:
     if pa.types.is_floating(encoding.type):
         values = values.astype(encoding.type.to_pandas_dtype()).astype(np.float64)
     return values + 0.0
-
-
-def measure_losses(
-    encodings: tuple[Encoding, ...],
-    keys: list[Keys],
-    released: list[Keys],
-    order: Int64,
-    starts: Int64,
-) -> Float64:
-    """Sum over records of the squared normalised difference, per quasi-identifier (QIs,).
-
-    Papers/003, eq. (5), before its division by records and attributes: numeric differences divided
-    by the range, ordinal by the ranks, nominal 0 or 1. With a taxonomy the hierarchical distance
-    stands for the square: the height of the lowest common ancestor of the original and the released
-    value, divided by the taxonomy's; a released inner node is at its own height from what is below.
-    """
-    sizes = np.diff(starts)
-    losses = np.empty(len(encodings))
-    for j, encoding in enumerate(encodings):
-        original: Keys = keys[j][order]
-        repeated: Keys = released[j].repeat(sizes)
-        tree = tree_of(encoding)
-        if tree is not None:
-            losses[j] = tree.sum_distances(original, repeated)
-            continue
-        if encoding.is_nominal:
-            losses[j] = np.count_nonzero(original != repeated)
-            continue
-        if encoding.release_type != encoding.type:
-            repeated = _unscaled(repeated, encoding)
-        span = float(encoding.high - encoding.low)
-        difference = (original - repeated) / span if span else np.zeros(original.size)
-        losses[j] = float(np.sum(difference * difference))
-    return losses
-
-
-def _unscaled(values: Keys, encoding: Encoding) -> Keys:
-    if pa.types.is_decimal(encoding.type):
-        return values * 10.0**encoding.type.scale
-    return values

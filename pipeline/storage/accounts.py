@@ -1,13 +1,14 @@
 """What a manifest says of further models and of attacks: measured on the released rows alone."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from pipeline.model import ModelResult, RiskResult, Verdict
+from pipeline.model import Column, Float64, ModelResult, RiskResult, Role, Verdict
 from pipeline.stages.models.ratio import ASSUMPTIONS, epsilon_of_ratio
+from pipeline.stages.models.utility import Comparison, measure_changes, measure_il1s
 from pipeline.stages.requirements import Model
 
 # Figures that are sums of floats, made again in another order of their terms.
@@ -82,6 +83,41 @@ def _describe_attacks(risk: RiskResult) -> dict[str, Any]:
             "mean": risk.mean_factor,
         },
     }
+
+
+def describe_utility(comparison: Comparison, columns: Sequence[Column]) -> dict[str, Any]:
+    """What a release changes for analysis, to three digits: to be kept inside.
+
+    IL1s over the quasi-identifiers, which come first; changes of means (in standard deviations of
+    the original), of variances (relative), and of correlations (differences), over all columns.
+    None where there is no such figure: of a single record, or of one value.
+    """
+    n_quasi = sum(column.role is Role.QUASI_IDENTIFIER for column in columns)
+    changes = measure_changes(comparison)
+    names = [column.name for column in columns]
+    return {
+        "il1s": _known(measure_il1s(comparison.first(n_quasi))),
+        "changes_of_means": _by_name(names, changes.means),
+        "changes_of_variances": _by_name(names, changes.variances),
+        "changes_of_correlations": {
+            f"{names[i]} and {names[j]}": _known(float(changes.correlations[i, j]))
+            for j in range(len(names))
+            for i in range(j)
+        },
+    }
+
+
+def _by_name(names: Sequence[str], values: Float64) -> dict[str, float | None]:
+    return dict(zip(names, map(_known, values.tolist()), strict=True))
+
+
+def three_digits(value: float) -> float:
+    """All of them would tell what the rounding of a mean hides."""
+    return float(f"{value:.3g}")
+
+
+def _known(value: float) -> float | None:
+    return three_digits(value) if isfinite(value) else None
 
 
 def find_differences(said: Any, found: Any, place: str) -> list[str]:

@@ -49,7 +49,8 @@ class Loss:
 class Account:
     """What a run has to tell of itself.
 
-    ``draws``: earlier ones of the same noise; ``levels``: that each domain was generalised to.
+    ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
+    ``levels``: that each domain was generalised to.
     """
 
     release_id: str
@@ -57,6 +58,7 @@ class Account:
     plan: Plan
     verdict: Verdict
     loss: Loss
+    utility: dict[str, Any]
     files: tuple[dict[str, Any], ...]
     inputs: tuple[InputFile, ...]
     n_read: int
@@ -188,6 +190,7 @@ def full_manifest(account: Account, run: dict[str, Any]) -> dict[str, Any]:
     """What stays inside: the public part, the policy, the inputs, the plan and the times."""
     return public_manifest(account) | {
         "exact_information_loss": asdict(account.loss),
+        "utility": account.utility,
         "policy": account.policy.model_dump(mode="json"),
         "inputs": [asdict(file) for file in account.inputs],
         "records_read": account.n_read,

@@ -25,8 +25,8 @@ from pipeline.execution.run import Outcome
 from pipeline.report import report_release
 from pipeline.settings import load_policy, parse_policy
 from pipeline.stages import tree
-from pipeline.stages.generalise import parse_interval, parse_set
 from pipeline.stages.methods import method as methods
+from pipeline.stages.notation import parse_interval, parse_set
 from pipeline.storage import inputs
 from support import naive, naive_taxonomy
 from support.patients import ILLS, STAGES, TOWNS, patient_document, patients, write_patients

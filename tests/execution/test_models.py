@@ -18,7 +18,6 @@ from pipeline.settings import load_policy, parse_policy
 from pipeline.stages.microaggregate import _Merger
 from pipeline.stages.models.ratio import ASSUMPTIONS
 from pipeline.storage.releases import file_sha256
-from support.cases import write_policy
 from support.policies import data_digests, discharge_document, shared_file, write_discharges
 
 QUASI = ["age", "sex", "zip", "length_of_stay"]
@@ -363,56 +362,3 @@ def test_real_data(name, tmp_path):
     made = run_release(parse_policy(given), Progress("none"))
     assert audit_release(made.release)["findings"] == []
     assert not any(model["failing_classes"] for model in made.manifest["privacy"]["models"])
-
-
-class TestOriginals:
-    def audit(self, copied, policy, *more, status=0):
-        assert main(["audit", str(copied), "--originals", str(policy), "--quiet", *more]) == status
-
-    def test_figures(self, discharges, tmp_path, capsys):
-        asked = document(discharges, tmp_path / "out", [MODELS["distinct"]])
-        made = run_release(parse_policy(asked), Progress("none"))
-        policy = write_policy(tmp_path / "policy.yaml", asked)
-        self.audit(made.release, policy, "--json")
-        found = json.loads(capsys.readouterr().out)["originals"]
-        loss = made.manifest["information_loss"]
-        assert found["sse"] == loss["total"]
-        assert found["sse_of"] == loss["per_attribute"]
-        assert 0 < found["linkage"] <= 1 / 4
-        assert 0 < found["il1s"] < 2
-        frames = [pd.read_parquet(discharges), frame_of(made.release)]
-        names = ["age", "length_of_stay", "charge"]
-        for name in names:
-            first, second = (frame[name].astype(float) for frame in frames)
-            change = (second.mean() - first.mean()) / first.std()
-            assert found["changes_of_means"][name] == pytest.approx(change, rel=0.01, abs=1e-12)
-            assert found["changes_of_variances"][name] == pytest.approx(
-                second.var() / first.var() - 1, rel=0.01, abs=1e-12
-            )
-        before, after = (frame[names].astype(float).corr() for frame in frames)
-        said = found["changes_of_correlations"]["age and charge"]
-        assert said == pytest.approx((after - before).loc["age", "charge"], rel=0.01)
-
-    def test_other_originals_are_found(self, discharges, tmp_path, capsys):
-        asked = document(discharges, tmp_path / "out", [MODELS["distinct"]])
-        made = run_release(parse_policy(asked), Progress("none"))
-        policy = write_policy(tmp_path / "policy.yaml", asked)
-        self.audit(made.release, policy, "--set", "privacy.k=9", status=3)
-        assert (
-            "originals: the policy and its input do not give these rows" in capsys.readouterr().out
-        )
-
-    def test_nothing_stays_behind(self, discharges, tmp_path, monkeypatch):
-        scratch = tmp_path / "scratch"
-        scratch.mkdir()
-        monkeypatch.setattr("tempfile.tempdir", str(scratch))
-        asked = document(discharges, tmp_path / "out", [MODELS["distinct"]])
-        made = run_release(parse_policy(asked), Progress("none"))
-        before = sorted(made.release.rglob("*"))
-        self.audit(made.release, write_policy(tmp_path / "policy.yaml", asked))
-        assert sorted(made.release.rglob("*")) == before
-        assert list(scratch.iterdir()) == []
-
-    def test_overrides_without_originals_are_refused(self, published, capsys):
-        assert main(["audit", str(published), "--set", "privacy.k=9"]) == 2
-        assert "--set and --as-of go with --originals" in capsys.readouterr().err

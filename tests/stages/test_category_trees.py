@@ -14,7 +14,8 @@ from pipeline.model import ANCESTOR, Attribute, Kind, Role
 from pipeline.stages.category_trees import tree_of
 from pipeline.stages.columns import resolve_column
 from pipeline.stages.keys import Encoding
-from pipeline.stages.microaggregate import aggregate_column, measure_losses
+from pipeline.stages.losses import measure_aggregation
+from pipeline.stages.microaggregate import aggregate_column
 from pipeline.stages.scaling import scale_columns
 from pipeline.stages.summarise import ColumnSummary, make_encoding
 from support import naive_taxonomy
@@ -148,7 +149,7 @@ class TestAncestors:
         order = rng.permutation(len(values))
         starts = starts_of([len(values)])
         of_class = rng.integers(0, len(encoding.texts), 1)
-        losses = measure_losses((encoding,), [keys], [of_class], order, starts)
+        losses = measure_aggregation((encoding,), [keys], [of_class], (order, starts)).squares
         released = named(tree, encoding.texts[of_class[0]])
         below = set(naive_taxonomy.leaves(released))
         expected = Fraction(0)
@@ -174,7 +175,7 @@ class TestAncestors:
         order, starts = np.arange(len(members)), starts_of([len(members)])
         released = aggregate_column(encoding, keys, order, starts)
         assert encoding.decode(released).to_pylist() == [name]
-        losses = measure_losses((encoding,), [keys], [released], order, starts)
+        losses = measure_aggregation((encoding,), [keys], [released], (order, starts)).squares
         assert losses[0] == pytest.approx(loss, abs=1e-12)
 
     def test_released_node_is_at_its_height_from_all_below(self) -> None:

@@ -19,10 +19,8 @@ from pipeline.stages.generalise import (
     ancestors_of,
     generalise_column,
     measure_generalisation,
-    parse_interval,
-    parse_set,
-    read_ends,
 )
+from pipeline.stages.notation import parse_interval, parse_set, read_ends
 from support.encodings import encode
 from support.tables import class_sizes, repeatable, starts_of
 
@@ -274,3 +272,31 @@ def test_ends_of_another_type_are_refused() -> None:
     with pytest.raises(DataError, match=r"'x'.*not of type int64") as raised:
         read_ends(encoding, np.array(["[1, 7.5]"]))
     assert "7.5" not in str(raised.value)
+
+
+class TestEndsOfFullDomains:
+    """Texts as Incognito writes them: the upper end is outside, "*" is every value."""
+
+    @pytest.mark.parametrize(
+        ("values", "text", "ends"),
+        [
+            (pa.array([1, 9]), "[2.5, 5)", (3, 4)),
+            (pa.array([-8, 9]), "[-8, -3.5)", (-8, -4)),
+            (pa.array([1.0, 9]), "[2.5, 5)", (2.5, np.nextafter(5, -np.inf))),
+            (pa.array([Decimal("0.10"), Decimal("9.00")]), "[0.25, 0.5)", (25, 49)),
+            (pa.array([1, 9]), "*", (1, 9)),
+            (pa.array([1, 9]), "[2, 5]", (2, 5)),
+        ],
+    )
+    def test_are_read(self, values: pa.Array, text: str, ends: tuple[float, float]) -> None:
+        encoding, _ = encode(values)
+        lows, highs = read_ends(encoding, np.array([text, "*", text]))
+        assert (lows[0], highs[0]) == (lows[2], highs[2]) == ends
+        assert (lows[1], highs[1]) == (encoding.low, encoding.high)
+
+    @pytest.mark.parametrize("text", ["[a, b)", "[1, 2, 3)", "2)", "[1, 1/0)"])
+    def test_others_are_refused(self, text: str) -> None:
+        encoding, _ = encode(pa.array([1, 2]))
+        with pytest.raises(DataError, match="not an interval") as raised:
+            read_ends(encoding, np.array([text]))
+        assert text not in str(raised.value)

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.stages.generalise import parse_interval, parse_set
+from pipeline.stages.notation import parse_interval, parse_set
 from support import naive, naive_ratio, naive_taxonomy
 
 GENERALISING = ("mondrian", "incognito", "sabre")

@@ -1,12 +1,14 @@
 """Each record gets its subset, its place and its keys; a partition is sorted by them once."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import DataError
 from pipeline.execution.units.shared import (
+    ORIGINAL,
     POSITION,
     Source,
     confidential_codes,
@@ -17,7 +19,7 @@ from pipeline.execution.units.shared import (
     split_domains,
 )
 from pipeline.kernels.subsets import assign_subsets
-from pipeline.model import Int64, Partition
+from pipeline.model import Int64, Kind, Partition
 from pipeline.stages.combinations import append_joint
 from pipeline.stages.keys import Keys
 from pipeline.stages.methods.noise import add_noise
@@ -60,10 +62,12 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
         kept[c.name] if c.attribute.noise is None else add_noise(kept[c.name].combine_chunks(), c)
         for c in plan.carried
     ]
-    in_order = [column.take(pa.array(order)) for column in carried]
-    arrays = [pa.array(column) for column in columns.values()] + in_order
-    names = list(columns) + [f"x{i}" for i in range(len(plan.carried))]
-    write_table(pa.table(arrays, names=names), drafts.new("records"))
+    rows: dict[str, Any] = {name: pa.array(column) for name, column in columns.items()}
+    rows |= {f"x{i}": column.take(pa.array(order)) for i, column in enumerate(carried)}
+    for i, column in enumerate(plan.carried):
+        if column.attribute.noise is not None and column.kind is Kind.NUMERIC:
+            rows[f"{ORIGINAL}{i}"] = kept[column.name].take(pa.array(order))
+    write_table(pa.table(rows), drafts.new("records"))
     return np.bincount(bins, minlength=plan.n_bins)
 
 

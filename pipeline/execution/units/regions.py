@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.execution.units.shared import (
+    ORIGINAL,
     POSITION,
     key_encodings,
     load_distributions,
@@ -14,8 +15,9 @@ from pipeline.execution.units.shared import (
     load_shared,
     stack_codes,
 )
-from pipeline.model import Float64, Int64
-from pipeline.stages.keys import Keys
+from pipeline.model import Distribution, Float64, Int64, Role
+from pipeline.stages.keys import Keys, to_keys
+from pipeline.stages.losses import Losses, Pair, compared_columns
 from pipeline.stages.microaggregate import RegionRecords, microaggregate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Round
@@ -46,7 +48,7 @@ class RegionResult:
     n_clusters: int
     n_repaired: int
     n_above: int
-    losses: Float64
+    losses: Losses
     rounds: tuple[Round, ...]
     splitters: list[tuple[Any, ...]]
     levels: tuple[int, ...] | None = None
@@ -61,6 +63,7 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     sizes = (item.stops - item.starts).sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     codes = stack_codes(table, plan, load_joints(workspace, plan))
+    distributions = load_distributions(workspace, plan)
     records = RegionRecords(
         keys=[column_array(table, f"q{j}") for j in range(len(plan.encodings))],
         codes=codes,
@@ -68,10 +71,11 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
         subset_starts=subset_starts,
         take=domain.subsets.take,
         n_clusters=item.region.n_clusters,
+        others=_other_numbers(table, plan, codes, distributions),
         name=(item.region.domain, item.region.first_cluster),
         share=len(table) / plan.n_records,
     )
-    made = microaggregate_region(records, plan, load_distributions(workspace, plan))
+    made = microaggregate_region(records, plan, distributions)
     class_keys = _key_columns(plan, domain.hard_codes, made.released)
     class_sizes = np.diff(made.starts)
     classes = {f"k{j}": column for j, column in enumerate(class_keys)} | {"size": class_sizes}
@@ -107,6 +111,30 @@ def _gather_region(workspace: Workspace, item: RegionItem, n_cells: int) -> pa.T
     table = pa.concat_tables(pieces).combine_chunks()
     order = np.lexsort((column_array(table, POSITION), np.concatenate(subset_of)))
     return table.take(pa.array(order)).combine_chunks()
+
+
+def _other_numbers(
+    table: pa.Table, plan: Plan, codes: Int64, distributions: tuple[Distribution, ...]
+) -> tuple[Pair, ...]:
+    """Of the compared columns that are no quasi-identifiers: what was read, what is released."""
+    held = {e.column.name: a for a, e in enumerate(plan.confidential)}
+    place = {column.name: i for i, column in enumerate(plan.carried)}
+    found: list[Pair] = []
+    for column in compared_columns(plan):
+        if column.role is Role.QUASI_IDENTIFIER:
+            continue
+        if column.name in held:
+            a = held[column.name]
+            values = distributions[a].values[codes[a]].astype(np.float64)
+            found.append((values, values))
+        else:
+            i = place[column.name]
+            found.append((_numbers(table, f"{ORIGINAL}{i}"), _numbers(table, f"x{i}")))
+    return tuple(found)
+
+
+def _numbers(table: pa.Table, name: str) -> Float64:
+    return to_keys(table[name].combine_chunks(), name).astype(np.float64)
 
 
 def _key_columns(plan: Plan, hard_codes: tuple[int, ...], released: list[Keys]) -> list[Keys]:

@@ -25,6 +25,7 @@ from pipeline.storage.tables import column_array, read_distribution
 from pipeline.storage.workspace import Workspace
 
 POSITION = "position"
+ORIGINAL = "o"  # and a number: what noise was drawn for; it stays in the working files
 JOINTS = "joints"
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from pipeline.model import Distribution, Int64, Kind
 from pipeline.stages.bucket_cuts import Buckets, cut_buckets, name_buckets
-from pipeline.stages.generalise import spell_keys
 from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.bucketization import RatioDemand
+from pipeline.stages.notation import spell_keys
 
 
 @dataclass(frozen=True, eq=False)

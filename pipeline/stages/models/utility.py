@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pipeline.kernels.moments import sum_products
 from pipeline.model import Float64, Int64
 
 
@@ -39,6 +40,11 @@ class Moments:
             n_records, self.means + shift * share, self.products + other.products + between
         )
 
+    def first(self, n_attributes: int) -> "Moments":
+        """The moments of the first attributes alone."""
+        products = self.products[:n_attributes, :n_attributes]
+        return Moments(self.n_records, self.means[:n_attributes], products)
+
     @property
     def variances(self) -> Float64:
         """Sample variances, of n - 1: float64 (d,); NaN with fewer than two records."""
@@ -67,6 +73,14 @@ class Comparison:
     original: Moments
     released: Moments
     differences: Float64
+
+    def first(self, n_attributes: int) -> "Comparison":
+        """The comparison of the first attributes alone."""
+        return Comparison(
+            self.original.first(n_attributes),
+            self.released.first(n_attributes),
+            self.differences[:n_attributes],
+        )
 
     def merge(self, other: "Comparison") -> "Comparison":
         """The comparison of the records of both."""
@@ -111,7 +125,7 @@ def measure_moments(values: Float64) -> Moments:
     constant = values.min(axis=1) == values.max(axis=1)
     means[constant] = values[constant, 0]
     deviations[constant] = 0.0
-    return Moments(n_records, means, deviations @ deviations.T)
+    return Moments(n_records, means, sum_products(deviations))
 
 
 def measure_changes(comparison: Comparison) -> Changes:

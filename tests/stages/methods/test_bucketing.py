@@ -9,9 +9,9 @@ import pytest
 
 from pipeline.errors import InfeasibleError
 from pipeline.model import Distance, Distribution, Kind, Role
-from pipeline.stages.generalise import parse_interval, parse_set
 from pipeline.stages.methods.bucketing import Bucketing, bucketize
 from pipeline.stages.methods.bucketization import RatioDemand
+from pipeline.stages.notation import parse_interval, parse_set
 from pipeline.storage.tables import make_distribution
 from support.encodings import encode
 

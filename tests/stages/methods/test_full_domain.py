@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.errors import DataError, PolicyError
 from pipeline.model import Kind
-from pipeline.stages.generalise import parse_set
 from pipeline.stages.methods.full_domain import FullDomain, generalise_fully
+from pipeline.stages.notation import parse_set
 from support.encodings import encode
 
 WAYS = (("Bonn", "DE", "any"), ("Köln", "DE", "any"), ("St. Jean, Var", "FR, south", "any"))

@@ -1,0 +1,127 @@
+"""What a region's classes lose of its records: squared differences, and what moments need.
+
+Records of class i are ``order[starts[i]:starts[i + 1]]``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.model import Column, Float64, Int64, Kind
+from pipeline.stages.category_trees import tree_of
+from pipeline.stages.generalise import Generalised, measure_generalisation
+from pipeline.stages.keys import Encoding, Keys
+from pipeline.stages.models.utility import Comparison, compare_records
+from pipeline.stages.plan import Plan
+
+_NUMBERS = (Kind.NUMERIC, Kind.DATE)
+
+# Numbers of an attribute, original and released: float64 (n,) each, on one scale.
+Pair = tuple[Float64, Float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Of some records.
+
+    ``squares`` float64 (QIs,): sums of squared normalised differences (papers/003, eq. 5);
+    ``comparison``: of the columns that `compared_columns` names, in its order.
+    """
+
+    squares: Float64
+    comparison: Comparison
+
+    def merge(self, other: "Losses") -> "Losses":
+        """The losses of the records of both."""
+        return Losses(self.squares + other.squares, self.comparison.merge(other.comparison))
+
+
+def compared_columns(plan: Plan) -> list[Column]:
+    """Columns of numbers and dates: quasi-identifiers, then confidential ones, then with noise."""
+    quasi = [e.column for e in plan.encodings]
+    released = [e.column for e in plan.confidential[: plan.n_released] if not e.generalised]
+    noised = [column for column in plan.carried if column.attribute.noise is not None]
+    return [column for column in (*quasi, *released, *noised) if column.kind in _NUMBERS]
+
+
+def merge_losses(parts: Sequence[Losses]) -> Losses:
+    """The losses of all parts, one after the other."""
+    return reduce(Losses.merge, parts)
+
+
+def measure_aggregation(
+    encodings: Sequence[Encoding],
+    keys: list[Keys],
+    released: list[Keys],
+    by_class: tuple[Int64, Int64],
+    others: Sequence[Pair] = (),
+) -> Losses:
+    """Losses of classes that are released as aggregates.
+
+    Of numeric quasi-identifiers differences are divided by the range, of ordinal ones by the ranks;
+    nominal ones lose 0 or 1. With a taxonomy the hierarchical distance stands for the square: the
+    height of the lowest common ancestor of the original and the released value, divided by the
+    taxonomy's; a released inner node is at its own height from what is below.
+
+    Parameters
+    ----------
+    keys, released : of each quasi-identifier, of the records (n,) and of the classes (c,)
+    by_class : ``order`` and ``starts``
+    others : of the compared columns that are no quasi-identifiers
+    """
+    order, starts = by_class
+    sizes = np.diff(starts)
+    squares, pairs = np.empty(len(encodings)), []
+    for j, encoding in enumerate(encodings):
+        original: Keys = keys[j][order]
+        repeated: Keys = released[j].repeat(sizes)
+        tree = tree_of(encoding)
+        if tree is not None:
+            squares[j] = tree.sum_distances(original, repeated)
+            continue
+        if encoding.is_nominal:
+            squares[j] = np.count_nonzero(original != repeated)
+            continue
+        if encoding.release_type != encoding.type:
+            repeated = _unscaled(repeated, encoding)
+        span = float(encoding.high - encoding.low)
+        difference = (original - repeated) / span if span else np.zeros(original.size)
+        squares[j] = float(np.sum(difference * difference))
+        if encoding.column.kind in _NUMBERS:
+            pairs.append((original.astype(np.float64), repeated.astype(np.float64)))
+    return Losses(squares, _compare(pairs, others, order))
+
+
+def measure_generalising(
+    encodings: Sequence[Encoding],
+    keys: list[Keys],
+    released: Sequence[Generalised],
+    by_class: tuple[Int64, Int64],
+    others: Sequence[Pair] = (),
+) -> Losses:
+    """The same of classes that are released as intervals, sets and nodes; of these, the middle."""
+    order, starts = by_class
+    sizes = np.diff(starts)
+    squares, pairs = np.empty(len(encodings)), []
+    for j, encoding in enumerate(encodings):
+        squares[j] = measure_generalisation(encoding, keys[j], order, starts, released[j])
+        if encoding.column.kind in _NUMBERS:
+            pairs.append((keys[j][order].astype(np.float64), released[j].middles.repeat(sizes)))
+    return Losses(squares, _compare(pairs, others, order))
+
+
+def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> Comparison:
+    every = [*pairs, *((original[order], released[order]) for original, released in others)]
+    originals, released = (
+        np.array([pair[side] for pair in every]).reshape(len(every), order.size) for side in (0, 1)
+    )
+    return compare_records(originals, released)
+
+
+def _unscaled(values: Keys, encoding: Encoding) -> Keys:
+    if pa.types.is_decimal(encoding.type):
+        return values * 10.0**encoding.type.scale
+    return values
