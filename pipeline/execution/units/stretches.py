@@ -107,14 +107,16 @@ def _gather_stretch(
 
 
 def _first_at_least(columns: list[Keys], key: tuple[Any, ...]) -> int:
-    """Position of the first row whose key is not below ``key``: binary search."""
+    """Position of the first row whose key is not below ``key``.
+
+    Rows that are equal in the columns before are sorted by the next one.
+    """
     low, high = 0, columns[0].size
-    while low < high:
-        middle = (low + high) // 2
-        if tuple(column[middle].item() for column in columns) < key:
-            low = middle + 1
-        else:
-            high = middle
+    for column, value in zip(columns, key, strict=True):
+        part = column[low:high]
+        low, high = (low + int(np.searchsorted(part, value, side)) for side in ("left", "right"))
+        if low == high:
+            break
     return low
 
 
