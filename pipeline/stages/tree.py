@@ -6,6 +6,7 @@ subset a region gets: that is decided by exact ranks.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 
 import numpy as np
@@ -75,7 +76,7 @@ def grow_tree(
     axes = np.zeros(n_leaves - 1, dtype=np.int32)
     thresholds = np.zeros((n_subsets, n_leaves - 1))
     counts = np.zeros(scaled.n_levels, dtype=np.int64)
-    members: list[Int64] = [np.arange(subsets.size)]
+    members: list[Int64] = [np.argsort(subsets, kind="stable")]  # halves stay in that order
     for node in range(n_leaves - 1):
         rows = members[node]
         left = np.zeros(rows.size, dtype=bool)
@@ -90,10 +91,11 @@ def grow_tree(
     return CoarseTree(axes, thresholds)
 
 
-def _by_subset(subsets: NDArray[np.int32]) -> Iterator[tuple[int, Int64]]:
-    order = np.argsort(subsets, kind="stable")
-    present, first = np.unique(subsets[order], return_index=True)
-    yield from zip(present.tolist(), np.split(order, first[1:]), strict=True)
+def _by_subset(subsets: NDArray[np.int32]) -> Iterator[tuple[int, slice]]:
+    """Each subset in an ascending list of them, and where its records are."""
+    ends = [0, *(np.flatnonzero(subsets[1:] != subsets[:-1]) + 1).tolist(), subsets.size]
+    for start, stop in pairwise(ends):
+        yield int(subsets[start]), slice(start, stop)
 
 
 def _lower_median(keys: Float64) -> float:
