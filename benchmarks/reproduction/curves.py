@@ -28,7 +28,7 @@ TS = ("0.02", "0.05", "0.09", "0.13", "0.17", "0.21", "0.25")
 LOW_TS = ("0.02", "0.05", "0.09")
 KS = tuple(range(2, 31))
 PATIENT_CORRELATION = 0.129  # papers/003, section 8.2
-FARS_RECORDS = 10_000
+FARS_RECORDS = 23_435  # as many as the paper's large file has
 CENSUS_DATA = (
     "Data as for the tables. SSE is that of eq. (5), over all quasi-identifiers. The paper shows "
     "curves, so what is compared is what it says of them; its names MCD and HCD are kept, though "
@@ -40,7 +40,7 @@ LARGE_DATA = (
     f"multiple correlation {PATIENT_CORRELATION}) stand in for it, and beside them "
     f"{FARS_RECORDS:,} records of FARS drawn at random (5 quasi-identifiers, two of them nominal; "
     "6 confidential values, so that t-closeness first as printed leaves classes above t). "
-    "Algorithm 2 is cubic: all of FARS would take hours. Seconds are those of the processor; all "
+    "Algorithm 2 is cubic: on all 134,332 it took 343 seconds at t = 0.25 alone. Seconds are those of the processor; all "
     "three algorithms are compiled and use one core."
 )
 RUN_COLUMNS = ("data", "t", *(f"{what} {n}" for what in ("seconds", "SSE") for n in ALGORITHMS))

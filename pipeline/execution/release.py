@@ -43,7 +43,7 @@ from pipeline.model import Partition, Verdict
 from pipeline.settings import Policy
 from pipeline.stages.columns import resolve_column
 from pipeline.stages.methods.method import AS_USUAL, WITHOUT_T, Method
-from pipeline.stages.places import locate_region
+from pipeline.stages.places import locate_regions
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Effort, merge_rounds
 from pipeline.stages.summarise import TableSummary, check_summary, find_problems
@@ -158,9 +158,8 @@ def microaggregate(run: Run, progress: Progress) -> None:
         if not kernels_are_compiled(made.effort):
             progress.say("compiling the kernels, once on this machine: a minute or so")
         while True:
-            items = [
-                RegionItem(region, *locate_region(made, region, histogram)) for region in regions
-            ]
+            places = locate_regions(made, regions, histogram)
+            items = [RegionItem(r, *rows) for r, rows in zip(regions, places, strict=True)]
             results = run_pass(
                 engine,
                 workspace,
@@ -168,7 +167,7 @@ def microaggregate(run: Run, progress: Progress) -> None:
                 microaggregate_unit,
                 items,
                 progress,
-                names=[region_name(region) for region in regions],
+                names=[region.name for region in regions],
                 sizes=[int((item.stops - item.starts).sum()) for item in items],
             )
             joined = _join_failing(regions, [r.n_above for r in results])
@@ -195,11 +194,6 @@ def kernels_are_compiled(effort: Effort) -> bool:
     longest = refine_blocks if effort.n_rounds else cluster_blocks
     cache = Path(longest.stats.cache_path or "")
     return any(cache.glob(f"*.{longest.py_func.__name__}-*.nbi"))
-
-
-def region_name(region: Region) -> str:
-    """A region as its files are named."""
-    return f"{region.domain:05d}-{region.first_cluster:012d}-{region.last_cluster:012d}"
 
 
 def _join_failing(regions: list[Region], n_above: list[int]) -> list[Region]:
@@ -235,9 +229,8 @@ def verify(run: Run, progress: Progress) -> Verdict:
     with timed_stage(run, progress, "verify"), connect(run.address) as engine:
         workspace = run.workspace
         made: Plan = workspace.load("plan")
-        regions: list[Region] = workspace.load("regions")
         results: list[RegionResult] = workspace.load("made")
-        items = _cut_stretches(regions, results)
+        items = _cut_stretches(results)
         sizes = share_evenly(made.n_records, len(items))  # stretches are cut to be about equal
         stretches = run_pass(engine, workspace, "verify", verify_unit, items, progress, sizes=sizes)
         _check_stretch_order(stretches)
@@ -274,13 +267,13 @@ def explain_failures(verdict: Verdict, method: Method = AS_USUAL) -> str:
     return "verification failed; nothing was published\n" + "\n".join(lines)
 
 
-def _cut_stretches(regions: list[Region], results: list[RegionResult]) -> list[StretchItem]:
-    names = tuple(region_name(region) for region in regions)
+def _cut_stretches(results: list[RegionResult]) -> list[StretchItem]:
+    """As many stretches as there are regions, of about as many classes each."""
     picked = sorted(key for result in results for key in result.splitters)
-    n_stretches = len(regions)
+    n_stretches = len(results)
     cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
     ends = [None, *cuts, None]
-    return [StretchItem(low, high, names) for low, high in pairwise(ends)]
+    return [StretchItem(low, high) for low, high in pairwise(ends)]
 
 
 def _check_stretch_order(stretches: list[StretchResult]) -> None:

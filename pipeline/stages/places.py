@@ -1,6 +1,9 @@
 """Where a record goes, and where the records of a region stand: exact ranks, by counting alone."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +24,70 @@ def bin_records(
     return domain.first_bin + strata.astype(np.int64) * domain.tree.n_leaves + leaves
 
 
-def locate_region(plan: Plan, region: Region, histogram: Int64) -> tuple[Int64, Int64]:
-    """Where the records of a region stand in every encoded partition.
+def locate_regions(
+    plan: Plan, regions: Sequence[Region], histogram: Int64
+) -> Iterator[tuple[Int64, Int64]]:
+    """Where the records of each region stand in every encoded partition.
 
     A record's rank in its subset is by (leaf, position); partitions follow each other in position.
     A region takes a stretch of ranks of each subset, which is a stretch of rows in each partition.
 
     Parameters
     ----------
+    regions : those of a domain one after the other
     histogram : int64 (partitions, bins): records of each partition in each bin
 
-    Returns
-    -------
+    Yields
+    ------
     starts, stops : int64 (partitions, S * cells): rows of the partition, which is sorted by bin
     """
-    domain = plan.domains[region.domain]
-    n_cells = domain.cells.n_cells
+    for index, of_domain in groupby(regions, key=lambda region: region.domain):
+        places = _find_places(plan.domains[index], histogram)
+        for region in of_domain:
+            yield places.rows_before(region.first_cluster), places.rows_before(region.last_cluster)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Records of a domain by partition, stratum (subset and cell) and leaf.
+
+    ``counts``, ``through`` int64 (partitions, strata, leaves): in a leaf, and up to its end;
+    ``totals`` int64 (strata, leaves): the latter of all partitions; ``starts`` int64 (partitions,
+    strata): where a stratum's rows begin.
+    """
+
+    domain: Domain
+    counts: Int64
+    through: Int64
+    totals: Int64
+    starts: Int64
+
+    def rows_before(self, cluster: int) -> Int64:
+        """Row of each partition and stratum at which a cluster's records begin."""
+        of_subset = self.domain.subsets.records_before(cluster, self.domain.n_clusters)
+        sizes = self.totals[:, -1].reshape(-1, self.domain.cells.n_cells)
+        shared = [share_out(of_cell, int(n)) for of_cell, n in zip(sizes, of_subset, strict=True)]
+        rows = self.starts.copy()
+        for s, rank in enumerate(np.concatenate(shared)):
+            leaf = int(np.searchsorted(self.totals[s], rank, side="right"))
+            if leaf:
+                rows[:, s] += self.through[:, s, leaf - 1]
+            if leaf < self.totals.shape[1]:
+                inside = rank - (self.totals[s, leaf - 1] if leaf else 0)
+                in_leaf = self.counts[:, s, leaf]
+                earlier = np.cumsum(in_leaf) - in_leaf
+                rows[:, s] += np.clip(inside - earlier, 0, in_leaf)
+        return rows
+
+
+def _find_places(domain: Domain, histogram: Int64) -> _Places:
     before = histogram[:, : domain.first_bin].sum(axis=1, keepdims=True)
     counts = histogram[:, domain.first_bin : domain.first_bin + domain.n_bins]
     counts = counts.reshape(histogram.shape[0], -1, domain.tree.n_leaves)
-    of_stratum = counts.sum(axis=2)
-    stratum_starts = before + np.cumsum(of_stratum, axis=1) - of_stratum
-    sizes = of_stratum.sum(axis=0).reshape(-1, n_cells)
-    ends = []
-    for cluster in (region.first_cluster, region.last_cluster):
-        of_subset = domain.subsets.records_before(cluster, domain.n_clusters)
-        ranks = [share_out(of_cell, int(n)) for of_cell, n in zip(sizes, of_subset, strict=True)]
-        ends.append(stratum_starts + _rows_before(counts, np.concatenate(ranks)))
-    return ends[0], ends[1]
+    through = np.cumsum(counts, axis=2)
+    of_stratum = through[:, :, -1]
+    starts = before + np.cumsum(of_stratum, axis=1) - of_stratum
+    return _Places(domain, counts, through, through.sum(axis=0), starts)
 
 
 def share_out(sizes: Int64, total: int) -> Int64:
@@ -72,19 +111,3 @@ def share_out(sizes: Int64, total: int) -> Int64:
         if taken[c] < sizes[c]:
             heappush(turns, ((taken[c] + 0.5) / sizes[c], c))
     return taken
-
-
-def _rows_before(counts: Int64, ranks: Int64) -> Int64:
-    """Records of each partition and subset whose rank in the subset is below ``ranks`` (S,)."""
-    totals = np.cumsum(counts.sum(axis=0), axis=1)
-    n_partitions, n_subsets, n_leaves = counts.shape
-    rows = np.empty((n_partitions, n_subsets), dtype=np.int64)
-    for s in range(n_subsets):
-        leaf = int(np.searchsorted(totals[s], ranks[s], side="right"))
-        rows[:, s] = counts[:, s, :leaf].sum(axis=1)
-        if leaf < n_leaves:
-            inside = ranks[s] - (totals[s, leaf - 1] if leaf else 0)
-            in_leaf = counts[:, s, leaf]
-            earlier = np.cumsum(in_leaf) - in_leaf
-            rows[:, s] += np.clip(inside - earlier, 0, in_leaf)
-    return rows

@@ -59,6 +59,11 @@ class Region:
     last_cluster: int
 
     @property
+    def name(self) -> str:
+        """As its files are named."""
+        return f"{self.domain:05d}-{self.first_cluster:012d}-{self.last_cluster:012d}"
+
+    @property
     def n_clusters(self) -> int:
         """Clusters in it."""
         return self.last_cluster - self.first_cluster

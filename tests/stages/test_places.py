@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.places import bin_records, locate_region, share_out
+from pipeline.stages.places import bin_records, locate_regions, share_out
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.tree import CoarseTree
@@ -107,8 +107,9 @@ class TestLocation:
     @given(binned_tables())
     def test_equals_sorting_all_records(self, table: Binned) -> None:
         histogram, rows = table.histogram(), table.sorted_rows()
-        for region in table.plan.regions():
-            starts, stops = locate_region(table.plan, region, histogram)
+        regions = table.plan.regions()
+        found_places = locate_regions(table.plan, regions, histogram)
+        for region, (starts, stops) in zip(regions, found_places, strict=True):
             for s in range(starts.shape[1]):
                 found = [
                     (p, rows[p][row])
@@ -123,8 +124,7 @@ class TestLocation:
     def test_regions_take_every_record_once(self, table: Binned) -> None:
         histogram = table.histogram()
         taken = [np.zeros(len(records), dtype=int) for records in table.partitions]
-        for region in table.plan.regions():
-            starts, stops = locate_region(table.plan, region, histogram)
+        for starts, stops in locate_regions(table.plan, table.plan.regions(), histogram):
             for p, counts in enumerate(taken):
                 for start, stop in zip(starts[p], stops[p], strict=True):
                     counts[start:stop] += 1

@@ -19,7 +19,7 @@ from pipeline.execution.units.whole import keep_stretch
 from pipeline.model import Int64
 from pipeline.stages.keys import Keys
 from pipeline.stages.microaggregate import find_changes
-from pipeline.stages.plan import Plan
+from pipeline.stages.plan import Plan, Region
 from pipeline.stages.summarise import count_values
 from pipeline.stages.verify import ClassChecks, check_classes
 from pipeline.storage.tables import as_bits, column_array, key_array, read_table, write_table
@@ -32,7 +32,6 @@ class StretchItem:
 
     low: tuple[Any, ...] | None
     high: tuple[Any, ...] | None
-    regions: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +84,9 @@ def _gather_stretch(
 ) -> tuple[pa.Table, pa.Table | None]:
     classes, rows = [], []
     n_keys = len(key_encodings(plan))
-    for region in item.regions:
-        unit = workspace.unit("microaggregate", region)
+    regions: list[Region] = load_shared(workspace, "regions")
+    for region in regions:
+        unit = workspace.unit("microaggregate", region.name)
         table = read_table(unit.path("classes"))
         columns = [key_array(table, f"k{j}") for j in range(n_keys)]
         first = _first_at_least(columns, item.low) if item.low else 0
