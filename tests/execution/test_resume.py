@@ -258,8 +258,9 @@ def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
 def test_killed_worker_loses_nothing(discharges, tmp_path):
     n_rows = 300_000
     big = write_discharges(tmp_path / "big.parquet", n_rows)
-    alone = run_release(discharge_policy(big, tmp_path / "alone"), Progress("none"))
-    policy = discharge_policy(big, tmp_path / "killed", engine={"workers": 2})
+    one_round = {"method": {"refine": 1}}
+    alone = run_release(discharge_policy(big, tmp_path / "alone", **one_round), Progress("none"))
+    policy = discharge_policy(big, tmp_path / "killed", engine={"workers": 2}, **one_round)
     progress = Progress("none")
     with open_run(policy, progress) as run:
         release.summarise(run, progress)
