@@ -80,6 +80,7 @@ bench: $(VENV)/.dev
 
 bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.run --full --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.scale --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.quality --full --out benchmarks/RESULTS.md
 
 # The page and the figures beside it are written anew.

@@ -61,7 +61,7 @@ def main() -> None:
     """Run what is asked, and print the tables."""
     given = _parse()
     command = describe_command("benchmarks.run", sys.argv[1:])
-    with _working_folder(given.folder) as folder:
+    with working_folder(given.folder) as folder:
         if given.once:
             _run_by_hand(given, folder, command)
             return
@@ -89,7 +89,8 @@ def _parse() -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _working_folder(kept: Path | None) -> Iterator[Path]:
+def working_folder(kept: Path | None) -> Iterator[Path]:
+    """The folder that is kept, or one that is gone afterwards."""
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
         yield kept
@@ -117,10 +118,10 @@ def _measure_sections(
 def _run_by_hand(given: argparse.Namespace, folder: Path, command: str) -> None:
     case = Case(given.rows, given.k, given.t, given.workers, given.refine, given.memory)
     source = folder / f"discharges-{case.n_rows}"
-    _generate(source, case.n_rows)
+    write_source(source, case.n_rows)
     say(f"running: {case}")
-    measured = timed(_release_command(case, source, folder), folder)
-    result = Result(case, measured, _read_manifest(folder))
+    measured = timed(release_command(case, source, folder), folder)
+    result = Result(case, measured, read_manifest(folder))
     row = hand_cells(result, command, describe_machine())
     for name, text in zip(HAND_COLUMNS, row, strict=True):
         print(f"{name}: {text}")
@@ -131,27 +132,28 @@ def _run_by_hand(given: argparse.Namespace, folder: Path, command: str) -> None:
 
 def warm_up(folder: Path) -> None:
     """Compile the kernels of each kind of case."""
-    source = _generate(folder / f"{WARMING_ROWS}.parquet", WARMING_ROWS)
+    source = write_source(folder / f"{WARMING_ROWS}.parquet", WARMING_ROWS)
     for refine in REFINEMENTS:
         case = Case(WARMING_ROWS, 5, 0.05, 1, refine)
         say(f"warming up: {case}")
-        timed(_release_command(case, source, folder), folder)
+        timed(release_command(case, source, folder), folder)
 
 
 def run_case(case: Case, folder: Path) -> Result:
     """Time both commands in turn."""
-    source = _generate(folder / f"{case.n_rows}.parquet", case.n_rows)
+    source = write_source(folder / f"{case.n_rows}.parquet", case.n_rows)
     reference = [sys.executable, "-m", "benchmarks.reference"]
     reference += [str(source), "charge", str(folder / "sorted.parquet")]
-    release = _release_command(case, source, folder)
+    release = release_command(case, source, folder)
     say(f"measuring: {case}")
     measure(reference)
     pairs = [(measure(reference), timed(release, folder)) for _ in range(case.repeats)]
-    manifest = _read_manifest(folder)
+    manifest = read_manifest(folder)
     return Result(case, median([b for _, b in pairs]), manifest, median([a for a, _ in pairs]))
 
 
-def _generate(source: Path, n_rows: int) -> Path:
+def write_source(source: Path, n_rows: int) -> Path:
+    """The data of a size; what is there is used again."""
     if not source.exists():
         say(f"generating {n_rows:,} records")
         write_microdata(source, n_rows, 1)
@@ -160,8 +162,13 @@ def _generate(source: Path, n_rows: int) -> Path:
 
 def timed(release: Sequence[str], folder: Path) -> Measured:
     """One release from nothing: what was published before is removed first."""
-    shutil.rmtree(folder / RELEASES, ignore_errors=True)
+    remove_releases(folder)
     return measure(release)
+
+
+def remove_releases(folder: Path) -> None:
+    """Remove what was published before."""
+    shutil.rmtree(folder / RELEASES, ignore_errors=True)
 
 
 def median(values: Sequence[Measured]) -> Measured:
@@ -173,7 +180,7 @@ def median(values: Sequence[Measured]) -> Measured:
     )
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
     """The full manifest of the current release."""
     place = folder / RELEASES / "bench"
     current = place / (place / "CURRENT").read_text().strip()
@@ -181,7 +188,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _release_command(case: Case, source: Path, folder: Path) -> list[str]:
+def release_command(case: Case, source: Path, folder: Path) -> list[str]:
+    """The command of a case, its policy written."""
     path = folder / "policy.yaml"
     path.write_text(yaml.safe_dump(make_document(case, source, folder)), encoding="utf-8")
     return [sys.executable, "-m", "pipeline.cli", "run", str(path), "--quiet"]

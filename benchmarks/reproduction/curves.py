@@ -40,8 +40,8 @@ LARGE_DATA = (
     f"multiple correlation {PATIENT_CORRELATION}) stand in for it, and beside them "
     f"{FARS_RECORDS:,} records of FARS drawn at random (5 quasi-identifiers, two of them nominal; "
     "6 confidential values, so that t-closeness first as printed leaves classes above t). "
-    "Algorithm 2 is cubic: on all 134,332 it took 343 seconds at t = 0.25 alone. Seconds are those of the processor; all "
-    "three algorithms are compiled and use one core."
+    "Algorithm 2 is cubic: on all 134,332 it took 343 seconds at t = 0.25 alone. Seconds are those "
+    "of the processor; all three algorithms are compiled and use one core."
 )
 RUN_COLUMNS = ("data", "t", *(f"{what} {n}" for what in ("seconds", "SSE") for n in ALGORITHMS))
 

@@ -5,9 +5,10 @@ can be called by the command line, by a Prefect task, or again after a crash. Be
 paths and small values only, never a table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -272,8 +273,18 @@ def _cut_stretches(results: list[RegionResult]) -> list[StretchItem]:
     picked = sorted(key for result in results for key in result.splitters)
     n_stretches = len(results)
     cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
-    ends = [None, *cuts, None]
-    return [StretchItem(low, high) for low, high in pairwise(ends)]
+    return [
+        StretchItem(low, high, tuple(_find_overlapping(results, low, high)))
+        for low, high in pairwise([None, *cuts, None])
+    ]
+
+
+def _find_overlapping(results: list[RegionResult], low: Any, high: Any) -> Iterator[int]:
+    """Numbers of the regions that may have classes in a stretch: the others are not opened."""
+    for number, result in enumerate(results):
+        first, last = result.splitters[0], result.splitters[-1]
+        if (low is None or last >= low) and (high is None or first < high):
+            yield number
 
 
 def _check_stretch_order(stretches: list[StretchResult]) -> None:

@@ -23,6 +23,12 @@ def read_table(path: Path) -> pa.Table:
         return pa.ipc.open_file(source).read_all()
 
 
+def read_batch(path: Path) -> pa.RecordBatch:
+    """The one batch of a table that has rows: stretches of it are cut faster than of a table."""
+    with pa.memory_map(str(path)) as source:
+        return pa.ipc.open_file(source).get_batch(0)
+
+
 def column_array(table: pa.Table, name: str) -> np.ndarray:
     """A column of numbers without nulls as an array, without a copy where it is one piece."""
     column = table[name]

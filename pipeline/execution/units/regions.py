@@ -21,7 +21,7 @@ from pipeline.stages.losses import Losses, Pair, compared_columns
 from pipeline.stages.microaggregate import RegionRecords, microaggregate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Round
-from pipeline.storage.tables import column_array, read_table, write_table
+from pipeline.storage.tables import column_array, read_batch, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 SPLITTERS_PER_REGION = 64
@@ -38,8 +38,9 @@ class RegionItem:
 
 @dataclass(frozen=True, eq=False)
 class RegionResult:
-    """What microaggregation made of a region; ``splitters``: some of its class keys, ascending.
+    """What microaggregation made of a region.
 
+    ``splitters``: some of its class keys, ascending, the first and the last among them;
     ``levels``: of each quasi-identifier, where levels were chosen for the region.
     """
 
@@ -99,17 +100,16 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
 
 def _gather_region(workspace: Workspace, item: RegionItem, n_cells: int) -> pa.Table:
     """The region's records, subset by subset, within a subset by position."""
-    pieces, subset_of = [], []
-    for index in range(item.starts.shape[0]):
-        if (item.starts[index] == item.stops[index]).all():
-            continue
-        table = read_table(workspace.unit("encode", index).path("records"))
-        for s, (start, stop) in enumerate(zip(item.starts[index], item.stops[index], strict=True)):
-            if start < stop:
-                pieces.append(table.slice(start, stop - start))
-                subset_of.append(np.full(stop - start, s // n_cells, dtype=np.int32))
-    table = pa.concat_tables(pieces).combine_chunks()
-    order = np.lexsort((column_array(table, POSITION), np.concatenate(subset_of)))
+    sizes = item.stops - item.starts
+    pieces = []
+    for index in np.flatnonzero(sizes.any(axis=1)).tolist():
+        batch = read_batch(workspace.unit("encode", index).path("records"))
+        spans = zip(item.starts[index].tolist(), sizes[index].tolist(), strict=True)
+        pieces += [batch.slice(start, size) for start, size in spans if size]
+    table = pa.Table.from_batches(pieces).combine_chunks()
+    taken = sizes[sizes > 0]
+    subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, taken)
+    order = np.lexsort((column_array(table, POSITION), subset_of))
     return table.take(pa.array(order)).combine_chunks()
 
 
@@ -148,5 +148,5 @@ def _key_columns(plan: Plan, hard_codes: tuple[int, ...], released: list[Keys]) 
 def _pick_splitters(columns: list[Keys]) -> list[tuple[Any, ...]]:
     n_classes = columns[0].size
     n_picked = min(SPLITTERS_PER_REGION, n_classes)
-    picked = [n_classes * i // n_picked for i in range(n_picked)]
+    picked = [*(n_classes * i // n_picked for i in range(n_picked)), n_classes - 1]
     return [tuple(column[i].item() for column in columns) for i in picked]

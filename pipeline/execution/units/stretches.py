@@ -28,10 +28,14 @@ from pipeline.storage.workspace import Drafts, Workspace
 
 @dataclass(frozen=True)
 class StretchItem:
-    """A stretch of the release: the classes whose key is from ``low`` on and before ``high``."""
+    """A stretch of the release: the classes whose key is from ``low`` on and before ``high``.
+
+    ``regions``: numbers of those that may have some.
+    """
 
     low: tuple[Any, ...] | None
     high: tuple[Any, ...] | None
+    regions: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +54,10 @@ class StretchResult:
 def verify_unit(workspace: Workspace, item: StretchItem, drafts: Drafts) -> StretchResult:
     """Sort a stretch into the release's order, check its classes, write its rows as released."""
     plan: Plan = load_shared(workspace, "plan")
-    classes, rows = _gather_stretch(workspace, plan, item)
-    if not len(classes):
+    gathered = _gather_stretch(workspace, plan, item)
+    if gathered is None:
         return StretchResult(None, [], None, None)
+    classes, rows = gathered
     keys = [key_array(classes, f"k{j}") for j in range(len(key_encodings(plan)))]
     by_keys = np.lexsort(keys[::-1])
     changed = find_changes([column[by_keys] for column in keys])
@@ -81,12 +86,13 @@ def verify_unit(workspace: Workspace, item: StretchItem, drafts: Drafts) -> Stre
 
 def _gather_stretch(
     workspace: Workspace, plan: Plan, item: StretchItem
-) -> tuple[pa.Table, pa.Table | None]:
+) -> tuple[pa.Table, pa.Table | None] | None:
+    """Its classes and, where there is more than their keys, its rows; None without classes."""
     classes, rows = [], []
     n_keys = len(key_encodings(plan))
     regions: list[Region] = load_shared(workspace, "regions")
-    for region in regions:
-        unit = workspace.unit("microaggregate", region.name)
+    for number in item.regions:
+        unit = workspace.unit("microaggregate", regions[number].name)
         table = read_table(unit.path("classes"))
         columns = [key_array(table, f"k{j}") for j in range(n_keys)]
         first = _first_at_least(columns, item.low) if item.low else 0
@@ -99,7 +105,7 @@ def _gather_stretch(
         if unit.path("rows").exists():
             rows.append(read_table(unit.path("rows")).slice(begin, int(ends[last - 1]) - begin))
     if not classes:
-        return table.slice(0, 0), None
+        return None
     return (
         pa.concat_tables(classes).combine_chunks(),
         pa.concat_tables(rows).combine_chunks() if rows else None,
