@@ -48,7 +48,7 @@ def main() -> None:
         space = _measure_space(Case(given.rows, 5, 0.05, 2, "off"), source, folder)
     how = (
         f"`{command}` on {describe_machine()}: {given.rows:,} records, k = 5, t = 0.05, single "
-        "runs, start-up included. Data: the first digits of a SHA-256 over those of the released files."
+        "runs, start-up included. Data: the first digits of a SHA-256 over those of the files."
     )
     told = "What each pass leaves on disk for the next one, of the runs with `off`:"
     parts = [how, render_table(COLUMNS, rows), told, render_table(SPACE_COLUMNS, space)]

@@ -34,7 +34,7 @@ from pipeline.execution.run import (
 from pipeline.execution.scheduler import check_scheduler
 from pipeline.execution.units.encoding import EncodeItem, encode_unit
 from pipeline.execution.units.reading import summarise_unit
-from pipeline.execution.units.regions import RegionItem, RegionResult, microaggregate_unit
+from pipeline.execution.units.regions import RegionResult, microaggregate_unit, place_regions
 from pipeline.execution.units.shared import load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
 from pipeline.execution.units.whole import read_stretches
@@ -159,8 +159,7 @@ def microaggregate(run: Run, progress: Progress) -> None:
         if not kernels_are_compiled(made.effort):
             progress.say("compiling the kernels, once on this machine: a minute or so")
         while True:
-            places = locate_regions(made, regions, histogram)
-            items = [RegionItem(r, *rows) for r, rows in zip(regions, places, strict=True)]
+            items = place_regions(workspace, regions, locate_regions(made, regions, histogram))
             results = run_pass(
                 engine,
                 workspace,
@@ -169,7 +168,7 @@ def microaggregate(run: Run, progress: Progress) -> None:
                 items,
                 progress,
                 names=[region.name for region in regions],
-                sizes=[int((item.stops - item.starts).sum()) for item in items],
+                sizes=[item.n_records for item in items],
             )
             joined = _join_failing(regions, [r.n_above for r in results])
             if joined == regions:

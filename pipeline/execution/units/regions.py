@@ -1,5 +1,6 @@
 """Pass 2: a region is gathered from the partitions and microaggregated."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,19 +22,51 @@ from pipeline.stages.losses import Losses, Pair, compared_columns
 from pipeline.stages.microaggregate import RegionRecords, microaggregate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Round
-from pipeline.storage.tables import column_array, read_batch, write_table
+from pipeline.storage.tables import column_array, read_rows, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 SPLITTERS_PER_REGION = 64
 
 
-@dataclass(frozen=True, eq=False)
+_PLACES = "places"
+
+
+@dataclass(frozen=True)
 class RegionItem:
-    """A region and where its records stand: ``starts``, ``stops`` int64 (partitions, S * cells)."""
+    """A region, and where in a file of the workspace stands where its records stand.
+
+    The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
+    byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.
+    """
 
     region: Region
-    starts: Int64
-    stops: Int64
+    n_records: int
+    offset: int
+    shape: tuple[int, int]
+
+
+def place_regions(
+    workspace: Workspace, regions: Sequence[Region], places: Iterable[tuple[Int64, Int64]]
+) -> list[RegionItem]:
+    """Write the places of all regions to a file, for their units to read."""
+    path = workspace.path("values", _PLACES)
+    draft = path.with_name(f"{_PLACES}.draft")
+    items = []
+    with draft.open("wb") as stream:
+        for region, (starts, stops) in zip(regions, places, strict=True):
+            n_records, shape = int((stops - starts).sum()), (starts.shape[0], starts.shape[1])
+            items.append(RegionItem(region, n_records, stream.tell(), shape))
+            for rows in (starts, stops):
+                stream.write(np.ascontiguousarray(rows, dtype=np.int64).data)
+    draft.replace(path)
+    return items
+
+
+def _read_places(workspace: Workspace, item: RegionItem) -> Int64:
+    """Starts and sizes: int64 (2, partitions, S * cells)."""
+    path = workspace.path("values", _PLACES)
+    ends = np.memmap(path, dtype=np.int64, mode="r", offset=item.offset, shape=(2, *item.shape))
+    return np.stack([ends[0], ends[1] - ends[0]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +92,10 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     """Make the classes of a region; they leave in the order of their keys."""
     plan: Plan = load_shared(workspace, "plan")
     domain = plan.domains[item.region.domain]
-    table = _gather_region(workspace, item, domain.cells.n_cells)
     n_cells = domain.cells.n_cells
-    sizes = (item.stops - item.starts).sum(axis=0).reshape(-1, n_cells).sum(axis=1)
+    starts, sizes_in = _read_places(workspace, item)
+    table = _gather_region(workspace, starts, sizes_in, n_cells)
+    sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     codes = stack_codes(table, plan, load_joints(workspace, plan))
     distributions = load_distributions(workspace, plan)
@@ -98,14 +132,12 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     )
 
 
-def _gather_region(workspace: Workspace, item: RegionItem, n_cells: int) -> pa.Table:
+def _gather_region(workspace: Workspace, starts: Int64, sizes: Int64, n_cells: int) -> pa.Table:
     """The region's records, subset by subset, within a subset by position."""
-    sizes = item.stops - item.starts
     pieces = []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
-        batch = read_batch(workspace.unit("encode", index).path("records"))
-        spans = zip(item.starts[index].tolist(), sizes[index].tolist(), strict=True)
-        pieces += [batch.slice(start, size) for start, size in spans if size]
+        path = workspace.unit("encode", index).path("records")
+        pieces.append(read_rows(path, starts[index], sizes[index]))
     table = pa.Table.from_batches(pieces).combine_chunks()
     taken = sizes[sizes > 0]
     subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, taken)

@@ -1,6 +1,7 @@
 """Pass 3: a stretch of the release is put in its order, verified, and made what is released."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,14 @@ from pipeline.stages.microaggregate import find_changes
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.summarise import count_values
 from pipeline.stages.verify import ClassChecks, check_classes
-from pipeline.storage.tables import as_bits, column_array, key_array, read_table, write_table
+from pipeline.storage.tables import (
+    as_bits,
+    column_array,
+    key_array,
+    read_rows,
+    read_table,
+    write_table,
+)
 from pipeline.storage.workspace import Drafts, Workspace
 
 
@@ -101,15 +109,19 @@ def _gather_stretch(
             continue
         ends = np.cumsum(column_array(table, "size"))
         begin = int(ends[first - 1]) if first else 0
-        classes.append(table.slice(first, last - first))
+        classes.append(_copy(unit.path("classes"), first, last))
         if unit.path("rows").exists():
-            rows.append(read_table(unit.path("rows")).slice(begin, int(ends[last - 1]) - begin))
+            rows.append(_copy(unit.path("rows"), begin, int(ends[last - 1])))
     if not classes:
         return None
     return (
-        pa.concat_tables(classes).combine_chunks(),
-        pa.concat_tables(rows).combine_chunks() if rows else None,
+        pa.Table.from_batches(classes).combine_chunks(),
+        pa.Table.from_batches(rows).combine_chunks() if rows else None,
     )
+
+
+def _copy(path: Path, start: int, stop: int) -> pa.RecordBatch:
+    return read_rows(path, np.array([start]), np.array([stop - start]))
 
 
 def _first_at_least(columns: list[Keys], key: tuple[Any, ...]) -> int:
