@@ -8,6 +8,7 @@ from pipeline.storage.tables import (
     key_array,
     make_distribution,
     read_distribution,
+    read_rows,
     read_table,
     write_distribution,
     write_table,
@@ -36,6 +37,22 @@ def test_texts_of_several_pieces_sort_as_the_release_does():
     pieces = pa.chunked_array([["b", "[2, 3]"], ["[10, 11]", "ab"]])
     keys = key_array(pa.table({"k0": pieces}), "k0")
     assert keys[np.argsort(keys)].tolist() == sorted(pieces.to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("starts", "sizes", "rows"),
+    [
+        ([2], [3], [2, 3, 4]),
+        ([7, 0, 4], [2, 1, 0], [7, 8, 0]),
+        ([0, 9], [0, 0], []),
+    ],
+)
+def test_stretches_of_rows_are_copies(starts, sizes, rows, tmp_path):
+    texts = [str(i) for i in range(9)]
+    write_table(pa.table({"a": range(9), "b": texts}), tmp_path / "table")
+    found = read_rows(tmp_path / "table", np.array(starts), np.array(sizes))
+    (tmp_path / "table").write_bytes(b"\0" * (tmp_path / "table").stat().st_size)
+    assert found.to_pydict() == {"a": rows, "b": [texts[i] for i in rows]}
 
 
 def test_distribution_comes_back(tmp_path):
