@@ -17,7 +17,7 @@ _IGNORE_INTERRUPTS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN
 # A worker's arrays come and go by the megabyte. As glibc and Dask have it, each goes back to the
 # system, and every page of the next one is a fault again: a quarter of a run. What is kept is far
 # below what a unit needs at once.
-_ALLOCATION = {
+ALLOCATION = {
     "MALLOC_MMAP_THRESHOLD_": 32 << 20,  # the most that glibc takes
     "MALLOC_TRIM_THRESHOLD_": 256 << 20,
     "MALLOC_TOP_PAD_": 16 << 20,
@@ -37,7 +37,7 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
         "distributed.admin.system-monitor.gil.enabled": False,
         "distributed.worker.profile.enabled": False,
         "distributed.logging": _QUIET_LOGGING,
-        _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | _ALLOCATION,
+        _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
         "distributed.worker.preload": [_IGNORE_INTERRUPTS],
         # A paused worker waits for results to go, and units keep theirs in files: it would wait
         # for ever. One that reaches its limit is started anew instead.

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import pipeline
+from pipeline.execution import local
 from pipeline.settings import load_policy
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -216,6 +217,8 @@ class TestCommands:
 
         defaults = dask.config.get("distributed")
         written = yaml.safe_load((DEPLOY / "config" / "dask.yaml").read_text())
+        allocation = written["distributed"]["nanny"].pop("pre-spawn-environ")
+        assert allocation == local.ALLOCATION  # as in a cluster of a run's own
         _check_keys(written["distributed"], defaults)
 
 
