@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pipeline.report import release_rows, render_table
+from pipeline.report import release_rows, render_table, utility_rows
 from pipeline.storage.dictionary import printable
 from pipeline.storage.differences import Comparison, Told
 from pipeline.storage.journal import read_lines
@@ -131,6 +131,7 @@ def describe_release(
         "made_by": describe_maker(release, manifest),
         "policy": internal.get("policy"),
         "records_dropped": internal.get("records_dropped"),
+        "utility": internal.get("utility"),
     }
 
 
@@ -143,6 +144,12 @@ def report_one(told: dict[str, Any]) -> str:
     listed: list[Row] = [("", "file", "rows", "bytes")]
     listed += [("", f["path"], f"{f['rows']:,}", f"{f['bytes']:,}") for f in files[:_MOST_FILES]]
     lines = [render_table(_head_rows(told) + release_rows(manifest))]
+    if isinstance(told["utility"], dict):
+        lines += [
+            "",
+            "beside the originals (internal)",
+            render_table(utility_rows(told["utility"])),
+        ]
     lines += ["", *_align(columns), "", *_align(listed)]
     if len(files) > _MOST_FILES:
         lines.append(f"  and {len(files) - _MOST_FILES:,} more files (--json lists all)")

@@ -199,12 +199,16 @@ def _originals_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
     linked = f"{_figure(found['linkage'])} of {found['attackers']:,} records"
     rows = [("linked to their own", linked)]
     rows.append(("SSE", f"{_figure(found['sse'])} per record and quasi-identifier"))
-    if "il1s" in found:
-        rows.append(("IL1s", _figure(found["il1s"])))
+    return rows + utility_rows(found)
+
+
+def utility_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a release changes for analysis: figures of the raw data, to be kept inside."""
+    rows = [("IL1s", _figure(found["il1s"]))]
     titles = {"changes_of_means": "mean, in deviations", "changes_of_variances": "variance",
               "changes_of_correlations": "correlation"}  # fmt: skip
     for key, title in titles.items():
-        rows += [(f"  {title}: {n}", f"{_figure(v)}") for n, v in found.get(key, {}).items()]
+        rows += [(f"  {title}: {n}", _figure(v)) for n, v in found[key].items()]
     return rows
 
 

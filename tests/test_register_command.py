@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.cli import main
 from pipeline.storage.register import open_shelf
+from pipeline.storage.releases import read_internal
 from support.cases import tree
 from support.shelves import (
     fake_id,
@@ -148,6 +149,17 @@ def test_show_tells_of_one_release(shelf, capsys):
     assert told["manifest"] == fake_manifest(B, 1)
     assert told["current"] is False
     assert told["policy"]["privacy"] == {"k": 3, "t": 0.3}
+
+
+def test_show_tells_what_a_release_changes_for_analysis(real, capsys):
+    shelf, names = real
+    _, said, _ = call(capsys, "show", shelf.release(names[0]))
+    utility = read_internal(shelf.release(names[0]))["utility"]
+    lines = said.splitlines()
+    place = lines.index("beside the originals (internal)")
+    assert lines[place + 1].split() == ["IL1s", f"{utility['il1s']:.3g}"]
+    (mean,) = [line for line in lines if line.strip().startswith("mean, in deviations: age")]
+    assert float(mean.split()[-1]) == utility["changes_of_means"]["age"]
 
 
 def test_show_tells_of_a_release_that_was_handed_out(shelf, tmp_path, capsys):
