@@ -22,9 +22,7 @@ from pipeline.stages.notation import parse_set, read_ends, spell_keys
 
 
 def measure_covering(
-    originals: pa.Table,
-    released: pa.Table,
-    encodings: Sequence[Encoding],
+    originals: pa.Table, released: pa.Table, encodings: Sequence[Encoding]
 ) -> float:
     """Share of the original records that are linked to their own released record, as expected.
 
@@ -65,23 +63,31 @@ def _find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]
     DataError
         Not texts of the attribute's values, sets of them, or nodes of its taxonomy.
     """
-    n_values = len(encoding.texts)
-    names = [parse_set(text)[0] for text in spell_keys(encoding, np.arange(n_values))]
-    by_name = dict(zip(names, np.eye(n_values, dtype=bool), strict=True))
-    by_name.setdefault(EVERYTHING, np.ones(n_values, dtype=bool))
-    ancestors = ancestors_of(encoding)
-    levels = () if ancestors is None else zip(ancestors.nodes, ancestors.names, strict=True)
-    for nodes, of_level in levels:
-        for node, name in enumerate(of_level.tolist()):
-            by_name[name] = by_name.get(name, False) | (nodes == node)
+    by_name = _values_by_name(encoding)
+    found = np.ones((len(texts), len(encoding.texts)), dtype=bool)
     try:
-        found = [np.any([by_name[name] for name in parse_set(text)], axis=0) for text in texts]
+        for place, text in zip(found, texts, strict=True):
+            if text != EVERYTHING:
+                place[:] = np.any([by_name[name] for name in parse_set(text)], axis=0)
     except KeyError:
         raise DataError(
             f"column {encoding.column.name!r}: a released value is none of the attribute's; audit "
             "the file with the policy it was made by"
         ) from None
-    return np.array(found, dtype=bool).reshape(len(texts), n_values)
+    return found
+
+
+def _values_by_name(encoding: Encoding) -> dict[str, NDArray[np.bool_]]:
+    """Which values each value and each node of the taxonomy stands for: bool (values,)."""
+    n_values = len(encoding.texts)
+    names = [parse_set(text)[0] for text in spell_keys(encoding, np.arange(n_values))]
+    by_name = dict(zip(names, np.eye(n_values, dtype=bool), strict=True))
+    ancestors = ancestors_of(encoding)
+    if ancestors is not None:
+        for nodes, of_level in zip(ancestors.nodes, ancestors.names, strict=True):
+            for node, name in enumerate(of_level.tolist()):
+                by_name[name] = by_name.get(name, False) | (nodes == node)
+    return by_name
 
 
 def _codes(column: pa.DictionaryArray) -> Int64:

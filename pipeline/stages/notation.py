@@ -95,7 +95,8 @@ def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
         Texts that are no intervals of the attribute's values.
     """
     listed = texts.tolist()
-    bounded = {text: _read_half_open(encoding, text) for text in set(listed) if text[-1:] == ")"}
+    half_open = {text: _HALF_OPEN.fullmatch(text) for text in set(listed)}
+    bounded = {t: _read_half_open(encoding, found) for t, found in half_open.items() if found}
     bounded[EVERYTHING] = encoding.low, encoding.high
     closed = [text for text in listed if text not in bounded]
     ends = [parse_interval(text) for text in closed]
@@ -113,18 +114,15 @@ def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
     return found[0], found[1]
 
 
-def _read_half_open(encoding: Encoding, text: str) -> tuple[int | float, int | float]:
+def _read_half_open(encoding: Encoding, found: re.Match[str]) -> tuple[int | float, int | float]:
     """The smallest and the largest key in "[low, high)"."""
-    found = _HALF_OPEN.fullmatch(text)
     try:
-        low, high = (Fraction(end) for end in found.groups()) if found else (0, 0)
+        low, high = (Fraction(end) for end in found.groups())
     except (ValueError, ZeroDivisionError):
-        found = None
-    if found is None:
         raise DataError(
             "a released value is not an interval, [low, high), of numbers; release again, or audit "
             "the file as it was written"
-        )
+        ) from None
     if has_float_keys(encoding.type):
         return float(low), nextafter(float(high), -inf)
     parts = 10**encoding.type.scale if pa.types.is_decimal(encoding.type) else 1
@@ -157,7 +155,8 @@ def _spell(values: pa.Array) -> list[str]:
 def quote_text(text: str) -> str:
     """The text as it stands in a release: quoted where it could be mistaken for notation."""
     is_plain = _ONE.fullmatch(text) and text.isprintable() and text == text.strip()
-    return text if is_plain and not text.startswith('"') else json.dumps(text, ensure_ascii=False)
+    is_plain = is_plain and text != EVERYTHING and not text.startswith('"')
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def _unquote(text: str) -> str:

@@ -286,6 +286,7 @@ class TestEndsOfFullDomains:
             (pa.array([Decimal("0.10"), Decimal("9.00")]), "[0.25, 0.5)", (25, 49)),
             (pa.array([1, 9]), "*", (1, 9)),
             (pa.array([1, 9]), "[2, 5]", (2, 5)),
+            (pa.array([3, 9]), "3", (3, 3)),
         ],
     )
     def test_are_read(self, values: pa.Array, text: str, ends: tuple[float, float]) -> None:
@@ -294,7 +295,7 @@ class TestEndsOfFullDomains:
         assert (lows[0], highs[0]) == (lows[2], highs[2]) == ends
         assert (lows[1], highs[1]) == (encoding.low, encoding.high)
 
-    @pytest.mark.parametrize("text", ["[a, b)", "[1, 2, 3)", "2)", "[1, 1/0)"])
+    @pytest.mark.parametrize("text", ["[a, b)", "[1, 2, 3)", "[2)", "[1, 1/0)"])
     def test_others_are_refused(self, text: str) -> None:
         encoding, _ = encode(pa.array([1, 2]))
         with pytest.raises(DataError, match="not an interval") as raised:
