@@ -176,6 +176,11 @@ class Encoding:
         return self.column.kind in (Kind.NOMINAL, Kind.BOOLEAN)
 
     @property
+    def has_float_keys(self) -> bool:
+        """Whether keys are float64: of categories they are places, int64."""
+        return self.categories is None and has_float_keys(self.type)
+
+    @property
     def texts(self) -> list[str]:
         """The categories as texts, in their order; none where keys are numbers."""
         return [] if self.categories is None else [str(v) for v in self.categories.to_pylist()]

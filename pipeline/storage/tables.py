@@ -1,5 +1,6 @@
 """Working tables on disk: Arrow files, read back by memory map."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -21,6 +22,30 @@ def read_table(path: Path) -> pa.Table:
     """Map a table that `write_table` wrote; nothing is copied before it is used."""
     with pa.memory_map(str(path)) as source:
         return pa.ipc.open_file(source).read_all()
+
+
+def write_records(records: np.ndarray, path: Path) -> None:
+    """Write a structured array (n,) row by row, and nothing else."""
+    with path.open("wb") as stream:
+        stream.write(np.ascontiguousarray(records).view(np.uint8).data)
+
+
+def read_records(path: Path, dtype: np.dtype, starts: Int64, sizes: Int64) -> np.ndarray:
+    """Stretches of what `write_records` wrote, one after the other: a read each.
+
+    Raises
+    ------
+    OSError
+        The file is shorter than that.
+    """
+    with path.open("rb", buffering=0) as stream:
+        pieces = []
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            pieces.append(os.pread(stream.fileno(), size * dtype.itemsize, start * dtype.itemsize))
+    found = np.frombuffer(b"".join(pieces), dtype=dtype)
+    if found.size != sizes.sum():
+        raise OSError(errno.EIO, "a working file is shorter than it was written")
+    return found
 
 
 def read_rows(path: Path, starts: Int64, sizes: Int64) -> pa.RecordBatch:

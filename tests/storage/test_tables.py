@@ -8,9 +8,11 @@ from pipeline.storage.tables import (
     key_array,
     make_distribution,
     read_distribution,
+    read_records,
     read_rows,
     read_table,
     write_distribution,
+    write_records,
     write_table,
 )
 
@@ -53,6 +55,33 @@ def test_stretches_of_rows_are_copies(starts, sizes, rows, tmp_path):
     found = read_rows(tmp_path / "table", np.array(starts), np.array(sizes))
     (tmp_path / "table").write_bytes(b"\0" * (tmp_path / "table").stat().st_size)
     assert found.to_pydict() == {"a": rows, "b": [texts[i] for i in rows]}
+
+
+class TestRecords:
+    DTYPE = np.dtype([("position", "i8"), ("q0", "f8")])
+
+    def written(self, tmp_path, n_records):
+        records = np.empty(n_records, dtype=self.DTYPE)
+        records["position"] = np.arange(n_records)
+        records["q0"] = np.arange(n_records) / 4
+        write_records(records, tmp_path / "records")
+        return records
+
+    def test_stretches_come_back(self, tmp_path):
+        records = self.written(tmp_path, 9)
+        place = tmp_path / "records", self.DTYPE
+        found = read_records(*place, np.array([7, 3, 0]), np.array([2, 0, 1]))
+        assert found.tolist() == records[[7, 8, 0]].tolist()
+
+    def test_of_none(self, tmp_path):
+        self.written(tmp_path, 0)
+        assert (tmp_path / "records").read_bytes() == b""
+
+    def test_shorter_file_is_no_file(self, tmp_path):
+        self.written(tmp_path, 9)
+        place = tmp_path / "records", self.DTYPE
+        with pytest.raises(OSError, match="shorter"):
+            read_records(*place, np.array([7]), np.array([3]))
 
 
 def test_distribution_comes_back(tmp_path):

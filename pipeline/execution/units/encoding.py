@@ -1,7 +1,6 @@
 """Each record gets its subset, its place and its keys; a partition is sorted by them once."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from pipeline.execution.units.shared import (
     load_distributions,
     load_joints,
     load_shared,
+    record_type,
     split_domains,
 )
 from pipeline.kernels.subsets import assign_subsets
@@ -28,7 +28,7 @@ from pipeline.stages.plan import Plan
 from pipeline.stages.scaling import scale_columns
 from pipeline.stages.summarise import complete_records
 from pipeline.storage.inputs import read_partition
-from pipeline.storage.tables import read_distribution, write_table
+from pipeline.storage.tables import read_distribution, write_records, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 
@@ -54,21 +54,29 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
     held = append_joint(stacked, load_joints(workspace, plan))
     bins = _find_bins(plan, source, item.index, kept, keys, held)
     order = np.argsort(bins, kind="stable")
-    columns: dict[str, Keys] = {POSITION: positions[order]}
-    columns |= {f"q{j}": column[order] for j, column in enumerate(keys)}
-    columns |= {f"c{a}": column[order] for a, column in enumerate(codes)}
-    # What noise is drawn is drawn once: it is part of what this unit leaves, which a retry takes.
-    carried = [
-        kept[c.name] if c.attribute.noise is None else add_noise(kept[c.name].combine_chunks(), c)
-        for c in plan.carried
-    ]
-    rows: dict[str, Any] = {name: pa.array(column) for name, column in columns.items()}
-    rows |= {f"x{i}": column.take(pa.array(order)) for i, column in enumerate(carried)}
-    for i, column in enumerate(plan.carried):
-        if column.attribute.noise is not None and column.kind is Kind.NUMERIC:
-            rows[f"{ORIGINAL}{i}"] = kept[column.name].take(pa.array(order))
-    write_table(pa.table(rows), drafts.new("records"))
+    records = np.empty(len(kept), dtype=record_type(plan))
+    records[POSITION] = positions[order]
+    named = {f"q{j}": column for j, column in enumerate(keys)}
+    named |= {f"c{a}": column for a, column in enumerate(codes)}
+    for name, encoded in named.items():
+        records[name] = encoded[order]
+    write_records(records, drafts.new("records"))
+    if plan.carried:
+        write_table(_carry(plan, kept, pa.array(order)), drafts.new("carried"))
     return np.bincount(bins, minlength=plan.n_bins)
+
+
+def _carry(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
+    """What goes with the records; noise that is drawn here is drawn once, as a retry takes this."""
+    rows = {}
+    for i, column in enumerate(plan.carried):
+        values = kept[column.name].combine_chunks()
+        if column.attribute.noise is not None:
+            if column.kind is Kind.NUMERIC:
+                rows[f"{ORIGINAL}{i}"] = values.take(order)
+            values = add_noise(values, column)
+        rows[f"x{i}"] = values.take(order)
+    return pa.table(rows)
 
 
 def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]:

@@ -14,6 +14,7 @@ from pipeline.execution.units.shared import (
     load_distributions,
     load_joints,
     load_shared,
+    record_type,
     stack_codes,
 )
 from pipeline.model import Distribution, Float64, Int64, Role
@@ -22,7 +23,7 @@ from pipeline.stages.losses import Losses, Pair, compared_columns
 from pipeline.stages.microaggregate import RegionRecords, microaggregate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Round
-from pipeline.storage.tables import column_array, read_rows, write_table
+from pipeline.storage.tables import read_records, read_rows, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 
 SPLITTERS_PER_REGION = 64
@@ -94,33 +95,34 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     domain = plan.domains[item.region.domain]
     n_cells = domain.cells.n_cells
     starts, sizes_in = _read_places(workspace, item)
-    table = _gather_region(workspace, starts, sizes_in, n_cells)
+    encoded, carried = _gather_region(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    codes = stack_codes(table, plan, load_joints(workspace, plan))
+    codes = stack_codes(encoded, encoded.size, plan, load_joints(workspace, plan))
     distributions = load_distributions(workspace, plan)
     records = RegionRecords(
-        keys=[column_array(table, f"q{j}") for j in range(len(plan.encodings))],
+        keys=[np.ascontiguousarray(encoded[f"q{j}"]) for j in range(len(plan.encodings))],
         codes=codes,
         cells=domain.cells.find(codes, plan.primary),
         subset_starts=subset_starts,
         take=domain.subsets.take,
         n_clusters=item.region.n_clusters,
-        others=_other_numbers(table, plan, codes, distributions),
+        others=_other_numbers(carried, plan, codes, distributions),
         name=(item.region.domain, item.region.first_cluster),
-        share=len(table) / plan.n_records,
+        share=encoded.size / plan.n_records,
     )
     made = microaggregate_region(records, plan, distributions)
     class_keys = _key_columns(plan, domain.hard_codes, made.released)
     class_sizes = np.diff(made.starts)
     classes = {f"k{j}": column for j, column in enumerate(class_keys)} | {"size": class_sizes}
     write_table(pa.table(classes), drafts.new("classes"))
-    wanted = [name for name in table.column_names if name[0] in "cx"]
-    rows = table.select(wanted).take(pa.array(made.order)) if wanted else None
-    if rows is not None:
-        write_table(rows, drafts.new("rows"))
+    rows = {f"c{a}": pa.array(codes[a][made.order]) for a in range(plan.n_released)}
+    for i in range(len(plan.carried)):
+        rows[f"x{i}"] = carried[f"x{i}"].take(pa.array(made.order))
+    if rows:
+        write_table(pa.table(rows), drafts.new("rows"))
     return RegionResult(
-        n_records=len(table),
+        n_records=encoded.size,
         n_classes=class_sizes.size,
         n_clusters=made.n_clusters,
         n_repaired=made.n_repaired,
@@ -132,17 +134,22 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     )
 
 
-def _gather_region(workspace: Workspace, starts: Int64, sizes: Int64, n_cells: int) -> pa.Table:
-    """The region's records, subset by subset, within a subset by position."""
-    pieces = []
+def _gather_region(
+    workspace: Workspace, plan: Plan, places: tuple[Int64, Int64], n_cells: int
+) -> tuple[np.ndarray, pa.Table]:
+    """The region's records and what they carry: by subset, within a subset by position."""
+    (starts, sizes), dtype, carries = places, record_type(plan), bool(plan.carried)
+    encoded, carried = [], []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
-        path = workspace.unit("encode", index).path("records")
-        pieces.append(read_rows(path, starts[index], sizes[index]))
-    table = pa.Table.from_batches(pieces).combine_chunks()
-    taken = sizes[sizes > 0]
-    subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, taken)
-    order = np.lexsort((column_array(table, POSITION), subset_of))
-    return table.take(pa.array(order)).combine_chunks()
+        unit, stretches = workspace.unit("encode", index), (starts[index], sizes[index])
+        encoded.append(read_records(unit.path("records"), dtype, *stretches))
+        if carries:
+            carried.append(read_rows(unit.path("carried"), *stretches))
+    records = np.concatenate(encoded)
+    subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, sizes[sizes > 0])
+    order = np.lexsort((records[POSITION], subset_of))
+    table = pa.Table.from_batches(carried).take(pa.array(order)) if carries else pa.table({})
+    return records[order], table
 
 
 def _other_numbers(

@@ -21,7 +21,7 @@ from pipeline.stages.summarise import (
     confidential_keys,
 )
 from pipeline.storage.inputs import Reading
-from pipeline.storage.tables import column_array, read_distribution
+from pipeline.storage.tables import read_distribution
 from pipeline.storage.workspace import Workspace
 
 POSITION = "position"
@@ -168,11 +168,23 @@ def load_joints(workspace: Workspace, plan: Plan) -> tuple[Joint, ...]:
     return joints
 
 
-def stack_codes(table: pa.Table, plan: Plan, joints: tuple[Joint, ...]) -> Int64:
-    """Confidential values of a working table as positions in their distributions: (p, n).
+def record_type(plan: Plan) -> np.dtype:
+    """An encoded record: its position, the keys of its quasi-identifiers, its confidential codes.
 
-    Those of joint attributes are found anew from what is released.
+    ``position``, ``q0``, ``q1``, ..., ``c0``, ...: int64, or float64 where keys are floats.
     """
-    columns = [column_array(table, f"c{a}") for a in range(plan.n_released)]
-    codes = np.array(columns, dtype=np.int64).reshape(len(columns), len(table))
-    return append_joint(codes, joints)
+    quasi = [np.float64 if e.has_float_keys else np.int64 for e in plan.encodings]
+    names = [POSITION, *(f"q{j}" for j in range(len(quasi)))]
+    names += [f"c{a}" for a in range(plan.n_released)]
+    kinds = [np.int64, *quasi, *[np.int64] * plan.n_released]
+    return np.dtype(list(zip(names, kinds, strict=True)))
+
+
+def stack_codes(rows: Any, n_rows: int, plan: Plan, joints: tuple[Joint, ...]) -> Int64:
+    """Confidential values as positions in their distributions: int64 (p, n).
+
+    ``rows``: encoded records, or a working table, with the columns ``c0``, ``c1``, ... Those of
+    joint attributes are found anew from what is released.
+    """
+    columns = [np.asarray(rows[f"c{a}"]) for a in range(plan.n_released)]
+    return append_joint(np.array(columns, dtype=np.int64).reshape(len(columns), n_rows), joints)

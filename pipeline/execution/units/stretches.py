@@ -79,7 +79,7 @@ def verify_unit(workspace: Workspace, item: StretchItem, drafts: Drafts) -> Stre
     class_keys = [column[by_keys][changed] for column in keys]
     codes = np.empty((0, of_row.size), dtype=np.int64)
     if rows is not None:
-        codes = stack_codes(rows, plan, load_joints(workspace, plan))
+        codes = stack_codes(rows, len(rows), plan, load_joints(workspace, plan))
     tables = load_distributions(workspace, plan)
     checks = check_classes(starts, codes, tables, plan.judged_emds, plan.further)
     keep_stretch(class_keys, starts, codes, plan.further, drafts)
