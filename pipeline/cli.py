@@ -199,7 +199,7 @@ def _plan(given: argparse.Namespace) -> int:
     from pipeline.execution.release import decide_only
     from pipeline.report import report_plan
     from pipeline.settings import load_policy
-    from pipeline.storage.inputs import find_files, total_bytes
+    from pipeline.storage.input_files import find_files, total_bytes
     from pipeline.storage.manifest import describe_plan
 
     policy = load_policy(given.policy, given.overrides, as_of=given.as_of)

@@ -18,8 +18,15 @@ from pipeline.settings import Policy
 from pipeline.stages.methods.method import Method
 from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.tree import sample_size
-from pipeline.storage import csv_files, inputs
-from pipeline.storage.inputs import FileContent, Reading
+from pipeline.storage import csv_files
+from pipeline.storage.inspection import FileContent
+from pipeline.storage.partitions import (
+    Reading,
+    csv_partitions,
+    cut_parquet,
+    name_files,
+    place_partitions,
+)
 
 
 @contextlib.contextmanager
@@ -66,8 +73,8 @@ def type_columns(
     """Partitions with their positions, and the type of each column."""
     schema = contents[0].schema
     if contents[0].file.format == "parquet":
-        return inputs.cut_parquet(contents), {a.name: schema.field(a.name).type for a in attributes}
-    partitions = inputs.csv_partitions(contents)
+        return cut_parquet(contents), {a.name: schema.field(a.name).type for a in attributes}
+    partitions = csv_partitions(contents)
     if not partitions:
         raise DataError(f"input {run.policy.input.path}: has no records")
     names = tuple(a.name for a in attributes)
@@ -78,7 +85,7 @@ def type_columns(
         attribute.name: _infer_type(attribute, partitions, [counts for _, counts in found])
         for attribute in attributes
     }
-    return inputs.place_partitions(partitions, [n for n, _ in found]), types
+    return place_partitions(partitions, [n for n, _ in found]), types
 
 
 def _infer_type(
@@ -92,7 +99,7 @@ def _infer_type(
     except DataError as error:
         pairs = zip(partitions, of_chunks, strict=True)
         bad = [p for p, counts in pairs if csv_files.has_texts(counts, attribute)]
-        raise DataError(f"{error}{inputs.name_files(bad, partitions)}") from None
+        raise DataError(f"{error}{name_files(bad, partitions)}") from None
 
 
 def _reading(

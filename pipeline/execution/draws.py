@@ -6,7 +6,7 @@ from pipeline.execution.progress import Progress
 from pipeline.execution.run import Run
 from pipeline.stages.plan import Plan
 from pipeline.storage.draws import Draw, add_up, find_draws
-from pipeline.storage.inputs import FileContent
+from pipeline.storage.inspection import FileContent
 
 
 def tell_of_draws(run: Run, made: Plan, progress: Progress) -> None:

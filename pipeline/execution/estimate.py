@@ -10,7 +10,7 @@ from pipeline.execution.progress import Progress
 from pipeline.model import Distance
 from pipeline.stages.plan import Plan
 from pipeline.stages.refine import MAX_SEARCHED
-from pipeline.storage.inputs import PARTITION_ROWS
+from pipeline.storage.partitions import PARTITION_ROWS
 
 # Measured on two cores (benchmarks/RESULTS.md): ten million records with nine columns, in blocks of
 # 100 clusters of ten, took 40 s on two workers; Algorithm 3 does a distance of one

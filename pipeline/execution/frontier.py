@@ -28,9 +28,9 @@ from pipeline.model import AttributeResult, ClassSizes
 from pipeline.settings import Policy
 from pipeline.stages.losses import merge_losses
 from pipeline.stages.refine import choose_effort
-from pipeline.storage import inputs
+from pipeline.storage import input_files
 from pipeline.storage.accounts import three_digits
-from pipeline.storage.inputs import FileContent
+from pipeline.storage.inspection import FileContent
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def compute_frontier(
     """
     local = policy.engine.scheduler == "local"
     policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
-    n_bytes = inputs.total_bytes(inputs.find_files(policy.input))
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     with tempfile.TemporaryDirectory(prefix="tclose-frontier-") as folder:
         scratch = Path(folder)
         with local_address(policy.engine, n_bytes, scratch / "dask") as address:
@@ -107,7 +107,7 @@ def _compute_points(
         progress.say("compiling the kernels, once on this machine: a minute or so")
     quiet, pairs = Progress("none"), list(grid.points())
     points: list[Point] = []
-    paths = inputs.find_files(sample.policy.input)
+    paths = input_files.find_files(sample.policy.input)
     contents = inspect_input(sample.policy, paths, address, quiet)
     with progress.following("computing the frontier", len(pairs)) as step:
         for k, t in pairs:

@@ -25,7 +25,7 @@ from pipeline.model import Verdict
 from pipeline.settings import Policy
 from pipeline.stages.losses import compared_columns, merge_losses
 from pipeline.stages.plan import Plan
-from pipeline.storage import inputs
+from pipeline.storage import input_files
 from pipeline.storage.accounts import describe_utility, three_digits
 from pipeline.storage.places import Place, parse_place
 from pipeline.storage.releases import read_manifest
@@ -76,7 +76,7 @@ def compare_originals(
     """
     local = policy.engine.scheduler == "local"
     policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
-    n_bytes = inputs.total_bytes(inputs.find_files(policy.input))
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     with tempfile.TemporaryDirectory(prefix="tclose-audit-") as folder:
         scratch = Path(folder)
         with local_address(policy.engine, n_bytes, scratch / "dask") as address:
@@ -90,7 +90,7 @@ def compare_originals(
 
 def _make_again(run: Run, progress: Progress) -> Verdict:
     run.workspace.create()
-    paths = inputs.find_files(run.policy.input)
+    paths = input_files.find_files(run.policy.input)
     run.workspace.save("inspection", inspect_input(run.policy, paths, run.address, progress))
     for stage in (summarise, plan, microaggregate):
         stage(run, progress)

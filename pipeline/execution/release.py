@@ -50,8 +50,9 @@ from pipeline.stages.refine import Effort, merge_rounds
 from pipeline.stages.summarise import TableSummary, check_summary, find_problems
 from pipeline.stages.verify import ClassChecks, add_whole, decide
 from pipeline.stages.whole_table import check_table
-from pipeline.storage import inputs
-from pipeline.storage.inputs import FileContent
+from pipeline.storage import input_files
+from pipeline.storage.inspection import FileContent
+from pipeline.storage.partitions import name_files
 from pipeline.storage.tables import read_array
 from pipeline.storage.workspace import Workspace
 
@@ -117,7 +118,7 @@ def _check_findings(findings: Findings, partitions: Sequence[Partition], missing
     except DataError as error:
         pairs = zip(partitions, findings.pieces, strict=True)
         bad = [p for p, piece in pairs if find_problems(piece.table, columns, missing)]
-        raise DataError(f"{error}{inputs.name_files(bad, partitions)}") from None
+        raise DataError(f"{error}{name_files(bad, partitions)}") from None
 
 
 def plan(run: Run, progress: Progress) -> None:
@@ -312,8 +313,8 @@ def _count_changes(workspace: Workspace, made: Plan, n_stretches: int) -> dict[s
 def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
     """The plan and pass 1's findings, made in a scratch folder; nothing is published."""
     check_scheduler(policy.engine)
-    paths = inputs.find_files(policy.input)
-    with local_address(policy.engine, inputs.total_bytes(paths), scratch / "dask") as address:
+    paths = input_files.find_files(policy.input)
+    with local_address(policy.engine, input_files.total_bytes(paths), scratch / "dask") as address:
         contents = inspect_input(policy, paths, address, progress)
         run = Run(policy, "plan", scratch / "work", address)
         run.workspace.create()

@@ -19,9 +19,9 @@ from pipeline.execution.engine import connect, describe_failure, local_address
 from pipeline.execution.progress import Progress
 from pipeline.execution.scheduler import check_scheduler
 from pipeline.settings import Policy
-from pipeline.storage import inputs
+from pipeline.storage import input_files
 from pipeline.storage.claims import Ticket
-from pipeline.storage.inputs import FileContent
+from pipeline.storage.inspection import FileContent, check_same_schema, inspect_file
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.places import Place, parse_place
 from pipeline.storage.provenance import code_version
@@ -94,9 +94,9 @@ def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None)
     """
     check_scheduler(policy.engine)
     shelf = shelf_of(policy)
-    inputs.check_apart(policy.input, shelf.output)
-    paths = inputs.find_files(policy.input)
-    n_bytes = inputs.total_bytes(paths)
+    input_files.check_apart(policy.input, shelf.output)
+    paths = input_files.find_files(policy.input)
+    n_bytes = input_files.total_bytes(paths)
     with shelf.claim(policy.engine.claim_expiry, progress.say) as held:
         held.open_work()
         try:
@@ -142,13 +142,13 @@ def inspect_input(
             found[position] = content
             step()
     contents = [found[position] for position in range(len(items))]
-    inputs.check_same_schema(contents)
+    check_same_schema(contents)
     return contents
 
 
 def _inspect_item(item: tuple[str, Any]) -> FileContent:
     try:
-        return inputs.inspect_file(*item)
+        return inspect_file(*item)
     except Exception as error:
         raise describe_failure(error, f"file {Path(item[0]).name}") from None
 

@@ -21,8 +21,8 @@ from pipeline.execution.units.shared import Source
 from pipeline.model import Int64, Partition, Role
 from pipeline.settings import InputSettings, Policy
 from pipeline.stages.summarise import complete_records
-from pipeline.storage import inputs
-from pipeline.storage.inputs import read_partition
+from pipeline.storage import input_files
+from pipeline.storage.partitions import read_partition
 
 MAX_ATTACKERS = 20_000
 
@@ -65,7 +65,7 @@ def take_sample(
     """
     run = Run(policy, "sample", scratch / "reading", address)
     run.workspace.create()
-    paths = inputs.find_files(policy.input)
+    paths = input_files.find_files(policy.input)
     run.workspace.save("inspection", inspect_input(policy, paths, address, progress))
     summarise(run, progress)
     findings = run.workspace.load("findings")

@@ -16,7 +16,7 @@ import yaml
 from pipeline.cli import main
 from pipeline.errors import InfeasibleError
 from pipeline.execution.audit import audit_release
-from pipeline.storage import inputs
+from pipeline.storage import partitions
 from pipeline.storage.releases import file_sha256
 from support import naive, naive_taxonomy
 from support.cases import CONFIDENTIAL, QUASI, Released, release
@@ -299,8 +299,8 @@ class TestSameBytes:
                 table.slice(start, size), folder / f"{number}.parquet", row_group_size=70
             )
             start += size
-        monkeypatch.setattr(inputs, "PARTITION_ROWS", 200)
-        monkeypatch.setattr(inputs, "MIN_PARTITION_ROWS", 50)
+        monkeypatch.setattr(partitions, "PARTITION_ROWS", 200)
+        monkeypatch.setattr(partitions, "MIN_PARTITION_ROWS", 50)
         assert release(in_partitions(folder, tmp_path / "out")).data == expected
 
     def test_whatever_the_type_of_the_text(self, expected, tmp_path):

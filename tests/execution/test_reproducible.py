@@ -8,7 +8,7 @@ import pytest
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.generator import generate_rows
-from pipeline.storage import inputs
+from pipeline.storage import partitions
 from support.policies import data_digests, discharge_policy, write_discharges
 
 ROWS = 80_000
@@ -39,8 +39,8 @@ def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, monkeypatch)
     for number, (start, stop) in enumerate(pairwise(cuts)):
         table = generate_rows(start, stop - start, 1)
         pq.write_table(table, folder / f"{number:02d}.parquet", row_group_size=3_000 + number)
-    monkeypatch.setattr(inputs, "PARTITION_ROWS", 20_000)
-    monkeypatch.setattr(inputs, "MIN_PARTITION_ROWS", 1_000)
+    monkeypatch.setattr(partitions, "PARTITION_ROWS", 20_000)
+    monkeypatch.setattr(partitions, "MIN_PARTITION_ROWS", 1_000)
     policy = discharge_policy(folder, tmp_path / "out")
     assert data_digests(run_release(policy, Progress("none")).release) == expected
 

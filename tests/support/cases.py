@@ -12,10 +12,11 @@ import yaml
 
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
-from pipeline.settings import parse_policy
+from pipeline.settings import InputSettings, parse_policy
+from pipeline.storage.inspection import FileContent, inspect_file
 from pipeline.storage.releases import read_manifest
 
-QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"
+QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
 N_PEOPLE = 60
 
 
@@ -42,6 +43,35 @@ def policy_for(source: Path | str, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def mixed_people(n_records: int) -> pa.Table:
+    """Ties, quoted texts, dates, holes and carried columns."""
+    rng = np.random.default_rng(11)
+    notes = np.array(["plain", 'quo"ted', "line\nfeed", "com,ma", "ünï"])[
+        rng.integers(0, 5, n_records)
+    ]
+    pay = rng.integers(0, 40, n_records)
+    return people(
+        n_records,
+        pay=pa.array(pay, mask=rng.random(n_records) < 0.02),
+        day=pa.array(rng.integers(18_000, 19_000, n_records).astype(np.int32)).cast(pa.date32()),
+        height=rng.integers(0, 1_000, n_records) / 8,
+        note=pa.array(notes, mask=rng.random(n_records) < 0.1),
+    )
+
+
+def mixed_policy(source: Path, output: Path, partition_by: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A policy for `mixed_people`: missing values are dropped, and there are several files."""
+    return policy_for(
+        source,
+        attributes={
+            "age": QUASI, "sex": QUASI, "pay": CONFIDENTIAL, "day": QUASI, "height": QUASI,
+            "note": CARRIED,
+        },
+        missing="drop",
+        output={"path": str(output), "partition_by": list(partition_by), "rows_per_file": 70},
+    )  # fmt: skip
+
+
 def write_policy(path: Path, document: dict[str, Any]) -> Path:
     """Write a policy as YAML."""
     path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
@@ -58,6 +88,11 @@ def write_parquet(path: Path, table: pa.Table, **options: Any) -> Path:
     """Write a table as Parquet."""
     pq.write_table(table, path, **options)
     return path
+
+
+def look_at(path: Path, **keys: Any) -> FileContent:
+    """What an inspection finds in a file."""
+    return inspect_file(str(path), InputSettings(path=str(path), **keys))
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:

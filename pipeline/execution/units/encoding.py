@@ -27,7 +27,7 @@ from pipeline.stages.places import bin_records
 from pipeline.stages.plan import Plan
 from pipeline.stages.scaling import scale_columns
 from pipeline.stages.summarise import complete_records
-from pipeline.storage.inputs import read_partition
+from pipeline.storage.partitions import read_partition
 from pipeline.storage.tables import read_distribution, write_records, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 

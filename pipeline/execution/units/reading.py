@@ -21,7 +21,7 @@ from pipeline.stages.summarise import (
     summarise_table,
 )
 from pipeline.storage import csv_files
-from pipeline.storage.inputs import Reading, read_partition
+from pipeline.storage.partitions import Reading, read_partition
 from pipeline.storage.tables import read_array, write_table
 from pipeline.storage.workspace import Drafts, Workspace
 

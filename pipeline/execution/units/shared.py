@@ -20,7 +20,7 @@ from pipeline.stages.summarise import (
     complete_records,
     confidential_keys,
 )
-from pipeline.storage.inputs import Reading
+from pipeline.storage.partitions import Reading
 from pipeline.storage.tables import read_distribution
 from pipeline.storage.workspace import Workspace
 
