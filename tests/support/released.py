@@ -54,6 +54,11 @@ def classes_in(rows: pd.DataFrame, document: dict[str, Any]) -> list[pd.DataFram
     return [members for _, members in grouped]
 
 
+def quoted(name: str) -> str:
+    """A name as it is released: in quotes where it has a comma."""
+    return f'"{name}"' if "," in name else name
+
+
 def place_in(order: Sequence[Hashable] | None) -> Any:
     """Key that orders the values of an attribute."""
     return (lambda value: value) if order is None else [str(o) for o in order].index
