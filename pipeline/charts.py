@@ -1,14 +1,16 @@
 """Parts of pictures with lines: plain SVG text, without a library that plots."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log, log10
 
 # Okabe and Ito: told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LEFT = 80  # where titles and the first panel begin
 LEAST_LABEL_GAP = 34
 MOST_LOG_TICKS = 10
+_LINE_GAP = 17
 _FONT = "font-family='Helvetica, Arial, sans-serif'"
 
 
@@ -54,15 +56,50 @@ class Panel:
         return self.top + self.height
 
 
-def open_picture(width: int, height: int, title: str, description: str) -> list[str]:
-    """The beginning of a picture on white; ``</svg>`` ends it."""
+@dataclass(frozen=True)
+class Axis:
+    """What an axis is called, and its ticks, ascending; ``is_log``: it goes by the logarithm."""
+
+    name: str
+    ticks: Sequence[float]
+    is_log: bool = False
+
+    def scale(self, start: float, stop: float) -> Scale:
+        """Its first tick at one place, its last at the other."""
+        return Scale(self.ticks[0], self.ticks[-1], start, stop, self.is_log)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where panels of one size stand; ``padding``: between the frame and the first point."""
+
+    top: int
+    width: int
+    height: int
+    padding: int
+    strip: int = 0
+
+    def panel(self, left: int, x: Axis, y: Axis) -> Panel:
+        """The panel at a place across, its highest y tick at its top."""
+        across = x.scale(left + self.padding, left + self.width - self.padding)
+        up = y.scale(self.top + self.height, self.top)
+        return Panel(left, self.top, self.width, self.height, across, up, self.strip)
+
+
+def draw_picture(
+    width: int, height: int, title: str, basis: Sequence[str], parts: Iterable[str]
+) -> str:
+    """A picture on white as SVG text: its title, on what it is based line by line, its parts."""
     size = f"viewBox='0 0 {width} {height}' width='{width}' height='{height}'"
-    return [
+    head = (
         f"<svg xmlns='http://www.w3.org/2000/svg' {size} role='img' {_FONT} fill='#222'>",
         f"<title>{escape(title)}</title>",
-        f"<desc>{escape(description)}</desc>",
+        f"<desc>{escape(basis[0])}</desc>",
         f"<rect width='{width}' height='{height}' fill='white'/>",
-    ]
+        draw_text(LEFT, 32, title, size=18, weight="bold"),
+    )
+    lines = (draw_text(LEFT, 54 + _LINE_GAP * i, line) for i, line in enumerate(basis))
+    return "\n".join((*head, *lines, *parts, "</svg>", ""))
 
 
 def draw_text(
@@ -73,8 +110,13 @@ def draw_text(
     return f"<text x='{x:.1f}' y='{y:.1f}' {style}>{escape(text)}</text>"
 
 
-def draw_names(panel: Panel, title: str, x_name: str, y_name: str) -> Iterator[str]:
-    """What a panel shows, and what its axes are."""
+def draw_axes(panel: Panel, title: str, x: Axis, y: Axis) -> Iterator[str]:
+    """What a panel shows, what its axes are, and their values."""
+    yield from _draw_names(panel, title, x.name, y.name)
+    yield from draw_grid(panel, x.ticks, y.ticks)
+
+
+def _draw_names(panel: Panel, title: str, x_name: str, y_name: str) -> Iterator[str]:
     middle, bottom = panel.left + panel.width / 2, panel.bottom + panel.strip
     yield draw_text(panel.left, panel.top - 14, title, size=14, weight="bold")
     yield draw_text(middle, bottom + 40, x_name, anchor="middle")
@@ -99,6 +141,20 @@ def draw_grid(panel: Panel, x_ticks: Sequence[float], y_ticks: Sequence[float]) 
             last = x
     frame = f"M{panel.left} {panel.top}V{panel.bottom}H{panel.right}"
     yield f"<path d='{frame}' fill='none' stroke='#222'/>"
+
+
+def style_lines(
+    n_lines: int, *, thinnest: float, step: float, steps: int
+) -> list[tuple[str, float]]:
+    """Colours and widths of lines: one that lies on another lets it be seen.
+
+    Parameters
+    ----------
+    thinnest : width of the last line
+    step, steps : how much wider each one before it is, and how many times at most
+    """
+    n_above = [min(n_lines - 1 - i, steps) for i in range(n_lines)]
+    return [(COLOURS[i % len(COLOURS)], thinnest + step * n) for i, n in enumerate(n_above)]
 
 
 def draw_line(

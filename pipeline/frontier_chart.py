@@ -4,30 +4,29 @@ Plain SVG. Distances on the t axis are ratios: what halving t costs is the same 
 Where the grid has one t only, k takes its place.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
 from pipeline.charts import (
-    COLOURS,
+    LEFT,
+    Axis,
+    Layout,
     Panel,
-    Scale,
-    draw_grid,
+    draw_axes,
     draw_key,
     draw_line,
-    draw_names,
+    draw_picture,
     draw_text,
-    open_picture,
     round_ticks,
+    style_lines,
 )
 from pipeline.execution.frontier import Figures, Frontier, Point
 from pipeline.frontier_report import SAMPLED, describe_basis, describe_t
 
 WIDTH, HEIGHT = 980, 530
-PANEL_WIDTH, PANEL_HEIGHT = 390, 280
-PANEL_LEFTS, PANEL_TOP = (80, 570), 112
-PADDING = 24  # between the frame and the first point
+PANEL_LEFTS, PANEL_TOP = (LEFT, 570), 112
 _STRIP_STEP = 12
 _HALO = "stroke='white' stroke-width='4' paint-order='stroke' stroke-linejoin='round'"
 
@@ -49,12 +48,15 @@ MEASURES = (
 )  # fmt: skip
 
 
+_Points = tuple[tuple[float, Point], ...]
+
+
 @dataclass(frozen=True)
 class _Line:
     """Points of one k, or of all k where there is one t; how it is called and drawn."""
 
     label: str
-    points: tuple[tuple[float, Point], ...]
+    points: _Points
     colour: str
     width: float
 
@@ -63,19 +65,14 @@ def draw_frontier(frontier: Frontier) -> str:
     """The picture as SVG text."""
     lines, x_label = _make_lines(frontier)
     title = f"{frontier.name}: what k and t cost, and what they give"
-    basis = f"computed on {describe_basis(frontier)}"
+    basis = [f"computed on {describe_basis(frontier)}", *([] if frontier.is_whole else [SAMPLED])]
     strip = _STRIP_STEP * len(lines) if any(p.figures is None for p in frontier.points) else 0
-    height = HEIGHT + strip
-    parts = [
-        *open_picture(WIDTH, height, title, basis),
-        draw_text(80, 32, title, size=18, weight="bold"),
-        draw_text(80, 54, basis),
-        *([] if frontier.is_whole else [draw_text(80, 71, SAMPLED)]),
-    ]
+    layout = Layout(PANEL_TOP, width=390, height=280, padding=24, strip=strip)
+    parts: list[str] = []
     for left, measure in zip(PANEL_LEFTS, MEASURES, strict=True):
-        parts += _draw_panel(left, strip, measure, lines, x_label)
-    parts += _draw_legend(frontier, lines, height - 65)
-    return "\n".join((*parts, "</svg>", ""))
+        parts += _draw_panel(layout, left, measure, lines, x_label)
+    parts += _draw_legend(frontier, lines, HEIGHT + strip - 65)
+    return draw_picture(WIDTH, HEIGHT + strip, title, basis, parts)
 
 
 def _make_lines(frontier: Frontier) -> tuple[tuple[_Line, ...], str]:
@@ -84,39 +81,32 @@ def _make_lines(frontier: Frontier) -> tuple[tuple[_Line, ...], str]:
         of_k = tuple((float(point.k), point) for point in frontier.points)
         t = frontier.points[0].t
         label = "k-anonymity alone" if t is None else f"t = {describe_t(t)}"
-        return (_Line(label, of_k, COLOURS[0], 2.0),), "k (records in a class, at least)"
-    by_k = [(k, tuple(points)) for k, points in groupby(frontier.points, lambda p: p.k)]
-    lines = []
-    for i, (k, points) in enumerate(by_k):
-        of_t = tuple((point.t, point) for point in points if point.t is not None)
-        width = 2 + 2.0 * min(len(by_k) - 1 - i, 3)  # one that lies on another lets it be seen
-        lines.append(_Line(f"k = {k}", of_t, COLOURS[i % len(COLOURS)], width))
-    return tuple(lines), "t (largest distance of a class to the table)"
+        return _style([(label, of_k)]), "k (records in a class, at least)"
+    by_k = groupby(frontier.points, lambda p: p.k)
+    of_t = [(f"k = {k}", tuple((p.t, p) for p in points if p.t is not None)) for k, points in by_k]
+    return _style(of_t), "t (largest distance of a class to the table)"
+
+
+def _style(lines: Sequence[tuple[str, _Points]]) -> tuple[_Line, ...]:
+    styles = style_lines(len(lines), thinnest=2.0, step=2.0, steps=3)
+    return tuple(_Line(*line, *style) for line, style in zip(lines, styles, strict=True))
 
 
 def _draw_panel(
-    left: int, strip: int, measure: _Measure, lines: tuple[_Line, ...], x_label: str
+    layout: Layout, left: int, measure: _Measure, lines: tuple[_Line, ...], x_label: str
 ) -> Iterator[str]:
     values = [measure.read(p.figures) for line in lines for _, p in line.points if p.figures]
-    ticks = round_ticks(max(values, default=0.0))
-    xs = sorted({x for line in lines for x, _ in line.points})
-    panel = _make_panel(left, strip, (xs[0], xs[-1]), ticks[-1])
+    x = Axis(x_label, sorted({x for line in lines for x, _ in line.points}), is_log=True)
+    y = Axis(measure.unit, round_ticks(max(values, default=0.0)))
+    panel = layout.panel(left, x, y)
     yield f"<g><title>{escape(measure.title)}</title>"
-    yield from draw_names(panel, measure.title, x_label, measure.unit)
-    yield from draw_grid(panel, xs, ticks)
+    yield from draw_axes(panel, measure.title, x, y)
     for line in lines:
         yield from _draw_line(panel, measure, line)
     for place, line in enumerate(lines):
         yield from _draw_crosses(panel, line, panel.bottom + 10 + _STRIP_STEP * place)
     yield from _mark_policy(panel, measure, lines)
     yield "</g>"
-
-
-def _make_panel(left: int, strip: int, span: tuple[float, float], top_value: float) -> Panel:
-    """The frame at a place across; x by its logarithm, y from 0 to the highest tick."""
-    x = Scale(*span, left + PADDING, left + PANEL_WIDTH - PADDING, is_log=True)
-    y = Scale(0.0, top_value, PANEL_TOP + PANEL_HEIGHT, PANEL_TOP)
-    return Panel(left, PANEL_TOP, PANEL_WIDTH, PANEL_HEIGHT, x, y, strip)
 
 
 def _draw_line(panel: Panel, measure: _Measure, line: _Line) -> Iterator[str]:
@@ -173,7 +163,7 @@ def _ring(x: float, y: float, data: str = "") -> str:
 
 def _draw_legend(frontier: Frontier, lines: tuple[_Line, ...], y: int) -> Iterator[str]:
     """Below the panels: the lines, the ring, and the cross where there is one."""
-    x = 80
+    x = LEFT
     for line in lines:
         yield from draw_key(x, y, line.label, line.colour, line.width)
         x += 110

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.charts import Panel, Scale, draw_grid, draw_line, log_ticks, round_ticks
+from pipeline.charts import (
+    COLOURS,
+    Panel,
+    Scale,
+    draw_grid,
+    draw_line,
+    log_ticks,
+    round_ticks,
+    style_lines,
+)
 from support.tables import repeatable
 
 values = st.floats(1e-9, 1e9)
@@ -67,3 +76,9 @@ def test_points_say_what_they_are_and_are_escaped():
     drawn = list(draw_line(panel, [(0, 0, "a < b"), (1, 0.5, "c")], "#000", 2.0))
     assert "points='0.0,0.0 100.0,50.0'" in drawn[0]
     assert "a &lt; b" in drawn[1]
+
+
+def test_lines_below_others_are_wider_and_colours_begin_again():
+    styles = style_lines(len(COLOURS) + 2, thinnest=1.5, step=1.0, steps=3)
+    assert [colour for colour, _ in styles] == [*COLOURS, *COLOURS[:2]]
+    assert [width for _, width in styles] == [4.5] * 6 + [3.5, 2.5, 1.5]

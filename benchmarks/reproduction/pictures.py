@@ -5,21 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.charts import (
-    COLOURS,
-    Panel,
-    Scale,
-    draw_grid,
+    LEFT,
+    Axis,
+    Layout,
+    draw_axes,
     draw_key,
     draw_line,
-    draw_names,
-    draw_text,
+    draw_picture,
     log_ticks,
-    open_picture,
+    style_lines,
 )
 
-LEFT, TOP, GAP, BELOW = 80, 104, 96, 100
-PANEL_WIDTH, PANEL_HEIGHT, PADDING = 290, 280, 16
-LINE_WIDTH, WIDER = 1.5, 1.0
+GAP, BELOW = 96, 100  # beside panels and below them
+LAYOUT = Layout(top=104, width=290, height=280, padding=16)
 _LETTER, _KEY, _ROW = 6, 48, 20  # of a legend's entry: places per letter, beside them, and down
 
 
@@ -49,16 +47,15 @@ def draw_charts(title: str, basis: str, charts: Sequence[Chart], *, like: bool =
     basis : from what data
     like : the charts have the same y axis
     """
-    width = LEFT + len(charts) * (PANEL_WIDTH + GAP) - GAP + 30
+    step, bottom = LAYOUT.width + GAP, LAYOUT.top + LAYOUT.height + BELOW
+    width = LEFT + len(charts) * step - GAP + 30
     legend = _place_legend(charts[0].curves, width)
-    height = TOP + PANEL_HEIGHT + BELOW + max(y for _, y in legend)
-    parts = open_picture(width, height, title, basis)
-    parts += [draw_text(LEFT, 32, title, size=18, weight="bold"), draw_text(LEFT, 54, basis)]
+    parts: list[str] = []
     for i, chart in enumerate(charts):
-        parts += _draw_chart(chart, charts if like else [chart], LEFT + i * (PANEL_WIDTH + GAP))
+        parts += _draw_chart(chart, charts if like else [chart], LEFT + i * step)
     for (x, y), (curve, colour, thick) in zip(legend, _style(charts[0].curves), strict=True):
-        parts += draw_key(x, TOP + PANEL_HEIGHT + BELOW - 24 + y, curve.label, colour, thick)
-    return "\n".join((*parts, "</svg>", ""))
+        parts += draw_key(x, bottom - 24 + y, curve.label, colour, thick)
+    return draw_picture(width, bottom + max(y for _, y in legend), title, [basis], parts)
 
 
 def _draw_chart(chart: Chart, scaled: Sequence[Chart], left: int) -> list[str]:
@@ -66,11 +63,9 @@ def _draw_chart(chart: Chart, scaled: Sequence[Chart], left: int) -> list[str]:
     points = [point for one in scaled for curve in one.curves for point in curve.points]
     xs = sorted({x for curve in chart.curves for x, _ in curve.points})
     ticks = log_ticks(min(y for _, y in points), max(y for _, y in points))
-    x = Scale(xs[0], xs[-1], left + PADDING, left + PANEL_WIDTH - PADDING)
-    y = Scale(ticks[0], ticks[-1], TOP + PANEL_HEIGHT, TOP, is_log=True)
-    panel = Panel(left, TOP, PANEL_WIDTH, PANEL_HEIGHT, x, y)
-    parts = [*draw_names(panel, chart.title, chart.x_name, chart.y_name)]
-    parts += draw_grid(panel, xs, ticks)
+    across, up = Axis(chart.x_name, xs), Axis(chart.y_name, ticks, is_log=True)
+    panel = LAYOUT.panel(left, across, up)
+    parts = [*draw_axes(panel, chart.title, across, up)]
     for curve, colour, thick in _style(chart.curves):
         said = [(x, y, f"{curve.label}: {y:.4g} at {x:g}") for x, y in curve.points]
         parts += draw_line(panel, said, colour, thick)
@@ -78,10 +73,9 @@ def _draw_chart(chart: Chart, scaled: Sequence[Chart], left: int) -> list[str]:
 
 
 def _style(curves: Sequence[Curve]) -> list[tuple[Curve, str, float]]:
-    """Each curve, its colour and its width: one that lies on another lets it be seen."""
-    n_above = [min(len(curves) - 1 - i, 4) for i in range(len(curves))]
-    widths = [LINE_WIDTH + WIDER * n for n in n_above]
-    return list(zip(curves, COLOURS, widths, strict=False))
+    """Each curve, its colour and its width."""
+    styles = style_lines(len(curves), thinnest=1.5, step=1.0, steps=4)
+    return [(curve, *style) for curve, style in zip(curves, styles, strict=True)]
 
 
 def _place_legend(curves: Sequence[Curve], width: int) -> list[tuple[int, int]]:
