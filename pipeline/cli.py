@@ -8,7 +8,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +16,12 @@ import pipeline
 from pipeline.errors import TcloseError, UsageError
 from pipeline.execution.progress import Progress, default_style
 from pipeline.frontier_command import add_frontier_options, show_frontier
+from pipeline.generate_command import add_generate_options, generate
 from pipeline.options import add_as_of
 from pipeline.register_command import ANSWERS, add_register_commands, answer, as_place
 
 if TYPE_CHECKING:
     from pipeline.execution.run import Outcome
-
-_SECONDS_BETWEEN_LINES = 2.0
-_RECORDS_PER_STEP = 1_000  # of the bar
 
 _EXIT_CODES = """exit status:
   0  done
@@ -91,13 +88,14 @@ def _parser() -> argparse.ArgumentParser:
     add_as_of(audit)
     audit.add_argument("--json", action="store_true", help="print the findings as JSON")
     audit.add_argument("--quiet", action="store_true", help="print the verdict and what is wrong")
-    generate = _add(commands, "generate", "write realistic hospital discharges, of any size",
-                    "tclose generate --rows 1000000 --seed 7 --out discharges/")  # fmt: skip
-    generate.add_argument("--rows", type=int, required=True, help="number of records")
-    generate.add_argument("--seed", type=int, default=1, help="same seed, same records (default 1)")
-    generate.add_argument("--out", type=Path, required=True,
-                          help="a .parquet or .csv file, or a folder of Parquet files")  # fmt: skip
-    generate.add_argument("--quiet", action="store_true", help="no progress")
+    add_generate_options(
+        _add(
+            commands,
+            "generate",
+            "write realistic hospital discharges, of any size",
+            "tclose generate --rows 1000000 --seed 7 --out discharges/",
+        )
+    )
     add_frontier_options(
         _add(
             commands,
@@ -235,50 +233,8 @@ def _audit(given: argparse.Namespace) -> int:
 
 
 def _generate(given: argparse.Namespace) -> int:
-    from pipeline.generator import write_microdata
-
-    progress = Progress(default_style(given.quiet))
-    with contextlib.ExitStack() as shown:
-        if progress.style == "bar":
-            follow = _move_bar(progress, given.rows, shown)
-        else:
-            follow = _say_now_and_then(progress, given.rows)
-        paths = write_microdata(given.out, given.rows, given.seed, progress=follow)
-    print(f"{given.rows:,} records in {len(paths)} files: {given.out}")
+    print(generate(given, Progress(default_style(given.quiet))))
     return 0
-
-
-def _move_bar(
-    progress: Progress, n_rows: int, shown: contextlib.ExitStack
-) -> Callable[[int], None]:
-    """A function of the records written so far. The bar is there once some are."""
-    n_steps = max(n_rows // _RECORDS_PER_STEP, 1)
-    n_done = 0
-    step: Callable[[], None] | None = None
-
-    def move(n_written: int) -> None:
-        nonlocal n_done, step
-        if step is None:
-            step = shown.enter_context(progress.following("writing thousands of records", n_steps))
-        n_reached = n_written * n_steps // n_rows
-        for _ in range(n_done, n_reached):
-            step()
-        n_done = n_reached
-
-    return move
-
-
-def _say_now_and_then(progress: Progress, n_rows: int) -> Callable[[int], None]:
-    """A function of the records written so far."""
-    said = time.monotonic()
-
-    def say(n_written: int) -> None:
-        nonlocal said
-        if time.monotonic() - said >= _SECONDS_BETWEEN_LINES:
-            said = time.monotonic()
-            progress.say(f"{n_written:,} of {n_rows:,} records written")
-
-    return say
 
 
 def _frontier(given: argparse.Namespace) -> int:

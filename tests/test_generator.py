@@ -10,7 +10,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import cli, generator
+from pipeline import cli, generate_command, generator
 from pipeline.cli import main
 from pipeline.errors import OutputError, UsageError
 from pipeline.generator import (
@@ -405,7 +405,7 @@ class TestCommand:
         return main(["generate", "--rows", str(n_rows), "--out", str(path), *options])
 
     def test_lines(self, tmp_path, capsys, monkeypatch) -> None:
-        monkeypatch.setattr(cli, "_SECONDS_BETWEEN_LINES", 0)
+        monkeypatch.setattr(generate_command, "_SECONDS_BETWEEN_LINES", 0)
         assert self.generate(tmp_path / "a.parquet") == 0
         printed, shown = capsys.readouterr()
         assert printed == f"262,144 records in 1 files: {tmp_path}/a.parquet\n"
@@ -431,7 +431,7 @@ class TestCommand:
         assert "1/1" in capsys.readouterr().err
 
     def test_quiet(self, tmp_path, capsys, monkeypatch) -> None:
-        monkeypatch.setattr(cli, "_SECONDS_BETWEEN_LINES", 0)
+        monkeypatch.setattr(generate_command, "_SECONDS_BETWEEN_LINES", 0)
         monkeypatch.setattr("sys.stderr.isatty", lambda: True)
         assert self.generate(tmp_path / "a", "--quiet") == 0
         assert capsys.readouterr().err == ""

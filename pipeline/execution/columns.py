@@ -18,7 +18,6 @@ from pipeline.settings import Policy
 from pipeline.stages.methods.method import Method
 from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.tree import sample_size
-from pipeline.storage import csv_files
 from pipeline.storage.inspection import FileContent
 from pipeline.storage.partitions import (
     Reading,
@@ -27,6 +26,7 @@ from pipeline.storage.partitions import (
     name_files,
     place_partitions,
 )
+from pipeline.storage.text_types import TextCounts, has_texts, infer_type
 
 
 @contextlib.contextmanager
@@ -91,14 +91,14 @@ def type_columns(
 def _infer_type(
     attribute: Attribute,
     partitions: Sequence[Partition],
-    found: Sequence[dict[str, csv_files.TextCounts]],
+    found: Sequence[dict[str, TextCounts]],
 ) -> pa.DataType:
     of_chunks = [counts[attribute.name] for counts in found]
     try:
-        return csv_files.infer_type(merge_in_tree(csv_files.TextCounts.merge, of_chunks), attribute)
+        return infer_type(merge_in_tree(TextCounts.merge, of_chunks), attribute)
     except DataError as error:
         pairs = zip(partitions, of_chunks, strict=True)
-        bad = [p for p, counts in pairs if csv_files.has_texts(counts, attribute)]
+        bad = [p for p, counts in pairs if has_texts(counts, attribute)]
         raise DataError(f"{error}{name_files(bad, partitions)}") from None
 
 

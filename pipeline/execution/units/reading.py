@@ -20,19 +20,19 @@ from pipeline.stages.summarise import (
     sampled_rows,
     summarise_table,
 )
-from pipeline.storage import csv_files
 from pipeline.storage.partitions import Reading, read_partition
 from pipeline.storage.tables import read_array, write_table
+from pipeline.storage.text_types import TextCounts, count_texts
 from pipeline.storage.workspace import Drafts, Workspace
 
 
 def infer_unit(
     _: Workspace, item: tuple[Partition, Reading], __: Drafts
-) -> tuple[int, dict[str, csv_files.TextCounts]]:
+) -> tuple[int, dict[str, TextCounts]]:
     """Records of a CSV chunk, and how the texts of each column read."""
     partition, reading = item
     table = read_partition(partition, reading)
-    counts = {name: csv_files.count_texts(table[name]) for name in table.column_names}
+    counts = {name: count_texts(table[name]) for name in table.column_names}
     return len(table), counts
 
 
