@@ -5,10 +5,8 @@ can be called by the command line, by a Prefect task, or again after a crash. Be
 paths and small values only, never a table.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from pipeline.execution.draws import tell_of_draws
 from pipeline.execution.engine import Engine, connect, local_address
 from pipeline.execution.estimate import check_memory, tell_short_memory
 from pipeline.execution.findings import Findings, merge_summaries
-from pipeline.execution.passes import run_pass, share_evenly
+from pipeline.execution.passes import run_pass
 from pipeline.execution.planning import make_plan
 from pipeline.execution.progress import Progress
 from pipeline.execution.publish import publish
@@ -35,26 +33,19 @@ from pipeline.execution.scheduler import check_scheduler
 from pipeline.execution.units.encoding import EncodeItem, encode_unit
 from pipeline.execution.units.reading import summarise_unit
 from pipeline.execution.units.regions import RegionResult, microaggregate_unit, place_regions
-from pipeline.execution.units.shared import load_distributions
-from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
-from pipeline.execution.units.whole import read_stretches
+from pipeline.execution.verification import verify
 from pipeline.kernels.clusters import cluster_blocks
 from pipeline.kernels.refine import refine_blocks
-from pipeline.model import Partition, Verdict
+from pipeline.model import Partition
 from pipeline.settings import Policy
 from pipeline.stages.columns import resolve_column
-from pipeline.stages.methods.method import AS_USUAL, WITHOUT_T, Method
 from pipeline.stages.places import locate_regions
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Effort, merge_rounds
 from pipeline.stages.summarise import TableSummary, check_summary, find_problems
-from pipeline.stages.verify import ClassChecks, add_whole, decide
-from pipeline.stages.whole_table import check_table
 from pipeline.storage import input_files
 from pipeline.storage.inspection import FileContent
 from pipeline.storage.partitions import name_files
-from pipeline.storage.tables import read_array
-from pipeline.storage.workspace import Workspace
 
 __all__ = [
     "Outcome",
@@ -223,91 +214,6 @@ def _join_failing(regions: list[Region], n_above: list[int]) -> list[Region]:
     if waiting:
         raise InfeasibleError("a partition cannot meet the policy as one class")
     return joined
-
-
-def verify(run: Run, progress: Progress) -> Verdict:
-    """Pass 3: the release's rows in canonical order, every class checked as it is released."""
-    with timed_stage(run, progress, "verify"), connect(run.address) as engine:
-        workspace = run.workspace
-        made: Plan = workspace.load("plan")
-        results: list[RegionResult] = workspace.load("made")
-        items = _cut_stretches(results)
-        sizes = share_evenly(made.n_records, len(items))  # stretches are cut to be about equal
-        stretches = run_pass(engine, workspace, "verify", verify_unit, items, progress, sizes=sizes)
-        _check_stretch_order(stretches)
-        checks = [s.checks for s in stretches if s.checks is not None]
-        merged = checks[0]
-        for other in checks[1:]:
-            merged = ClassChecks.merge(merged, other)
-        kept = read_stretches(workspace, made.further, len(items))
-        whole = check_table(kept, made.further, load_distributions(workspace, made))
-        verdict = decide(
-            add_whole(merged, whole),
-            k=made.k,
-            names=tuple(e.column.name for e in made.confidential),
-            max_emds=made.judged_emds,
-            n_expected=workspace.load("findings").table.n_complete,
-            n_changed=_count_changes(workspace, made, len(items)),
-            further=made.further,
-        )
-        workspace.save("stretches", stretches)
-        workspace.save("verdict", verdict)
-    if not verdict.passed:
-        raise VerificationError(explain_failures(verdict, made.method))
-    return verdict
-
-
-def explain_failures(verdict: Verdict, method: Method = AS_USUAL) -> str:
-    """Why a table may not be published."""
-    lines = [f"  {f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    if method.name in WITHOUT_T and any(f.what.startswith("t of ") for f in verdict.failures):
-        lines.append(
-            f"  {method.name} knows nothing of t: take method.name: microaggregate-and-merge or "
-            "t-closeness-first, or a larger t"
-        )
-    return "verification failed; nothing was published\n" + "\n".join(lines)
-
-
-def _cut_stretches(results: list[RegionResult]) -> list[StretchItem]:
-    """As many stretches as there are regions, of about as many classes each."""
-    picked = sorted(key for result in results for key in result.splitters)
-    n_stretches = len(results)
-    cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
-    return [
-        StretchItem(low, high, tuple(_find_overlapping(results, low, high)))
-        for low, high in pairwise([None, *cuts, None])
-    ]
-
-
-def _find_overlapping(results: list[RegionResult], low: Any, high: Any) -> Iterator[int]:
-    """Numbers of the regions that may have classes in a stretch: the others are not opened."""
-    for number, result in enumerate(results):
-        first, last = result.splitters[0], result.splitters[-1]
-        if (low is None or last >= low) and (high is None or first < high):
-            yield number
-
-
-def _check_stretch_order(stretches: list[StretchResult]) -> None:
-    """No class may lie in two stretches, or its records were counted apart."""
-    ends = [(s.first, s.last) for s in stretches if s.first is not None and s.last is not None]
-    for (_, last), (first, _) in pairwise(ends):
-        if not last < first:
-            raise VerificationError("classes are not in order across stretches; nothing published")
-
-
-def _count_changes(workspace: Workspace, made: Plan, n_stretches: int) -> dict[str, int]:
-    """Per confidential attribute, values that more or fewer rows have than the table."""
-    changes = {}
-    distributions = load_distributions(workspace, made)
-    for a, (encoding, table) in enumerate(zip(made.confidential, distributions, strict=True)):
-        released = np.zeros(table.values.size, dtype=np.int64)
-        for index in range(n_stretches):
-            path = workspace.unit("verify", index).path(f"counts{a}")
-            if path.exists():
-                rows = read_array(path)
-                released[rows["value"]] += rows["count"]
-        changes[encoding.column.name] = int(np.count_nonzero(released != table.counts))
-    return changes
 
 
 def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
