@@ -118,8 +118,13 @@ class BucketStore:
         del token, release_id
         return work / "staging"
 
-    def settle(self, token: str) -> None:
-        """See to the releases that holders of earlier claims had begun to commit."""
+    def settle(self, token: str, *, took_over: bool) -> None:
+        """See to the releases that holders of earlier claims had begun to commit.
+
+        Whoever was about to move CURRENT, and wakes up, finds another one than he saw.
+        """
+        if took_over:
+            self._renew_current()
         for name in self.names(_BEGUN):
             release_id, _, holder = name.partition("-")
             if holder == token:
@@ -127,14 +132,26 @@ class BucketStore:
             if self._is_release(self.root / release_id):
                 self.point(release_id, token, _nothing)
             else:
-                self._withdraw(release_id)
+                path = self.root / release_id / MANIFEST
+                self._withdraw(path, path.tag())
             self.remove(f"{_BEGUN}/{name}")
 
-    def _withdraw(self, release_id: str) -> str:
+    def _renew_current(self) -> None:
+        """Write CURRENT anew: it names the same release, and is another object."""
+        path = self.root / CURRENT
+        for _ in range(_TRIES):
+            found = path.read_tagged()
+            if found is None or not found[0].split():
+                return
+            with contextlib.suppress(ChangedError):
+                path.put(_point_at(found[0].split()[0]), found[1])
+                return
+        raise moved(path)
+
+    def _withdraw(self, manifest: BucketPath, tag: str | None) -> str:
         """Put a mark where a manifest would go: whoever is about to put one there cannot."""
-        path = self.root / release_id / MANIFEST
         mark = _WITHDRAWN + secrets.token_hex(_TOKEN_BYTES).encode() + b'"\n'
-        return self._put(path, mark, path.tag())
+        return self._put(manifest, mark, tag)
 
     def _put(self, path: BucketPath, data: bytes, tag: str | None) -> str:
         try:
@@ -149,9 +166,11 @@ class BucketStore:
         time; so whoever takes the claim over either is seen by that check, or sees what was begun.
         """
         place = self.root / release_id
-        check()
         manifest = place / MANIFEST
-        tag = self._withdraw(release_id) if manifest.exists() else None
+        tag = manifest.tag()
+        check()
+        if tag is not None:
+            tag = self._withdraw(manifest, tag)
         files = {p.relative_to(staging).as_posix(): p for p in staging.rglob("*") if p.is_file()}
         last = files.pop(MANIFEST).read_bytes()
         inside = {n.removeprefix(f"{INTERNAL}/"): p for n, p in files.items() if _is_internal(n)}
@@ -171,6 +190,7 @@ class BucketStore:
     ) -> None:
         """Bring a folder to these files: what a dead run left of them is kept, or written over."""
         there = {name: tag for name, tag in place.tags().items() if name not in beside}
+        check()  # after it nothing is written over but what was seen before
         for name in there.keys() - files.keys():
             check()
             (place / name).unlink()
@@ -200,15 +220,15 @@ class BucketStore:
         found = path.read_tagged()
         check()
         if found is None or found[0].split()[:1] != [release_id.encode()]:
-            line = f"{release_id}\n{secrets.token_hex(_TOKEN_BYTES)}\n".encode()
             try:
-                path.put(line, None if found is None else found[1])
+                path.put(_point_at(release_id.encode()), None if found is None else found[1])
             except ChangedError:
                 raise moved(path) from None
         self.remove(f"{_BEGUN}/{release_id}-{token}")
 
-    def take_away(self, release_id: str, check: Check) -> None:
+    def take_away(self, release_id: str, token: str, check: Check) -> None:
         """Remove the manifest, then everything else."""
+        del token
         check()
         (self.root / release_id / MANIFEST).unlink()
         self._remove_all(release_id, check)
@@ -252,6 +272,11 @@ def _check_conditions(place: BucketPath) -> None:
         raise OutputError(f"{place}: its server refuses If-Match; choose another place") from None
     finally:
         probe.unlink()
+
+
+def _point_at(release_id: bytes) -> bytes:
+    """Content of CURRENT, which no other time it is written has."""
+    return release_id + b"\n" + secrets.token_hex(_TOKEN_BYTES).encode() + b"\n"
 
 
 def _is_internal(name: str) -> bool:

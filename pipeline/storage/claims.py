@@ -155,7 +155,8 @@ class _Holder:
             self._thread.start()
             for number in before:
                 self.store.remove(Ticket(number, "").file)
-            self.store.settle(self.ticket.token)  # after that: what was checked by then was staged
+            # After that: what was checked by then was staged.
+            self.store.settle(self.ticket.token, took_over=bool(before))
         except BaseException:
             self.give_back()
             raise

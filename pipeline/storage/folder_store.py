@@ -221,8 +221,9 @@ class FolderStore:
             path.chmod(0o700)
         return folder
 
-    def settle(self, token: str) -> None:
+    def settle(self, token: str, *, took_over: bool) -> None:
         """Remove what others had prepared: a rename, so that it is gone in one step."""
+        del took_over
         for folder in self._work.glob(f"{_PREPARED}*"):
             if folder.name != f"{_PREPARED}{token}":
                 self._delete(folder)
@@ -238,14 +239,19 @@ class FolderStore:
         shutil.rmtree(aside, ignore_errors=True)
 
     def commit(self, staging: Path, release_id: str, token: str, check: Check) -> None:
-        """Move the staged folder to its place; a damaged release there is put aside."""
+        """Move the staged folder to its place; a damaged release there is put aside.
+
+        Aside is beside what was staged, so that a run whose claim was taken over after its check
+        moves nothing away either.
+        """
+        del token
         place = self.root / release_id
+        aside = staging.with_name(f"damaged-{secrets.token_hex(4)}")
         check()
-        if place.exists():
-            aside = self._prepare(token) / f"damaged-{secrets.token_hex(4)}"
-            place.rename(aside)
-            shutil.rmtree(aside, ignore_errors=True)
         try:
+            if place.exists():
+                place.rename(aside)
+                shutil.rmtree(aside, ignore_errors=True)
             staging.rename(place)
         except FileNotFoundError:
             raise lost_claim(self.root.name) from None
@@ -266,21 +272,28 @@ class FolderStore:
         except FileNotFoundError:
             raise lost_claim(self.root.name) from None
         sync_folder(self.root)
+        self._leave(folder)
+
+    def _leave(self, folder: Path) -> None:
+        """Remove a folder of prepared things, and that of working files, if they are empty."""
         for emptied in (folder, self._work):
             with contextlib.suppress(OSError):
                 emptied.rmdir()
 
-    def take_away(self, release_id: str, check: Check) -> None:
-        """Move a release among the working files, then delete it there."""
+    def take_away(self, release_id: str, token: str, check: Check) -> None:
+        """Move a release among what is prepared, then to what is removed, and delete it there."""
         place = self.root / release_id
         try:
-            self._work.mkdir(mode=0o700, exist_ok=True)
-            self._work.chmod(0o700)
+            folder = self._prepare(token)
             check()
-            place.rename(self._work / f"{_REMOVED}{release_id}")
+            place.rename(folder / release_id)
             sync_folder(self.root)
+            (folder / release_id).rename(self._work / f"{_REMOVED}{release_id}")
+        except FileNotFoundError:
+            raise lost_claim(self.root.name) from None
         except OSError as error:
             raise OutputError(f"{place}: cannot be removed ({error.strerror})") from None
+        self._leave(folder)
         self.clear_leftovers(None, check)
 
     def clear_leftovers(self, keep: str | None, check: Check) -> None:

@@ -170,7 +170,7 @@ class Shelf:
 
     def take_away(self, release_id: str) -> None:
         """Remove a release; the first step makes it none."""
-        self.store.take_away(release_id, self.check_claim)
+        self.store.take_away(release_id, self._ticket.token, self.check_claim)
 
     def clear_leftovers(self, keep: str | None = None) -> None:
         """Remove what dead runs left among the releases, but of one."""

@@ -10,9 +10,13 @@ create       link of a draft, fails if there     PUT, If-None-Match: *
 commit       staged folder renamed into place    files by PUT, If-None-Match: * (If-Match where a
                                                  dead run's stand); then the manifest, likewise
 point        draft of CURRENT renamed            PUT of CURRENT, If-Match
+take_away    renamed among what is staged        manifest removed: no condition, see `bucket_store`
 settle       staged folders of others removed    releases that others began to commit: CURRENT
-                                                 moved to, or their manifest's place occupied
+                                                 moved to, or their manifest's place occupied;
+                                                 CURRENT written anew where a claim was taken over
 ===========  ==================================  =============================================
+
+What a condition is of, as an object's tag, is looked up before that ``check``.
 
 A run that lost its claim between ``check`` and the step finds its condition broken: in a folder
 what it staged is gone, in a bucket something else stands there. Time plays no part in it.
@@ -105,8 +109,11 @@ class Store(Protocol):
         """Where a run stages its release."""
         ...
 
-    def settle(self, token: str) -> None:
-        """Bring to an end, or make impossible, what holders of earlier claims had begun."""
+    def settle(self, token: str, *, took_over: bool) -> None:
+        """Bring to an end, or make impossible, what holders of earlier claims had begun.
+
+        ``took_over``: one of them was found dead, but may wake up.
+        """
         ...
 
     def commit(self, staging: Path, release_id: str, token: str, check: Check) -> None:
@@ -117,7 +124,7 @@ class Store(Protocol):
         """Move CURRENT."""
         ...
 
-    def take_away(self, release_id: str, check: Check) -> None:
+    def take_away(self, release_id: str, token: str, check: Check) -> None:
         """Remove a release; the first step makes it none."""
         ...
 

@@ -7,14 +7,15 @@ import contextlib
 import json
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 
 from pipeline.errors import BusyError, ConflictError, LostClaimError, OutputError
 from pipeline.storage import claims, folder_store
 from pipeline.storage.buckets import BucketPath
-from pipeline.storage.places import Place
+from pipeline.storage.places import Place, internal_of
 from pipeline.storage.releases import Shelf, open_store
 from support.cases import tree
 from support.shelves import fake_id
@@ -22,6 +23,7 @@ from support.shelves import fake_id
 DEAD = 0.4  # seconds that a claim stands which nobody renews
 ALIVE = 6  # and one that is renewed, also on a busy machine
 OLD, NEW = fake_id("a"), fake_id("b")
+N_CHECKS = 4  # of the claim, while a release of one file is committed to a bucket
 
 
 @pytest.fixture(params=["folder", "bucket"])
@@ -42,19 +44,20 @@ def claim_of_a_dead_run(shelf: Shelf, **changes) -> str:
     return name
 
 
-def stage(held: Shelf, release_id: str) -> None:
-    """Stage a release of one file."""
+def stage(held: Shelf, release_id: str, made_by: str = "") -> None:
+    """Stage a release of one file; of two runs that make it, the manifests differ."""
     folder = held.staging(release_id)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data.txt").write_text(release_id)
     (folder / "internal").mkdir(exist_ok=True)
-    (folder / "internal" / "plan.json").write_text("{}")
-    (folder / "manifest.json").write_text(json.dumps({"release_id": release_id}))
+    (folder / "internal" / "plan.json").write_text(json.dumps({"made_by": made_by}))
+    manifest = {"release_id": release_id, "made_by": made_by}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def publish(held: Shelf, release_id: str) -> None:
+def publish(held: Shelf, release_id: str, made_by: str = "") -> None:
     """Publish a release of one file."""
-    stage(held, release_id)
+    stage(held, release_id, made_by)
     held.commit(held.staging(release_id), release_id)
     held.set_current(release_id)
 
@@ -179,11 +182,11 @@ class Interrupted:
             self.other.enter_context(self.shelf.claim(ALIVE))
 
 
-@pytest.mark.parametrize("from_the_last", [0, 1])
+@pytest.mark.parametrize("from_the_last", range(N_CHECKS))
 def test_commit_that_comes_too_late_fails_though_its_check_had_passed(from_the_last, shelf, lost):
     """The step itself has a condition: safety does not hang on how quickly it follows."""
     stage(lost, OLD)
-    n_checks = 2 if isinstance(shelf.root, BucketPath) else 1
+    n_checks = N_CHECKS if isinstance(shelf.root, BucketPath) else 1
     late = Interrupted(shelf, lost, max(n_checks - from_the_last, 1))
     with pytest.raises((LostClaimError, ConflictError), match="nothing was published"):
         lost.store.commit(lost.staging(OLD), OLD, lost.ticket.token, late)
@@ -209,6 +212,70 @@ def test_current_that_is_moved_too_late_does_not_undo_what_came_after(shelf, los
     assert shelf.current() == OLD
 
 
+@dataclass
+class Overtaken:
+    """A check after which, before the step that it allows, another run begins, works and ends."""
+
+    shelf: Shelf
+    held: Shelf
+    work: Callable[[Shelf], None]
+    at: int = 1
+    n_checks: int = 0
+
+    def __call__(self) -> None:
+        self.held.check_claim()
+        self.n_checks += 1
+        if self.n_checks == self.at:
+            with self.shelf.claim(ALIVE) as other:
+                self.work(other)
+
+
+@pytest.mark.parametrize("at", range(1, N_CHECKS + 1))
+@pytest.mark.parametrize("stands", [False, True])
+def test_commit_that_comes_too_late_leaves_what_another_has_published(stands, at, shelf, lost):
+    """The same release, damaged or not there before: both runs set out to make it."""
+    if stands:
+        publish(lost, OLD, "a run before")
+    stage(lost, OLD, "the late one")
+    elsewhere = replace(shelf, work_path=shelf.work_path and shelf.work_path / "elsewhere")
+    late = Overtaken(elsewhere, lost, lambda other: publish(other, OLD, "the other"), at)
+    with contextlib.suppress(LostClaimError, ConflictError):
+        lost.store.commit(lost.staging(OLD), OLD, lost.ticket.token, late)
+    if late.n_checks < at:
+        assert not isinstance(shelf.root, BucketPath)
+        assert at > 1
+        return  # there are not so many: the commit has come in time
+    assert shelf.current() == OLD
+    for place in (
+        shelf.release(OLD) / "manifest.json",
+        internal_of(shelf.release(OLD)) / "plan.json",
+    ):
+        assert json.loads(place.read_text())["made_by"] == "the other"
+
+
+def test_current_is_not_moved_to_what_was_removed_meanwhile(shelf, lost):
+    """A rollback was stopped before its last step; a prune came between."""
+    publish(lost, OLD)
+    publish(lost, NEW)
+    late = Overtaken(shelf, lost, lambda other: other.take_away(OLD))
+    with pytest.raises((LostClaimError, ConflictError)):
+        lost.store.point(OLD, lost.ticket.token, late)
+    assert shelf.current() == NEW
+    assert shelf.store.ids() == [NEW]
+
+
+@pytest.mark.parametrize("shelf", ["folder"], indirect=True)
+def test_prune_that_comes_too_late_does_not_remove_the_current_release(shelf, lost):
+    """It was stopped before its last step; a rollback came between."""
+    publish(lost, OLD)
+    publish(lost, NEW)
+    late = Overtaken(shelf, lost, lambda other: other.set_current(OLD))
+    with pytest.raises(LostClaimError):
+        lost.store.take_away(OLD, lost.ticket.token, late)
+    assert shelf.current() == OLD
+    assert OLD in shelf.store.ids()
+
+
 @pytest.mark.parametrize("shelf", ["bucket"], indirect=True)
 def test_release_that_a_dead_run_had_committed_becomes_current(shelf, lost):
     stage(lost, OLD)
@@ -222,7 +289,7 @@ def test_release_that_a_dead_run_had_committed_becomes_current(shelf, lost):
 @pytest.mark.parametrize("shelf", ["bucket"], indirect=True)
 def test_release_that_was_withdrawn_can_be_published_again(shelf, lost):
     stage(lost, OLD)
-    late = Interrupted(shelf, lost, 2)
+    late = Interrupted(shelf, lost, N_CHECKS)
     with pytest.raises(ConflictError):
         lost.store.commit(lost.staging(OLD), OLD, lost.ticket.token, late)
     late.other.close()
