@@ -1,6 +1,7 @@
 """The files of deploy/ by the validators of their formats, and by what they promise."""
 
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -35,11 +36,33 @@ def succeeds(*command: str) -> None:
 
 
 def documents() -> list[dict[str, Any]]:
-    """Every object of the manifests."""
+    """Every object of the manifests; the worker that makes jobs is for those who name its file."""
     names = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    names += ["prefect-job-worker.yaml"]
     found = [d for name in names for d in yaml.safe_load_all((KUBERNETES / name).read_text())]
-    assert len(found) >= 15
+    assert len(found) >= 20
     return found
+
+
+def job() -> dict[str, Any]:
+    """The job that a run in a pool of type kubernetes is."""
+    template = json.loads((DEPLOY / "kubernetes-pool.json").read_text())
+    pool = yaml.safe_load((DEPLOY / "prefect.yaml").read_text())["definitions"]["kubernetes"]
+    values = {name: v.get("default") for name, v in template["variables"]["properties"].items()}
+    values |= {"name": "run", "labels": {}, "command": ["prefect", "flow-run", "execute"]}
+    values |= pool["work_pool"]["job_variables"]
+
+    def fill(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: fill(value) for key, value in part.items()}
+        if isinstance(part, list):
+            return [fill(value) for value in part]
+        found = re.fullmatch(r"\{\{ (\w+) \}\}", part) if isinstance(part, str) else None
+        if found:
+            return values[found[1]]
+        return part.replace("{{ name }}", "run") if isinstance(part, str) else part
+
+    return fill(template["job_configuration"]["job_manifest"])
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -51,6 +74,7 @@ def pods() -> Iterator[tuple[str, dict[str, Any]]]:
         if document["kind"] == "DaskCluster":
             yield "scheduler", spec["scheduler"]["spec"]
             yield "worker", spec["worker"]["spec"]
+    yield "run", job()["spec"]["template"]["spec"]
 
 
 def services() -> dict[str, dict[str, Any]]:
@@ -71,6 +95,10 @@ class TestFormats:
         validator = pytest.importorskip("kubernetes_validate")
         if document["kind"] != "DaskCluster":
             validator.validate(document, RELEASE, strict=True)
+
+    def test_job_of_a_kubernetes_pool(self) -> None:
+        validator = pytest.importorskip("kubernetes_validate")
+        validator.validate(job(), RELEASE, strict=True)
 
     def test_pods_of_the_dask_cluster(self) -> None:
         """The operator makes pods, and a service, of what the cluster says."""
@@ -106,7 +134,9 @@ class TestPromises:
                 assert rights["readOnlyRootFilesystem"]
                 assert not rights["allowPrivilegeEscalation"]
                 assert rights["capabilities"] == {"drop": ["ALL"]}
-        assert names == {"scheduler", "worker", "prefect-server", "prefect-worker"}
+        assert names == {
+            "scheduler", "worker", "prefect-server", "prefect-worker", "prefect-job-worker", "run"
+        }  # fmt: skip
         for service in services().values():
             assert service["cap_drop"] == ["ALL"]
             assert service["read_only"]
@@ -133,7 +163,8 @@ class TestPromises:
         secret = re.compile(r"PASSWORD|AUTH|CONNECTION_URL|KEY|TOKEN")
         for _, pod in pods():
             for entry in (e for c in pod["containers"] for e in c.get("env", ())):
-                if secret.search(entry["name"]) and not entry["name"].endswith("__KEY"):
+                named = entry["name"].endswith(("__KEY", "_SECRET_NAME", "_SECRET_KEY"))
+                if secret.search(entry["name"]) and not named:
                     assert set(entry) == {"name", "valueFrom"}
         for service in services().values():
             for name, value in (service.get("environment") or {}).items():
@@ -144,7 +175,9 @@ class TestPromises:
 
     def test_everything_but_the_database_runs_the_one_image(self) -> None:
         image = f"tclose:{pipeline.__version__}"
-        assert {c["image"] for _, pod in pods() for c in pod["containers"]} == {image}
+        own = {name: c["image"] for name, pod in pods() for c in pod["containers"]}
+        assert own.pop("prefect-job-worker").startswith("prefecthq/prefect:")  # it sees no data
+        assert set(own.values()) == {image}
         images = {name: service["image"] for name, service in services().items()}
         assert "postgres" in images.pop("database")
         assert set(images.values()) == {f"${{TCLOSE_IMAGE:-{image}}}"}
@@ -162,10 +195,35 @@ class TestPromises:
 
         shared = {"/data", "/releases", "/var/cache/tclose"}
         assert shared <= mounted("worker") & mounted("prefect-worker")
+        assert mounted("run") == mounted("prefect-worker")
         for name in ("worker", "prefect-worker"):
             places = {volume.split(":")[-2 if volume.endswith(":ro") else -1]
                       for volume in services()[name]["volumes"]}  # fmt: skip
             assert shared <= places
+
+    def test_runs_have_what_the_prefect_worker_has(self) -> None:
+        """Certificates, and a label by which the network lets them speak to the other parts."""
+
+        def certificates(name: str) -> dict[str, str]:
+            [container] = dict(pods())[name]["containers"]
+            return {e["name"]: e["value"] for e in container["env"] if "__TLS__" in e["name"]}
+
+        assert len(certificates("run")) == 3
+        assert certificates("run") == certificates("prefect-worker")
+        label = job()["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"]
+        allowed = json.dumps([d for d in documents() if d["kind"] == "NetworkPolicy"])
+        lists = re.findall(r'"values": \[([^\]]*)\]', allowed)
+        assert {label, "prefect-worker"} <= {
+            word.strip('" ') for ls in lists for word in ls.split(",")
+        }
+        docker = yaml.safe_load((DEPLOY / "prefect.yaml").read_text())["definitions"]["docker"]
+        variables = docker["work_pool"]["job_variables"]
+        beside = services()["prefect-worker"]["environment"]
+        for name in (n for n in beside if n != "PREFECT_API_AUTH_STRING"):
+            assert variables["env"][name] == beside[name]
+        targets = {volume.split(":")[1] for volume in variables["volumes"]}
+        secrets = {f"/run/secrets/{name}" for name in services()["prefect-worker"]["secrets"]}
+        assert targets == {"/policies", "/data", "/releases", "/var/cache/tclose"} | secrets
 
     def test_image_lock_is_that_of_the_project(self) -> None:
         """Workers of the image and a client of this checkout have the same versions."""
@@ -198,12 +256,13 @@ class TestCommands:
         assert given
         assert given <= options
 
-    @pytest.mark.parametrize("name", ["prefect-server", "prefect-worker"])
+    @pytest.mark.parametrize("name", ["prefect-server", "prefect-worker", "prefect-job-worker"])
     def test_prefect(self, name: str) -> None:
         from prefect.cli import server, worker
 
         [container] = dict(pods())[name]["containers"]
-        for words in (container["args"], services()[name]["command"]):
+        beside = [services()[name]["command"]] if name in services() else []
+        for words in (container["args"], *beside):
             assert words[0] == "prefect"
             assert words[2] == "start"
             known = inspect.signature({"server": server, "worker": worker}[words[1]].start)
