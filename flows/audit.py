@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from prefect import flow, task
@@ -16,6 +15,7 @@ from flows.release import NOTHING_KEPT, describe
 from pipeline.errors import OutputError, VerificationError
 from pipeline.execution.audit import audit_release
 from pipeline.execution.engine import describe_failure
+from pipeline.storage.places import parse_place
 from pipeline.storage.register import current_id, find_shelves, list_entries
 from pipeline.storage.releases import Shelf
 
@@ -55,10 +55,11 @@ def audit_current(shelf: Shelf) -> Audited:
     try:
         release_id = current_id(shelf)
         found = audit_release(shelf.release(release_id))
-    except OutputError as error:
-        return Audited(shelf.name, release_id, None, (_without_values(str(error)),))
     except Exception as error:
-        raise describe_failure(error, "could not be audited").without_values() from None
+        known = describe_failure(error, "could not be audited").without_values()
+        if isinstance(known, OutputError) and not known.may_pass:
+            return Audited(shelf.name, release_id, None, (_without_values(str(known)),))
+        raise known from None
     findings = tuple(_without_values(finding) for finding in found["findings"])
     return Audited(shelf.name, release_id, found.get("records"), findings)
 
@@ -72,7 +73,8 @@ def audit(
     """Audit every current release, and fail where a file has changed or anything else is wrong.
 
     Args:
-        folder: An output folder, with the releases of all its names, or the folder of one name.
+        folder: An output folder, with the releases of all its names, or the folder of one name;
+            in a bucket, too, as in s3://bucket/releases.
         retries: Further attempts where one can help.
         timeout_minutes: Of the audit of one release.
     """
@@ -99,7 +101,8 @@ def _audit(task: Callable[[Shelf], Audited], shelf: Shelf) -> Audited:
 
 def _with_releases(folder: str) -> list[Shelf]:
     """The names of which anything was published; a first run may not have ended."""
-    shelves = [shelf for shelf in find_shelves(Path(folder)) if shelf.current() or _stands(shelf)]
+    found = find_shelves(parse_place(folder))
+    shelves = [shelf for shelf in found if shelf.current() or _stands(shelf)]
     if not shelves:
         raise OutputError(f"{folder}: nothing was published there; name the output folder")
     return shelves

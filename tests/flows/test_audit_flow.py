@@ -85,6 +85,38 @@ class TestAudit:
             "PASS",
         ]
 
+    def test_releases_in_a_bucket(self, bucket, tmp_path):
+        path = write_csv(tmp_path / "people.csv", people())
+        place = bucket / "releases"
+        release(policy_for(path, name="far", output={"path": str(place)}))
+        state = audit(place)
+        assert state.message == "1 current releases pass"
+        current = (place / "far" / "CURRENT").read_text().split()[0]
+        part = place / "far" / current / "data" / "part-00000.parquet"
+        part.put(part.read_bytes()[:-1] + b"?", part.tag())
+        state = audit(place)
+        assert state.is_failed()
+        assert "far: data/part-00000.parquet: its content has changed" in state.message
+
+    def test_store_that_does_not_answer_is_asked_again_and_is_no_finding(
+        self, releases, monkeypatch
+    ):
+        from flows import audit as flows_audit
+        from pipeline.errors import StoreError
+
+        works, left = flows_audit.audit_release, [1]
+
+        def audit_release(place: Path) -> Any:
+            if left:
+                left.pop()
+                raise StoreError("the object store does not answer")
+            return works(place)
+
+        monkeypatch.setattr(flows_audit, "audit_release", audit_release)
+        at_once = flows_audit.audit_current.with_options(retry_delay_seconds=0)
+        monkeypatch.setattr(flows_audit, "audit_current", at_once)
+        assert audit(releases).is_completed()
+
     def test_nothing_to_audit_is_a_failure(self, tmp_path):
         state = audit(tmp_path)
         assert state.is_failed()
