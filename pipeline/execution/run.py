@@ -183,9 +183,10 @@ def _abandon(run: Run, error: Exception, progress: Progress) -> None:
     """Leave a failed run as its kind of failure demands.
 
     A refusal leaves nothing; a failed verification its lineage; a crash that, and what was done.
+    Lineage goes to others: it names no partition, which would quote values.
     """
     known = describe_failure(error, "run")
-    lineage = events.end(run.workspace, str(known), progress)
+    lineage = events.end(run.workspace, str(known.without_values()), progress)
     if known.exit_code != REFUSED:
         _keep_lineage(run, lineage)
     if known.exit_code != CRASHED and not known.may_pass:

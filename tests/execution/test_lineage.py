@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from openlineage.client import generated
 
-from pipeline.errors import DataError, TcloseError
+from pipeline.errors import DataError, InfeasibleError, TcloseError
 from pipeline.execution import events, release
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
@@ -157,6 +157,20 @@ def test_end_without_a_release_is_told_of(error, kind, kept, heard, tmp_path, mo
         check_event(event)
     assert "a record's values" not in json.dumps(heard)
     assert bool(list(tmp_path.rglob(".failed/*.jsonl"))) == kept
+
+
+def test_partition_is_not_named_to_who_listens(heard, tmp_path):
+    """The user's own message names it, and so quotes a value that was never published."""
+    table = people(sex=["canary-value"] * 20 + ["f"] * 40, pay=list(range(60)))
+    path = write_parquet(tmp_path / "people.parquet", table)
+    output = {"path": str(tmp_path / "releases"), "partition_by": ["sex"]}
+    document = policy_for(path, privacy={"k": 3, "t": 0.1}, output=output)
+    with pytest.raises(InfeasibleError, match="canary-value"):
+        run_release(parse_policy(document), Progress("none"))
+    assert kinds(heard) == ["START", "FAIL"]
+    message = heard[1]["run"]["facets"]["errorMessage"]["message"]
+    assert message.startswith("a partition: 'pay' is at distance")
+    assert "canary-value" not in json.dumps(heard)
 
 
 def test_run_that_ended_without_a_word_is_ended_by_the_next(heard, tmp_path, monkeypatch):
