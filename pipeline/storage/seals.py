@@ -21,6 +21,11 @@ def seal_files(key: bytes, release_id: str, public: bytes, inside: Mapping[str, 
     """The seal file of a release: a keyed digest of its public manifest and each internal file."""
     named = {PUBLIC: public} | {f"internal/{name}": content for name, content in inside.items()}
     seals = {name: _seal(key, release_id, name, content) for name, content in named.items()}
+    return _dump(seals)
+
+
+def _dump(seals: Mapping[str, str]) -> bytes:
+    """The one form in which seals are written."""
     return (json.dumps(seals, indent=2) + "\n").encode()
 
 
@@ -34,13 +39,14 @@ def find_broken(release: Place, key: bytes) -> list[str]:
     """Which sealed files are not as they were published."""
     internal = internal_of(release)
     try:
-        seals = json.loads((internal / SEAL_FILE).read_text(encoding="utf-8"))
+        written = (internal / SEAL_FILE).read_bytes()
+        seals = json.loads(written)
     except FileNotFoundError:
         return [f"internal/{SEAL_FILE}: is missing"]
     except (OSError, ValueError, TcloseError):
         return [f"internal/{SEAL_FILE}: is damaged"]
     places = {PUBLIC: release / PUBLIC} | {f"internal/{n}": internal / n for n in INSIDE}
-    if not isinstance(seals, dict) or seals.keys() != places.keys():
+    if not isinstance(seals, dict) or seals.keys() != places.keys() or _dump(seals) != written:
         return [f"internal/{SEAL_FILE}: is damaged"]
     broken = []
     for name, place in places.items():

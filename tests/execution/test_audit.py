@@ -72,6 +72,15 @@ def test_changed_byte_in_any_file_is_found(published, place):
     assert audit_release(published)["findings"] == []
 
 
+@pytest.mark.parametrize(("before", "after"), [(b"}\n", b"} "), (b'{\n  "', b'{\n\t "')])
+def test_seals_that_say_the_same_in_other_bytes_are_found(published, before, after):
+    path = published / "internal" / "seal.json"
+    content = path.read_bytes()
+    assert before in content
+    path.write_bytes(content.replace(before, after))
+    assert audit_release(published)["findings"] == ["internal/seal.json: is damaged"]
+
+
 def test_manifests_that_were_edited_alike_are_found(published):
     for path in (published / "manifest.json", published / "internal" / "manifest.json"):
         path.write_text(
