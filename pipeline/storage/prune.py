@@ -52,7 +52,7 @@ def plan_pruning(shelf: Shelf, keep: int) -> Pruning:
 def _reason_to_stay(shelf: Shelf, name: str, current: str, *, is_readable: bool) -> str | None:
     if name == current:
         return "it is the current one"
-    if shelf.workspace(name).root.exists():
+    if shelf.find_work().workspace(name).root.exists():
         return "its run has not ended; run its policy again"
     if not is_readable:
         return "its manifest cannot be read; remove it by hand, or run its policy again"

@@ -4,6 +4,7 @@
                                    ``internal/``: stays; readable by its owner only
 ``<output>/<name>/CURRENT``        the id of the current release
 ``<output>/<name>/.work/``         private working files of a run; gone after success
+``<output>/<name>/.work-path``     where they are if not there, while there are any; private
 ``<output>/<name>/.claims/``       the claim of the run that is at work; private
 ``<output>/<name>/.failed/``       lineage of runs that failed; private
 ``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ForbiddenError, OutputError
+from pipeline.errors import ForbiddenError, OutputError, TcloseError
 from pipeline.storage import claims
 from pipeline.storage.bucket_store import BucketStore
 from pipeline.storage.buckets import BucketPath
@@ -33,7 +34,7 @@ from pipeline.storage.folder_store import WORK, FolderStore
 from pipeline.storage.places import Place, internal_of
 from pipeline.storage.seals import INSIDE, SEAL_FILE, find_broken
 from pipeline.storage.stores import Store, lost_claim
-from pipeline.storage.workfolder import open_folder, work_folders
+from pipeline.storage.workfolder import open_folder, read_note, work_folders, write_note
 from pipeline.storage.workspace import Workspace
 
 DOCUMENTS = ("datapackage.json", "dictionary.md")
@@ -182,9 +183,21 @@ class Shelf:
         return self.work / f"dask-{os.getpid()}"
 
     def open_work(self) -> None:
-        """Make the folder of working files, readable by its owner only."""
+        """Make the folder of working files, readable by its owner only, and note where it is.
+
+        What a run left where its policy said is removed if this one says another place.
+        """
+        before = self.find_work()
+        if before.work != self.work:
+            before.clear_work()
+            before.leave_work()
         for folder in self._work_folders:
             open_folder(folder)
+        write_note(self.store, self.work_path)
+
+    def find_work(self) -> "Shelf":
+        """The shelf with its working files where the last run had them."""
+        return replace(self, work_path=read_note(self.store))
 
     def clear_work(self, keep: str | None = None) -> None:
         """Remove the working files of runs that ended; all, or all but those of one release."""
@@ -198,6 +211,9 @@ class Shelf:
         for folder in reversed(self._work_folders):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+        if self.work_path is not None and not self.work.exists():
+            with contextlib.suppress(OSError, TcloseError):  # which would hide why a run failed
+                write_note(self.store, None)
 
 
 def make_release_id(key: bytes, content: dict[str, Any]) -> str:

@@ -12,8 +12,24 @@ from pathlib import Path
 
 from pipeline.errors import OutputError
 from pipeline.storage.places import Place
+from pipeline.storage.stores import Store
 
 _DIGITS = 16
+_NOTE = "work-path"
+
+
+def read_note(store: Store) -> Path | None:
+    """Where the last run of a name, which may have crashed, was asked to have its working files."""
+    note = store.read(_NOTE)
+    return Path(note.decode()) if note else None
+
+
+def write_note(store: Store, asked: Path | None) -> None:
+    """Note that for commands that have no policy at hand; nothing where the policy says nothing."""
+    if asked is not None:
+        store.write(_NOTE, str(asked).encode())
+    elif store.read(_NOTE) is not None:
+        store.remove(_NOTE)
 
 
 def work_folders(asked: Path | None, output: Place, name: str) -> tuple[Path, ...]:

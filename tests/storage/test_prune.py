@@ -1,6 +1,7 @@
 """Prune: the oldest go, the current one never, and a crash leaves no half release."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,18 @@ def test_one_whose_run_has_not_ended_stays(shelf):
     assert done.spared == ((IDS[0], "its run has not ended; run its policy again"),)
     assert standing(shelf) == [IDS[0], IDS[-1]]
     assert shelf.workspace(IDS[0]).root.is_dir()
+
+
+def test_one_whose_run_has_not_ended_stays_wherever_its_working_files_are(shelf, tmp_path):
+    """The policy said where, and a prune knows no policy."""
+    away = replace(shelf, work_path=tmp_path / "work")
+    with away.claim() as held:
+        held.open_work()
+        held.workspace(IDS[0]).create()
+        held.leave_work()
+    assert prune(shelf, 1).spared == ((IDS[0], "its run has not ended; run its policy again"),)
+    away.workspace(IDS[0]).remove()
+    assert prune(shelf, 1).removed == (IDS[0],)
 
 
 def test_one_of_unknown_age_stays_and_does_not_count(shelf):

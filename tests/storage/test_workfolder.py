@@ -47,6 +47,19 @@ def summarise_and_crash(policy):
     return seen[0]
 
 
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("a", None), (None, "b")])
+def test_what_a_crash_left_is_removed_though_the_policy_names_another_place(
+    first, second, source, tmp_path
+):
+    places = [None if name is None else tmp_path / name for name in (first, second)]
+    left = summarise_and_crash(parse_policy(document(source, tmp_path / "out", places[0])))
+    assert left.is_dir()
+    root = release(document(source, tmp_path / "out", places[1])).folder.parent
+    for place in filter(None, places):
+        assert tree(place) == {}
+    assert {path.name for path in root.iterdir() if path.name[0] == "."} == {".lock", ".failed"}
+
+
 def test_run_that_crashed_goes_on_from_where_they_are(source, tmp_path, monkeypatch):
     policy = parse_policy(document(source, tmp_path / "out", tmp_path / "work"))
     root = summarise_and_crash(policy)
