@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 ROWS ?= 200000
-TRIALS ?= 50
+TRIALS ?= 66
 CASES ?= 2000
 SEED ?= 1
 PYTEST_ARGS ?=

@@ -17,8 +17,10 @@ import pytest
 import yaml
 
 from pipeline.execution.audit import audit_release
+from pipeline.storage.bucket_store import BucketStore
 from support.buckets import free_port, make_bucket
 from support.fault_servers import SECONDS, TESTS, changed_environment, cluster, prefect_server
+from support.faulty_run import FOREIGN
 from support.policies import data_digests, discharge_document
 
 METHOD = {"refine": "off"}  # a search takes most of a run's time, and fails like all else
@@ -34,6 +36,12 @@ class Site:
     policy: Path
     rng: random.Random
     undisturbed: dict[str, str]
+    turn: int = 0
+
+    @property
+    def pass_name(self) -> str:
+        """The pass in which to strike: each in its turn, so that none is left out."""
+        return PASSES[self.turn % len(PASSES)]
 
     @property
     def root(self) -> Path:
@@ -110,11 +118,11 @@ def wait(process: "subprocess.Popen[bytes]") -> Ended:
 
 def end_with_process(site: Site) -> str:
     """The process is killed in a pass."""
-    name = site.rng.choice(PASSES)
+    name, command = site.pass_name, site.rng.choice(["run", "run", "flow"])
     workers = site.rng.choice(["auto", "2"])
-    ended = site.run(f"end@{name}", "--set", f"engine.workers={workers}")
+    ended = site.run(f"end@{name}", "--set", f"engine.workers={workers}", command=command)
     assert ended.was_killed, ended.errors
-    return f"in {name}, workers {workers}"
+    return f"in {name}, {command}, workers {workers}"
 
 
 def end_around_rename(site: Site) -> str:
@@ -131,7 +139,7 @@ def end_around_rename(site: Site) -> str:
 
 def end_a_worker(site: Site) -> str:
     """One worker is killed in a pass: nothing is lost, and the run need not be started again."""
-    name = site.rng.choice(PASSES)
+    name = site.pass_name
     ended = site.run(f"worker@{name}", "--set", "engine.workers=2")
     assert ended.status == 0, ended.errors
     return f"in {name}"
@@ -139,7 +147,7 @@ def end_a_worker(site: Site) -> str:
 
 def end_the_scheduler(site: Site) -> str:
     """The scheduler of a cluster is killed in a pass; a new one takes its place."""
-    name = site.rng.choice(PASSES)
+    name = site.pass_name
     with cluster(site.folder) as (address, scheduler):
         ended = site.run(f"process:{scheduler}@{name}", "--set", f"engine.scheduler={address}")
         ended.assert_plain()
@@ -191,9 +199,13 @@ def contest_a_bucket(site: Site) -> str:
     root = place / "discharges"
     if ended.status:
         assert "commit conflict" in ended.errors or "another run" in ended.errors, ended.errors
+    pointer = root / "CURRENT"
+    if pointer.exists() and pointer.read_bytes() != FOREIGN:
+        assert audit_release(root)["findings"] == []
     assert site.run("none", *output).status == 0
     release = root / (root / "CURRENT").read_text().split()[0]
     assert audit_release(release)["findings"] == []
+    assert BucketStore(root).ids() == [release.name]
     digests = {
         path.relative_to(release).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (release / "data").rglob()
@@ -239,7 +251,7 @@ def read_only_output(site: Site) -> str:
 
 def restart_prefect(site: Site) -> str:
     """Prefect's server is killed in a pass, and comes back."""
-    name = site.rng.choice(PASSES)
+    name = site.pass_name
     home, port = site.folder / "prefect", free_port()
     with prefect_server(home, port) as server:
         environment = {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "PREFECT_HOME": str(home)}
@@ -268,12 +280,16 @@ KINDS: dict[str, Callable[[Site], str]] = {
 }
 
 
-def make_site(folder: Path, data: Path, seed: int, undisturbed: dict[str, str]) -> Site:
-    """A folder with a policy for a trial."""
+def make_site(
+    folder: Path, data: Path, undisturbed: dict[str, str], number: int, seed: int
+) -> Site:
+    """A folder with a policy for the trial of that number."""
     policy = folder / "policy.yaml"
     document = discharge_document(data, folder / "releases", method=METHOD)
     policy.write_text(yaml.safe_dump(document))
-    return Site(folder, policy, random.Random(seed), undisturbed)
+    rng = random.Random(seed * 100_000 + number)
+    turn = number // len(KINDS) + number % len(KINDS)  # not all kinds in the same pass
+    return Site(folder, policy, rng, undisturbed, turn)
 
 
 def finish(site: Site) -> None:

@@ -32,6 +32,7 @@ from pipeline.storage.buckets import BucketPath
 from support.killed_run import SMALL_REGION
 
 RENAMES = ("rename", "replace", "link")
+FOREIGN = b"of somebody else"
 counted = {"renames": 0, "flushes": 0, "readings": 0, "objects": 0}
 
 
@@ -127,7 +128,7 @@ def write_before(number: int) -> None:
         if tag is None:
             counted["objects"] += 1
             if counted["objects"] == number:
-                put(place, b"of somebody else", None)
+                put(place, FOREIGN, None)
         return put(place, data, tag)
 
     BucketPath.put = contested  # type: ignore[method-assign]
