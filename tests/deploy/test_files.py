@@ -273,6 +273,7 @@ class TestCommands:
 
     def test_dask_reads_its_file(self) -> None:
         import dask
+        import distributed  # noqa: F401 (whose defaults are among them then)
 
         defaults = dask.config.get("distributed")
         written = yaml.safe_load((DEPLOY / "config" / "dask.yaml").read_text())

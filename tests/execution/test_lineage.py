@@ -161,10 +161,11 @@ def test_end_without_a_release_is_told_of(error, kind, kept, heard, tmp_path, mo
 
 def test_partition_is_not_named_to_who_listens(heard, tmp_path):
     """The user's own message names it, and so quotes a value that was never published."""
-    table = people(sex=["canary-value"] * 20 + ["f"] * 40, pay=list(range(60)))
+    table = people(town=["canary-value"] * 20 + ["Bonn"] * 40, pay=list(range(60)))
     path = write_parquet(tmp_path / "people.parquet", table)
-    output = {"path": str(tmp_path / "releases"), "partition_by": ["sex"]}
-    document = policy_for(path, privacy={"k": 3, "t": 0.1}, output=output)
+    document = policy_for(path, privacy={"k": 3, "t": 0.1})
+    document["output"]["partition_by"] = ["town"]
+    document["attributes"] |= {"town": "non-confidential"}
     with pytest.raises(InfeasibleError, match="canary-value"):
         run_release(parse_policy(document), Progress("none"))
     assert kinds(heard) == ["START", "FAIL"]
