@@ -170,7 +170,7 @@ def mutants(draw: st.DrawFn, document: dict[str, Any]) -> dict[str, Any]:
 def test_a_release_or_a_refusal(name: str, record_property: Callable[[str, str], None]) -> None:
     ends: Counter[str] = Counter()
 
-    @examples(N_CASES * 3 // 4 // len(METHODS))
+    @examples(-(-N_CASES * 3 // 4 // len(METHODS)))
     @given(data=st.data(), n_records=st.sampled_from([12, 25, 40, 60, 1]), seed=seeds)
     def one_case(data: st.DataObject, n_records: int, seed: int) -> None:
         document, names = data.draw(documents(name))
