@@ -174,6 +174,34 @@ class TestRun:
         assert attempts_of(again) == 1
         assert part.read_bytes() == whole
 
+    def test_cancelled_run_ends_and_is_in_nobodys_way(self, deployed, tmp_path):
+        """An impatient operator; lineage tells of it, and the next run makes the release."""
+        path = write_csv(tmp_path / "people.csv", people(30_000))
+        document = policy_for(path, method={"refine": "10min"})
+        run = start("release", policy=document, as_of=None)
+        root = tmp_path / "releases" / "people"
+        wait_until(lambda: list(root.glob(".work/*/encode/*.record")), "the end of a pass")
+        cancel(run)
+        assert ended(run).state.type.value == "CANCELLED"
+        wait_until(lambda: not list(root.glob(".claims/*")), "the claim to be given back")
+        [told] = root.glob(".failed/*.jsonl")
+        assert '"eventType": "ABORT"' in told.read_text()
+        assert not (root / "CURRENT").exists()
+
+        again = start("release", policy=document, as_of=None, overrides=["method.refine=off"])
+        again = ended(again)
+        assert again.state.message.startswith("published: ")
+        assert not (root / ".work").exists()
+
+
+def cancel(run: Any) -> None:
+    """What `prefect flow-run cancel` does."""
+    from prefect.client.orchestration import get_client
+    from prefect.states import Cancelling
+
+    with get_client(sync_client=True) as client:
+        client.set_flow_run_state(run.id, Cancelling())
+
 
 @dataclass(frozen=True)
 class _Schedule:
