@@ -26,6 +26,7 @@ from pipeline.errors import BusyError, TcloseError
 from pipeline.storage.stores import Store, lost_claim
 
 EXPIRY = 60.0  # seconds
+_LONGEST = 86_400  # that a policy can ask for
 _FOLDER = "claims"
 _RENEWALS = 6  # in the time in which a claim expires
 _LOOKS = 20  # at a claim, in that time
@@ -94,7 +95,7 @@ def _watch(store: Store, number: int, machine: str | None, tell: Tell) -> None:
     told = _parse(seen)
     if seen is None or (machine is not None and told.get("machine") == machine):
         return
-    expiry = float(told.get("expiry") or EXPIRY)
+    expiry = _expiry_of(told)
     holder = f"{told.get('host', 'unknown host')}, process {told.get('pid', 'unknown')}"
     tell(f"another run ({holder}) holds the claim; if it is dead, it is over in {expiry:g} s")
     end = time.monotonic() + expiry
@@ -108,6 +109,12 @@ def _watch(store: Store, number: int, machine: str | None, tell: Tell) -> None:
         if not in_time:
             return
         time.sleep(expiry / _LOOKS)
+
+
+def _expiry_of(told: dict[str, Any]) -> float:
+    """Seconds after which a claim is over; the usual ones where its file was damaged."""
+    said = told.get("expiry")
+    return float(said) if isinstance(said, int | float) and 0 < said <= _LONGEST else EXPIRY
 
 
 def _busy(store: Store, holder: str) -> BusyError:

@@ -4,7 +4,9 @@ import importlib
 import json
 import pkgutil
 import threading
+import uuid
 from collections.abc import Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import attr
 import jsonschema
 import pytest
 from openlineage.client import generated
+from openlineage.client.event_v2 import RunState
 
 from pipeline.errors import DataError, InfeasibleError, TcloseError
 from pipeline.execution import events, release
@@ -56,6 +59,9 @@ def check_event(event: dict[str, Any]) -> None:
     """An event is what the schema of run events says."""
     assert event["schemaURL"].startswith("https://openlineage.io/spec/2-0-2/OpenLineage.json#")
     assert event["producer"].startswith("urn:tclose:")
+    assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
+    assert str(uuid.UUID(event["run"]["runId"])) == event["run"]["runId"]
+    assert event["eventType"] in {state.name for state in RunState}
     check_facets(event["run"]["facets"])
     check_facets(event["job"]["facets"])
     for dataset in (*event["inputs"], *event["outputs"]):

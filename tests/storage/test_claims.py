@@ -117,6 +117,14 @@ def test_claim_of_a_dead_run_is_taken_over_after_its_expiry_and_not_before(shelf
     assert shelf.current() == NEW
 
 
+@pytest.mark.parametrize("said", ["soon", -1, 1e12, None, [1]])
+def test_claim_that_was_damaged_is_over_in_the_usual_time(said, shelf, monkeypatch):
+    monkeypatch.setattr(claims, "EXPIRY", DEAD)
+    claim_of_a_dead_run(shelf, expiry=said)
+    with shelf.claim(ALIVE) as held:
+        held.check_claim()
+
+
 def test_wall_clocks_decide_nothing(shelf, monkeypatch):
     """Neither a clock that jumps here, nor what another machine believes the time to be."""
     monkeypatch.setattr(time, "time", lambda: 4e9)
