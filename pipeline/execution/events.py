@@ -9,7 +9,7 @@ from pipeline.storage import listeners
 from pipeline.storage.lineage import Lineage
 from pipeline.storage.workspace import Workspace
 
-# A run that takes long says from time to time, after a stage, that it goes on.
+# A run that takes long says from time to time, after a unit of work or a stage, that it goes on.
 SECONDS_OF_SILENCE = 60.0
 _KEPT = "lineage"
 

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pipeline.execution import events
 from pipeline.execution.engine import Engine, describe_failure
 from pipeline.execution.progress import Progress, Work
 from pipeline.storage.workspace import Drafts, Workspace
@@ -51,6 +52,7 @@ def run_pass(  # noqa: PLR0913 (names and sizes say more of the items)
             results[waiting[position]] = result
             work.records_done += sizes[waiting[position]] if sizes is not None else 0
             step()
+            events.go_on(workspace, progress)
     return [results[index] for index in range(len(items))]
 
 

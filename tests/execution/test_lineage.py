@@ -1,5 +1,6 @@
 """Lineage: what is told of a run, to whom, in the form that OpenLineage gives it."""
 
+import contextlib
 import importlib
 import json
 import pkgutil
@@ -23,7 +24,7 @@ from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.execution.run import open_run
 from pipeline.settings import parse_policy
-from pipeline.storage import facets, lineage
+from pipeline.storage import facets, inputs, lineage
 from support.cases import people, policy_for, write_parquet
 
 SCHEMA = Path(lineage.__file__).with_name("schemas") / "PrivacyDatasetFacet.json"
@@ -206,6 +207,25 @@ def test_long_run_says_that_it_goes_on(heard, tmp_path, monkeypatch):
     assert kinds(heard)[:: len(heard) - 1] == ["START", "COMPLETE"]
     for event in heard:
         check_event(event)
+
+
+def test_long_stage_says_that_it_goes_on(heard, tmp_path, monkeypatch):
+    """Not only when it has ended."""
+
+    def failing(run: Any, progress: Progress) -> None:
+        release_summarise(run, progress)
+        assert kinds(heard) == ["START", "RUNNING", "RUNNING"]
+        raise DataError("enough")
+
+    release_summarise = release.summarise
+    monkeypatch.setattr(events, "SECONDS_OF_SILENCE", 0)
+    monkeypatch.setattr(release, "timed_stage", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(release, "summarise", failing)
+    path = write_parquet(tmp_path / "people.parquet", people(), row_group_size=30)
+    monkeypatch.setattr(inputs, "PARTITION_ROWS", 30)
+    monkeypatch.setattr(inputs, "MIN_PARTITION_ROWS", 30)
+    with pytest.raises(DataError, match="enough"):
+        run_release(parse_policy(policy_for(path)), Progress("none"))
 
 
 def test_flow_run_is_the_parent(heard, tmp_path):
