@@ -258,7 +258,10 @@ def _check_conditions(place: BucketPath) -> None:
         It wrote where it was not to write.
     """
     probe = place / f"probe-{secrets.token_hex(8)}"
-    tag = probe.put(b"first", None)
+    try:
+        tag = probe.put(b"first", None)
+    except ChangedError:
+        raise conflict(probe) from None
     try:
         for other in (None, '"0123456789abcdef0123456789abcdef"'):
             with contextlib.suppress(ChangedError):

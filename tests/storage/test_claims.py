@@ -322,6 +322,19 @@ def test_server_without_conditions_is_refused(bucket, monkeypatch):
     assert list(bucket.rglob()) == []
 
 
+def test_whoever_writes_where_conditions_are_tried_is_told_of(bucket, monkeypatch):
+    put = BucketPath.put
+
+    def contested(place, data, tag):
+        if place.name.startswith("probe-") and tag is None:
+            put(place, b"of somebody else", None)
+        return put(place, data, tag)
+
+    monkeypatch.setattr(BucketPath, "put", contested)
+    with pytest.raises(ConflictError, match="commit conflict"):
+        Shelf(bucket, "people").claim().__enter__()
+
+
 def test_file_is_made_whole_or_not_at_all(shelf: Shelf):
     with shelf.claim(ALIVE) as held:
         place: Place = held.root
