@@ -91,7 +91,7 @@ lock:
 	uv pip compile $(LOCK_OPTIONS) --group build pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK_OPTIONS) --group build --group dev -c requirements.lock \
 	    pyproject.toml -o requirements-dev.lock
-	uv pip compile $(LOCK_OPTIONS) --group build --extra kubernetes --extra s3 -c requirements.lock \
+	uv pip compile $(LOCK_OPTIONS) --group build --extra dp --extra kubernetes --extra s3 -c requirements-dev.lock \
 	    pyproject.toml -o deploy/requirements-image.lock
 
 clean:
