@@ -47,7 +47,15 @@ def _ask_sources(client: Any) -> dict[str, Versions]:
     return {
         place: {_SOURCES: answer if isinstance(answer, str) else "another"}
         for place, answer in answers.items()
+        if not _is_gone(answer)
     }
+
+
+def _is_gone(answer: Any) -> bool:
+    """Whether a worker ended before it answered: it runs nothing, and is no other software."""
+    from distributed.comm import CommClosedError
+
+    return type(answer) in (OSError, CommClosedError)  # not what reading its sources could raise
 
 
 def _read_versions(answer: Any) -> Versions:

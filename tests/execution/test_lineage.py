@@ -24,7 +24,7 @@ from pipeline.execution.progress import Progress
 from pipeline.execution.release import run_release
 from pipeline.execution.run import open_run
 from pipeline.settings import parse_policy
-from pipeline.storage import facets, inputs, lineage
+from pipeline.storage import facets, lineage, partitions
 from support.cases import people, policy_for, write_parquet
 
 SCHEMA = Path(lineage.__file__).with_name("schemas") / "PrivacyDatasetFacet.json"
@@ -222,8 +222,8 @@ def test_long_stage_says_that_it_goes_on(heard, tmp_path, monkeypatch):
     monkeypatch.setattr(release, "timed_stage", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(release, "summarise", failing)
     path = write_parquet(tmp_path / "people.parquet", people(), row_group_size=30)
-    monkeypatch.setattr(inputs, "PARTITION_ROWS", 30)
-    monkeypatch.setattr(inputs, "MIN_PARTITION_ROWS", 30)
+    monkeypatch.setattr(partitions, "PARTITION_ROWS", 30)
+    monkeypatch.setattr(partitions, "MIN_PARTITION_ROWS", 30)
     with pytest.raises(DataError, match="enough"):
         run_release(parse_policy(policy_for(path)), Progress("none"))
 

@@ -1,8 +1,10 @@
 """Differences between this process, the scheduler and the workers, in processes of their own."""
 
+import contextlib
 import shutil
 
 import pytest
+from distributed.comm import CommClosedError
 
 import pipeline
 from deploy.certificates import make_certificates
@@ -91,3 +93,30 @@ def test_cluster_without_tclose_is_asked_for_nothing_else():
     assert str(caught.value).splitlines()[1:] == [
         f"  tclose: 1.0 here, none on 5 of 5 workers ({shown})"
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_refused"),
+    [
+        (CommClosedError("the worker ended"), False),
+        (OSError("Timed out trying to connect"), False),
+        (PermissionError("its sources"), True),
+        (ModuleNotFoundError("No module named 'pipeline'"), True),
+    ],
+)
+def test_worker_that_ended_before_it_answered_is_no_other_software(answer, is_refused):
+    class Client:
+        def get_versions(self, packages):
+            here = {"packages": {"python": "3.11.7.final.0"} | dict.fromkeys(packages, "1.0")}
+            return {"client": here, "scheduler": here, "workers": {"tcp://10.0.0.1:1": here}}
+
+        def run(self, function, on_error):
+            assert on_error == "return"
+            return {"tcp://10.0.0.1:1": answer, "tcp://10.0.0.2:1": function()}
+
+        def run_on_scheduler(self, function):
+            return function()
+
+    refused = pytest.raises(ClusterError, match=r"another on 1 of \d workers")
+    with refused if is_refused else contextlib.nullcontext():
+        check_versions(Client(), "tcp://10.0.0.9:8786")
