@@ -53,7 +53,7 @@ def _ask_sources(client: Any) -> dict[str, Versions]:
 
 def _is_gone(answer: Any) -> bool:
     """Whether a worker ended before it answered: it runs nothing, and is no other software."""
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     return type(answer) in (OSError, CommClosedError)  # not what reading its sources could raise
 

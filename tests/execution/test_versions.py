@@ -4,7 +4,7 @@ import contextlib
 import shutil
 
 import pytest
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 import pipeline
 from deploy.certificates import make_certificates
