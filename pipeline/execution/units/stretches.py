@@ -1,7 +1,6 @@
 """Pass 3: a stretch of the release is put in its order, verified, and made what is released."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,19 +108,16 @@ def _gather_stretch(
             continue
         ends = np.cumsum(column_array(table, "size"))
         begin = int(ends[first - 1]) if first else 0
-        classes.append(_copy(unit.path("classes"), first, last))
+        classes.append(table.take(pa.array(np.arange(first, last))))  # a copy: the map is let go
         if unit.path("rows").exists():
-            rows.append(_copy(unit.path("rows"), begin, int(ends[last - 1])))
+            stretch = np.array([begin]), np.array([int(ends[last - 1]) - begin])
+            rows.append(read_rows(unit.path("rows"), *stretch))
     if not classes:
         return None
     return (
-        pa.Table.from_batches(classes).combine_chunks(),
+        pa.concat_tables(classes).combine_chunks(),
         pa.Table.from_batches(rows).combine_chunks() if rows else None,
     )
-
-
-def _copy(path: Path, start: int, stop: int) -> pa.RecordBatch:
-    return read_rows(path, np.array([start]), np.array([stop - start]))
 
 
 def _first_at_least(columns: list[Keys], key: tuple[Any, ...]) -> int:
