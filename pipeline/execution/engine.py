@@ -110,7 +110,10 @@ class OnCluster:
 
     def memory_per_unit(self) -> int | None:
         """The least of a worker's limit, shared by its threads, of workers that have one."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        found = self.client.scheduler_info(n_workers=-1)
+        if "workers" not in found:  # what a client knows that has lost its scheduler
+            raise _lost(getattr(self.client.scheduler, "address", "given"))
+        workers = found["workers"].values()
         shares = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
         return min(shares, default=None)
 

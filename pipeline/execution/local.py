@@ -62,9 +62,12 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
 
 
 def quieten_dask() -> None:
-    """Keep Dask's own log lines, which quote the arguments of failed tasks, out of every log."""
-    for name in ("distributed", "distributed.worker", "distributed.nanny", "distributed.scheduler"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    """Keep Dask's own log lines, which quote the arguments of failed tasks, out of every log.
+
+    And those of a client that lost its scheduler: what that means is told by tclose.
+    """
+    for part in ("", ".worker", ".nanny", ".scheduler", ".client", ".core", ".comm", ".utils"):
+        logging.getLogger(f"distributed{part}").setLevel(logging.CRITICAL)
 
 
 def worker_count(settings: EngineSettings) -> int:

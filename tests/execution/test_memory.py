@@ -5,7 +5,7 @@ from distributed import LocalCluster
 
 from pipeline.errors import LostError
 from pipeline.execution import estimate
-from pipeline.execution.engine import InProcess, connect
+from pipeline.execution.engine import InProcess, OnCluster, connect
 from pipeline.execution.estimate import unit_megabytes
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import microaggregate, open_run, plan, publish, summarise, verify
@@ -64,3 +64,14 @@ def test_limit_of_a_cluster_is_shared_by_a_workers_threads():
         host="127.0.0.1", protocol="tcp", dashboard_address=None,
     ) as cluster, connect(cluster.scheduler_address) as engine:  # fmt: skip
         assert engine.memory_per_unit() == 500_000_000
+
+
+def test_client_that_lost_its_scheduler_is_told_so():
+    class Client:
+        scheduler = None
+
+        def scheduler_info(self, n_workers):
+            return {"type": "Scheduler"}
+
+    with pytest.raises(LostError, match="the Dask scheduler went away"):
+        OnCluster(Client()).memory_per_unit()
