@@ -9,15 +9,11 @@ import pyarrow as pa
 import pytest
 
 from pipeline.cli import main
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.execution.run import Outcome
-from pipeline.settings import parse_policy
 from support.cases import write_policy
+from support.method_cases import BY_MAP, BY_WIDTH, LOOSE, publish
 from support.patients import (
     QUASI,
     STAGES,
-    TOWNS,
     patient_document,
     patients,
     write_patients,
@@ -26,12 +22,6 @@ from support.released import read_rows
 from support.utility import naive_covering, naive_utility
 
 N_RECORDS = 1_000
-LOOSE = {"k": 5, "t": 0.6}
-BY_MAP = {"town": {"role": QUASI, "taxonomy": TOWNS}}
-BY_WIDTH = {
-    "age": {"role": QUASI, "intervals": {"widths": [5, 20]}},
-    "height": {"role": QUASI, "intervals": {"widths": [2.5, 10, 40], "origin": 0.5}},
-}
 STAGE = {"role": QUASI, "type": "ordinal", "order": STAGES}
 PAY = {"role": "confidential", "noise": {"epsilon": 2, "low": 200, "high": 1_500, "step": 25}}
 SITE = {"role": "confidential", "noise": {"epsilon": 1, "values": ["a", "b c"]}}
@@ -60,10 +50,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "sabre": ({"name": "sabre"}, {"attributes": BY_MAP}),
 }
 AGGREGATES = ("blocks", "unrounded", "buckets")
-
-
-def publish(document: dict[str, Any]) -> Outcome:
-    return run_release(parse_policy(document), Progress("none"))
 
 
 def audit(release: Path, policy: Path, capsys: Any, *more: str, status: int = 0) -> Any:
@@ -144,6 +130,22 @@ class TestNoise:
         assert beside["changes_of_means"].items() <= utility["changes_of_means"].items()
         assert beside["il1s"] == utility["il1s"]
         assert 0 < beside["linkage"] <= 1 / 5
+
+    def test_of_days(self, source: Path, table: pa.Table, tmp_path: Path) -> None:
+        """Days are compared as numbers are, though their noise is drawn from a list."""
+        pytest.importorskip("opendp")
+        days = sorted({str(day) for day in table["day"].to_pylist()})
+        noised = {"role": "confidential", "noise": {"epsilon": 3, "values": days}}
+        document = patient_document(
+            source, tmp_path / "out", {"name": "dp-confidential"}, privacy={"k": 5},
+            attributes={"pay": "identifier", "day": noised},
+        )  # fmt: skip
+        made = publish(document)
+        utility = inside(made.release)["utility"]
+        assert list(utility["changes_of_means"]) == ["age", "height", "day"]
+        expected = naive_utility(read_rows(made.release), table, ["age", "height", "day"], 2)
+        for what in ("changes_of_means", "changes_of_variances"):
+            assert utility[what] == pytest.approx(expected[what], rel=0.006, abs=1e-9)
 
     def test_nothing_numeric(self, source: Path, tmp_path: Path, capsys: Any) -> None:
         attributes = dict.fromkeys(("age", "height", "pay"), "identifier")

@@ -19,9 +19,10 @@ from pipeline.execution.units.shared import (
     split_domains,
 )
 from pipeline.kernels.subsets import assign_subsets
-from pipeline.model import Int64, Kind, Partition
+from pipeline.model import Int64, Partition
 from pipeline.stages.combinations import append_joint
 from pipeline.stages.keys import Keys
+from pipeline.stages.losses import compared_columns
 from pipeline.stages.methods.noise import add_noise
 from pipeline.stages.places import bin_records
 from pipeline.stages.plan import Plan
@@ -68,12 +69,12 @@ def encode_unit(workspace: Workspace, item: EncodeItem, drafts: Drafts) -> Int64
 
 def _carry(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
     """What goes with the records; noise that is drawn here is drawn once, as a retry takes this."""
-    rows = {}
+    rows, compared = {}, compared_columns(plan)
     for i, column in enumerate(plan.carried):
         values = kept[column.name].combine_chunks()
+        if column in compared:
+            rows[f"{ORIGINAL}{i}"] = values.take(order)
         if column.attribute.noise is not None:
-            if column.kind is Kind.NUMERIC:
-                rows[f"{ORIGINAL}{i}"] = values.take(order)
             values = add_noise(values, column)
         rows[f"x{i}"] = values.take(order)
     return pa.table(rows)
