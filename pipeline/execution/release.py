@@ -35,6 +35,7 @@ from pipeline.execution.units.reading import summarise_unit
 from pipeline.execution.units.regions import RegionResult, microaggregate_unit, place_regions
 from pipeline.execution.verification import verify
 from pipeline.kernels.clusters import cluster_blocks
+from pipeline.kernels.compiled import is_kept
 from pipeline.kernels.refine import refine_blocks
 from pipeline.model import Partition
 from pipeline.settings import Policy
@@ -182,10 +183,8 @@ def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) ->
 
 
 def kernels_are_compiled(effort: Effort) -> bool:
-    """Whether the compiler's cache has the kernel that takes longest of those that are needed."""
-    longest = refine_blocks if effort.n_rounds else cluster_blocks
-    cache = Path(longest.stats.cache_path or "")
-    return any(cache.glob(f"*.{longest.py_func.__name__}-*.nbi"))
+    """Whether the kernel that takes longest to compile, of those that are needed, is on disk."""
+    return is_kept(refine_blocks if effort.n_rounds else cluster_blocks)
 
 
 def _join_failing(regions: list[Region], n_above: list[int]) -> list[Region]:

@@ -5,10 +5,11 @@ stay exact: sums are kept as quotient and remainder, so that no span of values o
 """
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def integer_means(keys, order, starts):
     """Means of int64 keys, rounded to the nearest integer, halves upward: int64 (c,)."""
     means = np.empty(starts.size - 1, dtype=np.int64)
@@ -24,7 +25,7 @@ def integer_means(keys, order, starts):
     return means
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def float_means(keys, order, starts):
     """Means as float64 (c,); equal keys give that very key, without rounding."""
     means = np.empty(starts.size - 1)
@@ -38,7 +39,7 @@ def float_means(keys, order, starts):
     return means
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lower_medians(keys, order, starts):
     """The middle key, of an even number the lower one: dtype of ``keys`` (c,)."""
     medians = np.empty(starts.size - 1, dtype=keys.dtype)
@@ -48,7 +49,7 @@ def lower_medians(keys, order, starts):
     return medians
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def upper_medians(keys, order, starts):
     """The middle key, of an even number the upper one: dtype of ``keys`` (c,)."""
     medians = np.empty(starts.size - 1, dtype=keys.dtype)
@@ -58,7 +59,7 @@ def upper_medians(keys, order, starts):
     return medians
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def modes(codes, order, starts, priority):
     """The most frequent code of each class: int64 (c,).
 
@@ -83,7 +84,7 @@ def modes(codes, order, starts, priority):
     return winners
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def group_by_label(labels, n_labels):
     """Records in the order of their labels, and where each label begins.
 

@@ -7,10 +7,10 @@ is among what it may take, so there is always a solution, and it costs no more t
 """
 
 import numpy as np
-from numba import njit
 
 from pipeline.kernels.block import add_record, remove_record, update_class
 from pipeline.kernels.budget import distance_after_swap
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.search import LEAST_GAIN
 from pipeline.kernels.tree_budget import tree_after_swap
 
@@ -18,7 +18,7 @@ from pipeline.kernels.tree_budget import tree_after_swap
 BIDDING_PASSES = 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve_assignment(costs):
     """Column of each row so that the sum of the costs is least: int64 (n,); costs may be infinite.
 
@@ -35,7 +35,7 @@ def solve_assignment(costs):
     return column_of
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_cheapest(costs):
     """Each column takes the row that is cheapest, if no column has it; its price is that cost."""
     n = costs.shape[0]
@@ -52,7 +52,7 @@ def _take_cheapest(costs):
     return column_of, row_of, prices
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bid(costs, column_of, row_of, prices, free):
     """Free rows take the column that is best for them, at the price of their second best.
 
@@ -91,7 +91,7 @@ def _bid(costs, column_of, row_of, prices, free):
     return left[:n_left]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _augment(costs, column_of, row_of, prices, start):
     """Give a free row a column by the shortest path over the columns that others have."""
     n = costs.shape[0]
@@ -128,7 +128,7 @@ def _augment(costs, column_of, row_of, prices, start):
             return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_costs(block, classes, given, costs):
     """Loss of each class (row) if it takes each record (column) for the one it gave.
 
@@ -172,7 +172,7 @@ def _fill_costs(block, classes, given, costs):
             costs[i, m] = cost / size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reassign(block, classes, share):
     """Deal out anew the record at ``share`` of each class's ranks; returns how many changed class.
 

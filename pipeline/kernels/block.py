@@ -3,10 +3,10 @@
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from pipeline.kernels.budget import N_LADDERS, SAME, fill_ladders
 from pipeline.kernels.clusters import compact_codes
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.tree_budget import sum_nodes, take_records
 
 # The records and classes of a block.
@@ -32,7 +32,7 @@ Block = namedtuple(
 SPARE = 6
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_block(records, by_class, classes):
     """Some classes and their records as a `Block`.
 
@@ -89,7 +89,7 @@ def gather_block(records, by_class, classes):
     return block, rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_classes(block):
     first = 0
     for c in range(block.sizes.size):
@@ -114,7 +114,7 @@ def _fill_classes(block):
         first += size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure_block(block):
     """Loss of a block as a release has it: squared differences to means, records off the mode.
 
@@ -131,7 +131,7 @@ def measure_block(block):
     return loss
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exchange(block, a, b, x, y):
     """Let record x go from class a to b and y from b to a; -1: none goes."""
     if x >= 0:
@@ -145,7 +145,7 @@ def exchange(block, a, b, x, y):
     update_class(block, b)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def remove_record(block, c, x):
     """Take record x out of class c, which has to be updated then."""
     members, ranks = block.members, block.ranks
@@ -158,7 +158,7 @@ def remove_record(block, c, x):
     _count_record(block, c, x, -1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_record(block, c, x):
     """Put record x into class c, which has to be updated then."""
     members, ranks, places = block.members, block.ranks, block.places
@@ -175,7 +175,7 @@ def add_record(block, c, x):
     _count_record(block, c, x, 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_record(block, c, x, sign):
     values, totals = block.values, block.totals
     for j in range(values.shape[1]):
@@ -191,7 +191,7 @@ def _count_record(block, c, x, sign):
             below[c, nodes[x, column]] += sign
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def update_class(block, c):
     """Bring a class's ladders, its trees' sums and its excess up to date."""
     fill_ladders(block, c)

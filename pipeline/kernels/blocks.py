@@ -11,10 +11,11 @@ of height H is H rows of weight 1/H: its nodes at the levels 0 to H-1, numbered 
 """
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def extras_up_to(n_extra, n_extra_subset, n_clusters, cluster):
     """Extra records of a subset that go with the clusters before ``cluster``.
 
@@ -28,7 +29,7 @@ def extras_up_to(n_extra, n_extra_subset, n_clusters, cluster):
     return together * n_extra_subset // n_extra
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split_extras(extras, n_clusters, n_left):
     """Extras of each subset that go with the first ``n_left`` of ``n_clusters``, int64 (S,).
 
@@ -49,7 +50,7 @@ def split_extras(extras, n_clusters, n_left):
     return left
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _numeric_spread(values, rows):
     mean = 0.0
     for i in rows:
@@ -61,7 +62,7 @@ def _numeric_spread(values, rows):
     return spread / rows.size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _nominal_spread(codes, rows, counts):
     """Half the mean of the 0/1 distance of two records: what variance is to numbers."""
     for i in rows:
@@ -74,7 +75,7 @@ def _nominal_spread(codes, rows, counts):
     return 0.5 * (1.0 - same / rows.size / rows.size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def widest_axis(numeric, nominal, weights, rows, counts):
     """The quasi-identifier of largest spread among ``rows``: numeric ones first, then nominal.
 
@@ -97,12 +98,12 @@ def widest_axis(numeric, nominal, weights, rows, counts):
     return axis
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _precedes(key_a, row_a, key_b, row_b):
     return key_a < key_b or (key_a == key_b and row_a < row_b)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select_smallest(keys, rows, n_smallest):
     """Reorder both in place so that the ``n_smallest`` by (key, row) come first: quickselect."""
     low, high = 0, rows.size - 1
@@ -128,7 +129,7 @@ def select_smallest(keys, rows, n_smallest):
             return
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def axis_keys(numeric, nominal, axis, rows):
     """Values of quasi-identifier ``axis`` for ``rows``, float64."""
     keys = np.empty(rows.size)
@@ -141,7 +142,7 @@ def axis_keys(numeric, nominal, axis, rows):
     return keys
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
     numeric, nominal, weights, n_levels, cells, subset_starts, take, n_clusters, block_clusters
 ):
@@ -205,7 +206,7 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
     return order, starts[:n_blocks], sizes[:n_blocks]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split_segment(numeric, nominal, axis, cells, segment, n_left):
     """Reorder the rows of a subset so that the first ``n_left`` are lowest along an axis.
 
@@ -236,7 +237,7 @@ def split_segment(numeric, nominal, axis, cells, segment, n_left):
         start = stop
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_rows(perm, begin, sizes):
     """The rows of all subsets of a node, int64."""
     rows = np.empty(sizes.sum(), dtype=np.int64)
@@ -247,7 +248,7 @@ def gather_rows(perm, begin, sizes):
     return rows
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_leaves(numeric, nominal, cells, axes, thresholds):
     """Leaf of the coarse tree that each record falls in.
 

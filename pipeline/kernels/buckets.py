@@ -6,13 +6,13 @@ with its own records, bucket by bucket, and filled by itself: that is a block.
 """
 
 import numpy as np
-from numba import njit
 
 from pipeline.kernels.blocks import axis_keys, gather_rows, select_smallest, widest_axis
 from pipeline.kernels.clusters import compact_codes
+from pipeline.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes, weights=None):
     """Cut records into blocks of at most ``block_classes`` classes, with their exact counts.
 
@@ -64,7 +64,7 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes,
     return order, edges[: n_blocks + 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distances_from(numeric, nominal, weights, point, levels, free, distances):
     """Squared distance of each free record to a point; -1 for those that are taken."""
     for i in range(free.size):
@@ -78,7 +78,7 @@ def _distances_from(numeric, nominal, weights, point, levels, free, distances):
         distances[i] = distance
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _average(numeric, nominal, n_local, free, point, levels):
     """Means and commonest codes of the free records; of equally common ones the lowest."""
     n_free = free.sum()
@@ -96,7 +96,7 @@ def _average(numeric, nominal, n_local, free, point, levels):
         levels[j] = np.argmax(counts)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cheapest_counts(distances, free, starts, counts, left):
     """The row of counts whose records are nearest on average, and the records, nearest first.
 
@@ -125,7 +125,7 @@ def _cheapest_counts(distances, free, starts, counts, left):
     return best, nearest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_block(numeric, nominal, starts, counts, weights=None):
     """Partition the records of a block into classes with the given counts.
 
@@ -175,7 +175,7 @@ def fill_block(numeric, nominal, starts, counts, weights=None):
     return labels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_classes(numeric, nominal, starts, cumulative, order, edges, weights=None):
     """`fill_block` on each block of `cut_stretches`; int64 (n,): class of each record."""
     labels = np.empty(order.size, dtype=np.int64)

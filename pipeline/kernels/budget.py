@@ -9,14 +9,15 @@ few operations: no search, and no walk over values (papers/004, section 5.1, in 
 """
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 # Rows of a class's ladders, see `fill_ladders`.
 SAME, UP, DOWN, LESS, LESS_DOWN, MORE, MORE_UP = range(7)
 N_LADDERS = 7
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_records(codes, cumulative, prefix):
     """What `rank_work` needs of each record.
 
@@ -40,7 +41,7 @@ def place_records(codes, cumulative, prefix):
     return places
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def table_sums(cumulative, prefix, max_size):
     """G at every j/s: float64 ((max_size + 1) * (max_size + 2) / 2,), row s from s(s+1)/2 on."""
     sums = np.zeros((max_size + 1) * (max_size + 2) // 2)
@@ -57,7 +58,7 @@ def table_sums(cumulative, prefix, max_size):
     return sums
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def rank_work(places, a, i, sums, row, j, size):
     """h_j: work of record i as the one of rank j among ``size``, for attribute a.
 
@@ -75,7 +76,7 @@ def rank_work(places, a, i, sums, row, j, size):
     return z * (2 * share - low - high) - 2 * places[a, i, 2] + sum_low + sum_high
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_ladders(block, c):
     """Running sums of work from which the distance of class c after any exchange follows at once.
 
@@ -114,7 +115,7 @@ def fill_ladders(block, c):
 # counted as a reference each time, which costs more than the distance does.
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def distance_after_swap(ladders, places, sums, a, c, size, rank, i, at):  # noqa: PLR0913
     """Distance of class c once its record of ``rank`` is replaced by record i.
 
@@ -132,14 +133,14 @@ def distance_after_swap(ladders, places, sums, a, c, size, rank, i, at):  # noqa
     return kept + moved + new + ladders[a, c, SAME, size]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def distance_after_leaving(ladders, a, c, size, rank):
     """Distance of class c once its record of ``rank`` has left."""
     moved = ladders[a, c, LESS_DOWN, size] - ladders[a, c, LESS_DOWN, rank + 1]
     return ladders[a, c, LESS, rank] + moved
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def distance_after_joining(ladders, places, sums, a, c, size, i, at):  # noqa: PLR0913
     """Distance of class c once record i has joined after ``at`` of its records."""
     row = (size + 1) * (size + 2) // 2

@@ -14,10 +14,11 @@ weight 1/H, of its nodes at the levels 0 to H-1, so that their sum is the hierar
 """
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distances_to(numeric, nominal, weights, point, start, stop, distances):
     """Squared distance of the records start..stop-1 to a point: numeric, then weighted nominal.
 
@@ -37,7 +38,7 @@ def distances_to(numeric, nominal, weights, point, start, stop, distances):
             distances[i] += weight if codes[i] != level else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_farthest(distances, rows, starts, alive):
     """Position of the largest distance among the live records of all subsets."""
     best = -1
@@ -49,7 +50,7 @@ def find_farthest(distances, rows, starts, alive):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _nearest(distances, rows, start, stop):
     best = start
     for i in range(start + 1, stop):
@@ -59,7 +60,7 @@ def _nearest(distances, rows, start, stop):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def swap_out(numeric, nominal, rows, distances, taken, last):
     """Exchange a taken record with the last live one of its subset."""
     for j in range(numeric.shape[0]):
@@ -70,7 +71,7 @@ def swap_out(numeric, nominal, rows, distances, taken, last):
     distances[taken], distances[last] = distances[last], distances[taken]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compact_codes(nominal):
     """Codes renumbered within the block, ascending, and how many there are of each attribute."""
     local = np.empty_like(nominal)
@@ -82,7 +83,7 @@ def compact_codes(nominal):
     return local, n_local
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
     """Partition the records of a block into clusters.
 
@@ -154,7 +155,7 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
     return labels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cluster_blocks(numeric, nominal, weights, order, starts, sizes, take):
     """`cluster_block` on each block of a region.
 

@@ -1,10 +1,11 @@
 """Record linkage to a generalised release: how many released records could be a known person's."""
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_covering(numeric, nominal, lows, highs, texts, covers, sizes):
     """Released records whose intervals and sets have all of a record's values: int64 (n,).
 
@@ -27,7 +28,7 @@ def count_covering(numeric, nominal, lows, highs, texts, covers, sizes):
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _covers(numbers, codes, lows, highs, texts, covers):
     for j in range(numbers.size):
         if not lows[j] <= numbers[j] <= highs[j]:

@@ -4,10 +4,11 @@ The second phase of SABRE (papers/003, reference [2]).
 """
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _nearest_live(values, levels, weights, seed, live, nearest, distances):
     """Fill ``nearest`` with the live records nearest to the seed, ascending by distance.
 
@@ -32,7 +33,7 @@ def _nearest_live(values, levels, weights, seed, live, nearest, distances):
         nearest[at] = i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights=None):
     """Give every record a class.
 

@@ -12,8 +12,8 @@ depends on the step's height alone, so classes of one size share the searches.
 from fractions import Fraction
 
 import numpy as np
-from numba import njit
 
+from pipeline.kernels.compiled import kernel
 from pipeline.model import Float64, Int64
 
 # Of the float distance, per step of a class: four roundings of terms that are at most one.
@@ -22,7 +22,7 @@ ERROR_PER_STEP = 8 * np.finfo(np.float64).eps
 MAX_SHARED = 128
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_crossing(cumulative, start, stop, level):
     """First of the values start..stop-1 up to which the table has ``level`` records, or stop."""
     low, high = start, stop
@@ -35,7 +35,7 @@ def _find_crossing(cumulative, start, stop, level):
     return low
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _span_work(prefix, start, stop, level, crossing):
     """Sum over values start..stop-1 of |level - cumulative|; they cross at ``crossing``."""
     under = level * (crossing - start) - (prefix[crossing] - prefix[start])
@@ -43,7 +43,7 @@ def _span_work(prefix, start, stop, level, crossing):
     return under + over
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def ordered_emd(codes, cumulative, prefix):
     """Distance of one class to the table.
 
@@ -60,7 +60,7 @@ def ordered_emd(codes, cumulative, prefix):
     return _emd(codes, codes.size, cumulative, prefix, np.empty(0, dtype=np.int64))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _emd(codes, size, cumulative, prefix, crossings):
     """Distance of the first ``size`` of some records; ``crossings``: as in `_share_searches`."""
     n_values = cumulative.size
@@ -88,7 +88,7 @@ def _emd(codes, size, cumulative, prefix, crossings):
     return work / n_records / (n_values - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _share_searches(shared, size, cumulative):
     """Where the table reaches each of the heights b/size: int64 (size + 1,); none if it is large.
 
@@ -103,7 +103,7 @@ def _share_searches(shared, size, cumulative):
     return shared[size, : size + 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def class_emds(codes, class_starts, cumulative, prefix):
     """Distances of all classes of a table.
 
@@ -133,7 +133,7 @@ def class_emds(codes, class_starts, cumulative, prefix):
     return emds
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_into(room, codes, first, size):
     """Write ``size`` codes from ``first`` on in ascending order; quick where they are so."""
     for i in range(size):

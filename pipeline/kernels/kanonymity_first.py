@@ -20,7 +20,6 @@ Choices where the paper is open or silent:
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from pipeline.kernels.budget import (
     N_LADDERS,
@@ -30,6 +29,7 @@ from pipeline.kernels.budget import (
     place_records,
     table_sums,
 )
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.kernels.remaining import (
     farthest_remaining,
@@ -105,7 +105,7 @@ def _place_grid(tables, n_stretches):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _make_clusters(numeric, nominal, weights, k, targets):
     records = gather_remaining(numeric, nominal, weights)
     draft = _new_draft(k, targets)
@@ -126,7 +126,7 @@ def _make_clusters(numeric, nominal, weights, k, targets):
     return labels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _new_draft(k, targets):
     places, grid, sums, limits = targets
     n_attributes = limits.size
@@ -142,7 +142,7 @@ def _new_draft(k, targets):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _make_cluster(records, n_left, draft):
     """Fill ``draft.slots``: GenerateCluster around the record that was measured from.
 
@@ -161,7 +161,7 @@ def _make_cluster(records, n_left, draft):
         _try_records(records, rank_remaining(records, n_left)[n_tried:], draft, excess, True)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _try_records(records, tried, draft, excess, rules_out):
     """Let the records at the positions ``tried`` in, one by one, where that improves the cluster.
 
@@ -181,7 +181,7 @@ def _try_records(records, tried, draft, excess, rules_out):
     return excess
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark_hopeless(draft, excess):
     """Mark the stretches of values that no record can have that improves the cluster.
 
@@ -202,7 +202,7 @@ def _mark_hopeless(draft, excess):
             draft.hopeless[a, g] = lowest - reach / size - draft.limits[a] >= excess
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_next(rows, tried, start, draft, excess):
     """Which of ``tried`` is the first from ``start`` on to improve the cluster, and in which slot.
 
@@ -241,7 +241,7 @@ def _find_next(rows, tried, start, draft, excess):
     return -1, -1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _count_before(places, members, a, z, size):
     """How many members have a value below z."""
     low, high = 0, size
@@ -254,7 +254,7 @@ def _count_before(places, members, a, z, size):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _update_draft(draft, rows):
     """Bring members, ranks and ladders up to date with the slots; the excess above the limits."""
     places, members, ranks = draft.places, draft.members, draft.ranks

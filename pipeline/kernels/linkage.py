@@ -6,14 +6,15 @@ An adversary who knows a person's quasi-identifiers takes the released record ne
 """
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 # Distances are in ranges of an attribute. Two that differ by less differ by rounding alone.
 SAME_DISTANCE = 1e-12
 _POINTS_AT_ONCE = 512  # so that they stay in the processor's cache
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_candidates(numeric, nominal, weights, own, point_numeric, point_nominal, sizes):
     """For each record, among how many released records the nearest ones hide its own.
 
@@ -62,7 +63,7 @@ def count_candidates(numeric, nominal, weights, own, point_numeric, point_nomina
     return np.maximum(counts, 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _square(numbers, codes, weights, point_numbers, point_codes, limit):
     """Squared distance of a record and a point; part of it, above ``limit``, once it is."""
     total = 0.0

@@ -5,8 +5,8 @@ column. Ties go to the record that stands first.
 """
 
 import numpy as np
-from numba import njit
 
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.remaining import (
     farthest_remaining,
     gather_remaining,
@@ -20,14 +20,14 @@ from pipeline.kernels.remaining import (
 GAMMA = 0.2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_nearest(records, n_left, seed, k, labels, label):
     """Give the k live records nearest to the one at ``seed`` a label; how many are left."""
     measure_from_record(records, seed, 0, n_left)
     return take_out(records, n_left, nearest_remaining(records, n_left, k), labels, label)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mdav(numeric, nominal, k, weights=None):
     """Clusters of k records, and one of k to 2k-1.
 
@@ -60,7 +60,7 @@ def mdav(numeric, nominal, k, weights=None):
     return labels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):
     """Clusters of k to 2k-1 records, larger where records lie close together.
 
@@ -104,7 +104,7 @@ def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):
     return labels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _extend(records, n_left, k, gamma, to_cluster, labels, label):
     """Let the cluster made last, whose k records stand behind the live ones, take in others.
 
@@ -132,7 +132,7 @@ def _extend(records, n_left, k, gamma, to_cluster, labels, label):
     return n_left
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measure_nearest(records, member, n_left, to_cluster):
     """Lower the live records' distances to a cluster to those to one of its members."""
     measure_from_record(records, member, 0, n_left)
@@ -140,7 +140,7 @@ def _measure_nearest(records, member, n_left, to_cluster):
         to_cluster[i] = min(to_cluster[i], records.distances[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _deal_rest(records, n_left, k, labels, n_clusters):
     """Each record left to the cluster, if it is not full, of the nearest record that has one."""
     distances, rows = records.distances, records.rows

@@ -1,10 +1,11 @@
 """Sums of products: in one order of the records, so that the bits depend on nothing else."""
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_products(deviations):
     """Sums over the records of the products of each two attributes.
 

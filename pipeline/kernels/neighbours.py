@@ -1,13 +1,14 @@
 """Which classes are near each other: by a point that stands for each."""
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 # What represents a class, when classes are grouped and neighbours are sought.
 CENTRE, FARTHEST, DRAWN = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def represent_classes(  # noqa: PLR0913 (records, classes, and what stands for these)
     values, levels, weights, n_levels, order, starts, kind, draws
 ):
@@ -47,7 +48,7 @@ def represent_classes(  # noqa: PLR0913 (records, classes, and what stands for t
     return centres, modes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _commonest(codes, members, counts):
     """The commonest level, of equals the one that is met first; ``counts`` is zero again after."""
     best = codes[members[0]]
@@ -61,7 +62,7 @@ def _commonest(codes, members, counts):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distance(values, levels, weights, i, centre, mode):
     distance = 0.0
     for j in range(values.shape[1]):
@@ -71,7 +72,7 @@ def _distance(values, levels, weights, i, centre, mode):
     return distance
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_farthest(values, levels, weights, members, centre, mode):
     farthest, most = members[0], -1.0
     for i in members:
@@ -81,7 +82,7 @@ def _find_farthest(values, levels, weights, members, centre, mode):
     return farthest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def turn_points(centres, modes, level_values, directions):
     """Coordinates of points along other directions: float64 (f, c), f = d + q.
 
@@ -101,7 +102,7 @@ def turn_points(centres, modes, level_values, directions):
     return turned
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_neighbours(centres, modes, weights, n_wanted):
     """The nearest other points of each, nearest first: int32 (c, n_wanted at most)."""
     n_classes = centres.shape[0]
@@ -125,7 +126,7 @@ def find_neighbours(centres, modes, weights, n_wanted):
     return nearest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_cheapest(centres, modes, weights, sizes, sought, order, coordinates):
     """For some classes, the other class whose union with them adds least squared error (Ward).
 

@@ -6,10 +6,10 @@ searches each group.
 """
 
 import numpy as np
-from numba import njit
 
 from pipeline.kernels.assign import reassign
 from pipeline.kernels.block import gather_block, measure_block
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.neighbours import find_neighbours
 from pipeline.kernels.search import mend_block, search_block
 
@@ -17,7 +17,7 @@ from pipeline.kernels.search import mend_block, search_block
 ROUNDING = 1e-9
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
     """Search each group of classes; what a search has made is kept if it lost less, or mended.
 
@@ -57,7 +57,7 @@ def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
     return n_exchanges
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mend_blocks(records, labels, by_class, groups, k, n_sweeps):
     """Bring the classes of each group within the limits, as far as exchanges can.
 
@@ -75,7 +75,7 @@ def mend_blocks(records, labels, by_class, groups, k, n_sweeps):
                 labels[rows[block.members[0, c, m]]] = group[c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reassign_all(block, n_together):
     """Deal out anew, rank by rank, the records of so many classes at a time."""
     n_changed = 0
@@ -87,7 +87,7 @@ def _reassign_all(block, n_together):
     return n_changed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure_classes(values, levels, weights, n_levels, order, starts):
     """Loss of classes as a release has it: squared differences to means, records off the mode.
 

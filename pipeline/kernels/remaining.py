@@ -8,9 +8,9 @@ that stands first in the input, whatever was exchanged.
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from pipeline.kernels.clusters import compact_codes, distances_to, find_farthest, swap_out
+from pipeline.kernels.compiled import kernel
 
 # The records, the first n_left of them live.
 #   numeric float64 (d, n), nominal int32 (q, n)   quasi-identifiers, codes renumbered from 0
@@ -30,7 +30,7 @@ FEW = 24
 TINY = np.finfo(np.float64).tiny
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather_remaining(numeric, nominal, weights=None):
     """All records, none of them taken: numeric float64 (d, n), nominal int32 (q, n).
 
@@ -52,7 +52,7 @@ def gather_remaining(numeric, nominal, weights=None):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure_from_average(records, n_left):
     """Distances of the live records to their average: means and commonest codes."""
     for j in range(records.point.size):
@@ -62,7 +62,7 @@ def measure_from_average(records, n_left):
     _measure(records, 0, n_left)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure_from_record(records, at, start, stop):
     """Distances of the records at start..stop-1 to the one at a position."""
     records.point[:] = records.numeric[:, at]
@@ -70,7 +70,7 @@ def measure_from_record(records, at, start, stop):
     _measure(records, start, stop)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _measure(records, start, stop):
     distances_to(
         records.numeric, records.nominal, records.weights, (records.point, records.levels),
@@ -78,14 +78,14 @@ def _measure(records, start, stop):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def farthest_remaining(records, n_left):
     """Position of the live record of the largest distance."""
     start, alive = np.zeros(1, dtype=np.int64), np.full(1, n_left)
     return find_farthest(records.distances, records.rows, start, alive)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def take_out(records, n_left, taken, labels, label):
     """Give the records at the positions ``taken`` a label; how many are left.
 
@@ -102,7 +102,7 @@ def take_out(records, n_left, taken, labels, label):
     return n_left
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest_remaining(records, n_left, n_wanted):
     """Positions of the live records of the smallest distances, ascending: int64 (n_wanted,).
 
@@ -126,7 +126,7 @@ def nearest_remaining(records, n_left, n_wanted):
     return nearest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rank_remaining(records, n_left):
     """Positions of all live records, nearest first: int64 (n_left,), n_left at least 1.
 
@@ -151,7 +151,7 @@ def rank_remaining(records, n_left):
     return ranked
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_positions(positions, distances, rows):
     """Sort by distance, equal ones by row, in place: one after the other while they are few."""
     if positions.size > FEW:
@@ -166,7 +166,7 @@ def _sort_positions(positions, distances, rows):
         positions[place] = moved
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _comes_before(distances, rows, a, b):
     """Whether the record at a is nearer than the one at b; equally near, earlier in the input."""
     return distances[a] < distances[b] or (distances[a] == distances[b] and rows[a] < rows[b])

@@ -5,8 +5,8 @@ always ends, with one class of all records at the latest.
 """
 
 import numpy as np
-from numba import njit
 
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.kernels.targets import distance_to
 
@@ -14,7 +14,7 @@ from pipeline.kernels.targets import distance_to
 N_PARTNERS = 64
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _chain_members(labels, n_classes):
     """Records of each class as a chain: first (c,), following (n,), -1 at the end."""
     first = np.full(n_classes, -1, dtype=np.int64)
@@ -25,7 +25,7 @@ def _chain_members(labels, n_classes):
     return first, following
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _class_centres(numeric, nominal, first, following, sizes):
     """Means of the numeric, commonest codes of the nominal quasi-identifiers: (c, d), (c, q)."""
     centres = np.zeros((sizes.size, numeric.shape[0]))
@@ -41,7 +41,7 @@ def _class_centres(numeric, nominal, first, following, sizes):
     return centres, levels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _commonest(codes, start, following, size):
     members = np.empty(size, dtype=np.int32)
     i, filled = start, 0
@@ -58,7 +58,7 @@ def _commonest(codes, start, following, size):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merging_costs(centres, levels, weights, sizes, c, costs):
     """Growth of the squared error if class c took in each other class (Ward); inf where none."""
     for other in range(sizes.size):
@@ -73,7 +73,7 @@ def _merging_costs(centres, levels, weights, sizes, c, costs):
         costs[other] = distance * sizes[c] * sizes[other] / (sizes[c] + sizes[other])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_close(chains, c, other, targets):
     """Whether the union of two classes is within every limit, for sure."""
     first, following, sizes = chains
@@ -95,7 +95,7 @@ def _is_close(chains, c, other, targets):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_partner(chains, c, costs, targets):
     """The cheapest class whose union with c is close; if none of the nearest is, the nearest."""
     nearest = np.int64(-1)
@@ -111,7 +111,7 @@ def _find_partner(chains, c, costs, targets):
     return nearest, False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take_in(chains, c, other, centres, levels):
     first, following, sizes = chains
     last = first[c]
@@ -128,7 +128,7 @@ def _take_in(chains, c, other, centres, levels):
     first[other] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
     """Merge each class of ``above`` with others until it is within every limit.
 
@@ -162,7 +162,7 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
     return _number_anew(first, following, sizes)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _number_anew(first, following, sizes):
     labels = np.empty(following.size, dtype=np.int64)
     n_classes = 0

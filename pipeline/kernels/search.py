@@ -14,7 +14,6 @@ first.)
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from pipeline.kernels.block import exchange
 from pipeline.kernels.budget import (
@@ -22,6 +21,7 @@ from pipeline.kernels.budget import (
     distance_after_leaving,
     distance_after_swap,
 )
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.tree_budget import tree_after_move, tree_after_swap
 
 # Gains below this are rounding.
@@ -36,7 +36,7 @@ Scratch = namedtuple(
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def make_scratch(block):
     """Room for any two classes of a block."""
     cap = block.members.shape[2]
@@ -54,7 +54,7 @@ def make_scratch(block):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_joining_ranks(block, c, other, joining):
     """Of each record of another class, how many of the class's come before it: (>= size, p)."""
     members, places, ranks = block.members, block.places, block.ranks
@@ -69,7 +69,7 @@ def _find_joining_ranks(block, c, other, joining):
             joining[ranks[0, record], a] = before
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lay_out(block, a, b, scratch):
     """Class b as `find_swap` scans it: rows of attributes, so that a scan is contiguous.
 
@@ -99,7 +99,7 @@ def _lay_out(block, a, b, scratch):
             shares[j, n] = weights[j] * share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_swap(block, a, b, scratch, least_gain):
     """The best exchange of one record of class a for one of class b.
 
@@ -169,7 +169,7 @@ def find_swap(block, a, b, scratch, least_gain):
     return best, best_x, best_y
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_move(block, a, b, means, joining, best):
     """The best record to go from class a to class b, if one is worth more than ``best``.
 
@@ -222,7 +222,7 @@ def find_move(block, a, b, means, joining, best):
     return best, best_x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def improve_pair(block, a, b, k, scratch, least_gain):
     """Carry out the best exchange between two classes; returns whether there was one."""
     _find_joining_ranks(block, a, b, scratch.joining_a)
@@ -249,7 +249,7 @@ def improve_pair(block, a, b, k, scratch, least_gain):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def search_block(block, nearest, k, n_sweeps, least_gain):
     """Exchange records between neighbours until nothing is gained, or the sweeps are done.
 
@@ -290,7 +290,7 @@ def search_block(block, nearest, k, n_sweeps, least_gain):
     return clock - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mend_block(block, k, n_sweeps):
     """Bring classes that are above a limit within it by exchanges with any other, nearest first.
 
@@ -328,7 +328,7 @@ def mend_block(block, k, n_sweeps):
     return n_done
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_among(nearest, c, other):
     for neighbour in nearest[c]:  # noqa: SIM110 (the compiler has no any)
         if neighbour == other:

@@ -11,8 +11,8 @@ one cluster.
 from math import gcd
 
 import numpy as np
-from numba import njit
 
+from pipeline.kernels.compiled import kernel
 from pipeline.model import Int64
 
 GOLDEN = 0.6180339887498949
@@ -44,7 +44,7 @@ def tie_stride(n_tied: int) -> int:
     return stride
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assign_subsets(codes, cut_codes, cut_ranks, tie_codes, tie_rule, tie_seen):
     """Subset of each record of a partition.
 

@@ -3,8 +3,8 @@
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.emd import ordered_emd
 from pipeline.kernels.tree_emd import class_tree_emds, flat_emd
 
@@ -21,7 +21,7 @@ Target = namedtuple(
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distance_to(members, target):
     """Distance of one class, float64; ``members`` int64 (s,): positions of its values, sorted."""
     if target.paths.shape[0] == 0:

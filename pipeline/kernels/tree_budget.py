@@ -8,7 +8,8 @@ all nodes at one record less and one more are kept, too, and put right along one
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
+
+from pipeline.kernels.compiled import kernel
 
 # Where the values of u attributes are, their nodes numbered one attribute after the other.
 #   nodes int32 (n, columns)      nodes above each record, the root's children first; -1: none
@@ -23,7 +24,7 @@ Trees = namedtuple("Trees", "nodes columns ends weights shares limits absent")
 SAME, LESS, MORE = range(3)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_nodes(trees, counts, size, sums):
     """Fill ``sums`` float64 (u, 3) of a class of ``size`` with ``counts`` int32 (nodes,)."""
     weights, shares, ends = trees.weights, trees.shares, trees.ends
@@ -38,7 +39,7 @@ def sum_nodes(trees, counts, size, sums):
         sums[u, SAME], sums[u, LESS], sums[u, MORE] = same, less, more
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def tree_after_swap(trees, counts, sums, u, c, size, x, y):  # noqa: PLR0913
     """Distance of class c once its record x is replaced by record y."""
     nodes, weights, shares = trees.nodes, trees.weights, trees.shares
@@ -58,7 +59,7 @@ def tree_after_swap(trees, counts, sums, u, c, size, x, y):  # noqa: PLR0913
     return distance
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def tree_after_move(trees, counts, sums, u, c, size, x, sign):  # noqa: PLR0913
     """Distance of class c once record x has joined it (``sign`` 1) or left it (-1)."""
     nodes, weights, shares = trees.nodes, trees.weights, trees.shares
@@ -73,7 +74,7 @@ def tree_after_move(trees, counts, sums, u, c, size, x, sign):  # noqa: PLR0913
     return distance
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def take_records(trees, rows):
     """The same of some records only, with the nodes that are above them, numbered anew.
 
@@ -94,7 +95,7 @@ def take_records(trees, rows):
     return Trees(nodes, trees.columns, ends, weights, shares, trees.limits, absent)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep_nodes(trees, places):
     """Number the nodes that are marked with a 0 in ``places``; the others' work is added up.
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 from math import fsum
 
 import numpy as np
-from numba import njit
 
+from pipeline.kernels.compiled import kernel
 from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.model import Float64, Int64, TreeMetric
 
@@ -62,7 +62,7 @@ def untouched_work(weights: Float64, table_counts: Int64) -> float:
     return fsum((weights * table_counts).tolist()) / int(table_counts.max())
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def class_tree_emds(codes, class_starts, paths, weights, table_counts, untouched):
     """As `tree_emds`; ``untouched``: the distance of a class that had nothing below any node."""
     n_records = table_counts.max()
@@ -93,7 +93,7 @@ def class_tree_emds(codes, class_starts, paths, weights, table_counts, untouched
     return emds
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def flat_emd(members, table, untouched):
     """Distance of one class over a tree of height 1, to the last bit as `class_tree_emds` has it.
 

@@ -1,0 +1,137 @@
+"""`kernel` compiles a function and keeps its code on disk: each signature in a file of its own.
+
+The compiler's own cache numbers the signatures of a function, and writes the list of numbers apart
+from the code. Of two processes that compile at once one may end with its number at the other's
+code, and whoever loads that gets wrong results without a word. And it looks at one file's source
+only: a kernel that calls one of another module would go on with the old one after an upgrade. Here
+a file is named by all sources, the function, its signature and the processor, says within what it
+is, and is moved to its place whole; what is not as it says is compiled anew.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import pickle
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numba
+from numba.core import config
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+_DIGEST_BYTES = 32
+
+Inline = Literal["never", "always"]
+
+
+def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "never") -> Any:
+    """Compile a function on first use, to run without the interpreter's lock.
+
+    Parameters
+    ----------
+    inline : "never", or "always" for what costs less than a call
+    """
+    if function is None:
+        return functools.partial(kernel, inline=inline)
+    dispatcher: Any = numba.njit(nogil=True, inline=inline)(function)
+    folder = _find_folder()
+    if folder is not None:
+        dispatcher._cache = CodeFiles(folder, function)  # noqa: SLF001  # where numba has its own
+    return dispatcher
+
+
+def is_kept(dispatcher: Any) -> bool:
+    """Whether code of a kernel is on disk, for whatever signature."""
+    cache = dispatcher._cache  # noqa: SLF001  # see `kernel`
+    return isinstance(cache, CodeFiles) and any(cache.paths())
+
+
+@functools.cache
+def _find_folder() -> Path | None:
+    """Folder of these sources, in the user's cache or where NUMBA_CACHE_DIR says; None: no room."""
+    home = config.CACHE_DIR  # type: ignore[attr-defined]
+    if not home:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tclose", "kernels")
+    folder = Path(home) / _sources_digest()
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _sources_digest() -> str:
+    """SHA-256 over the compiler's version and the kernels' source files, by their names."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\n" + path.read_bytes())
+    return digest.hexdigest()[:20]
+
+
+class CodeFiles(_Cache):
+    """Files with the code of one function: where numba looks, and leaves what it has compiled."""
+
+    def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
+        self._folder = folder
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def enable(self) -> None:
+        """Load and keep code."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither load nor keep any."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Remove all code of the function."""
+        for path in self.paths():
+            path.unlink(missing_ok=True)
+
+    def paths(self) -> list[Path]:
+        """Files with code of the function."""
+        return list(self._folder.glob(f"{self._name}-*.code"))
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        """Code for a signature; None if there is none that is whole and for this very signature."""
+        target_context.refresh()
+        key = self._key(sig, target_context.codegen())
+        try:
+            stored = self._path(key).read_bytes()
+        except OSError:
+            return None
+        digest, data = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
+        if not self._enabled or hashlib.sha256(data).digest() != digest:
+            return None
+        found, code = pickle.loads(data)  # noqa: S301  # in a folder that the user trusts
+        return CompileResult._rebuild(target_context, *code) if found == key else None  # noqa: SLF001
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the code for a signature; a full disk or addresses within the code prevent it."""
+        if not self._enabled or data.library.has_dynamic_globals:
+            return
+        key = self._key(sig, data.codegen)
+        pickled = dumps((key, data._reduce()))  # noqa: SLF001
+        path = self._path(key)
+        draft = path.with_suffix(f".{secrets.token_hex(8)}")
+        with contextlib.suppress(OSError):
+            draft.write_bytes(hashlib.sha256(pickled).digest() + pickled)
+            draft.replace(path)
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+    def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...]]:
+        return self._name, sig, codegen.magic_tuple()
+
+    def _path(self, key: tuple[Any, ...]) -> Path:
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()
+        return self._folder / f"{self._name}-{digest[:20]}.code"
