@@ -11,7 +11,7 @@ import yaml
 from pipeline.errors import PolicyError, UsageError
 from pipeline.model import Distance, Kind, Role
 from pipeline.settings import Policy, load_policy, parse_policy, policy_schema
-from pipeline.stages.refine import choose_effort
+from pipeline.stages.effort import choose_effort
 
 CONFIG = Path(__file__).parents[1] / "config"
 

@@ -17,7 +17,8 @@ from pipeline.kernels.mdav import mdav
 from pipeline.kernels.merge_farthest import merge_farthest
 from pipeline.kernels.subsets import assign_subsets
 from pipeline.model import Int64
-from pipeline.stages.subsets import choose_class_size, cut_subsets
+from pipeline.stages.class_sizes import choose_class_size
+from pipeline.stages.subsets import cut_subsets
 
 Algorithm = Callable[[Records, int, str], Int64]
 SUBSETS_SEED = 1  # of the dealing out of equal confidential values

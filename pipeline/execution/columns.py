@@ -15,8 +15,8 @@ from pipeline.execution.units.reading import infer_unit
 from pipeline.execution.units.shared import Source
 from pipeline.model import Attribute, Column, Partition, Role
 from pipeline.settings import Policy
+from pipeline.stages.class_sizes import choose_class_size
 from pipeline.stages.methods.method import Method
-from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.tree import sample_size
 from pipeline.storage.inspection import FileContent
 from pipeline.storage.partitions import (

@@ -11,7 +11,8 @@ from pipeline.execution.passes import run_pass
 from pipeline.execution.progress import Progress
 from pipeline.execution.units.reading import CountsSlice, DistributeItem, distribute_unit
 from pipeline.model import Column, Kind
-from pipeline.stages.summarise import ColumnSummary, make_encoding
+from pipeline.stages.encodings import make_encoding
+from pipeline.stages.summarise import ColumnSummary
 from pipeline.storage.tables import make_distribution, map_new_array, read_array, write_distribution
 from pipeline.storage.workspace import Workspace
 

@@ -18,24 +18,20 @@ from pipeline.execution.units.shared import (
 from pipeline.model import Distance, Distribution
 from pipeline.settings import Policy
 from pipeline.stages.bounds import SizeBound, bound_size, check_two_classes
-from pipeline.stages.combinations import append_joint
-from pipeline.stages.distances import domain_distance
-from pipeline.stages.methods.method import WHOLE
-from pipeline.stages.plan import Domain, Plan, check_feasible, domain_name
-from pipeline.stages.scaling import NOTHING, scale_columns
-from pipeline.stages.subsets import (
-    NO_CELLS,
-    Cells,
+from pipeline.stages.class_sizes import (
     ClassSize,
-    Subsets,
     choose_class_size,
-    cut_cells,
-    cut_subsets,
     fit_class_size,
     surely_within,
     take_class_size,
     wanted_size,
 )
+from pipeline.stages.combinations import append_joint
+from pipeline.stages.distances import domain_distance
+from pipeline.stages.methods.method import WHOLE
+from pipeline.stages.plan import Domain, Plan, check_feasible, domain_name
+from pipeline.stages.scaling import NOTHING, scale_columns
+from pipeline.stages.subsets import NO_CELLS, Cells, Subsets, cut_cells, cut_subsets
 from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
 from pipeline.storage.tables import read_table
 from pipeline.storage.workspace import Workspace

@@ -26,8 +26,8 @@ from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.sample import Sample, take_sample
 from pipeline.model import AttributeResult, ClassSizes
 from pipeline.settings import Policy
+from pipeline.stages.effort import choose_effort
 from pipeline.stages.losses import merge_losses
-from pipeline.stages.refine import choose_effort
 from pipeline.storage import input_files
 from pipeline.storage.accounts import three_digits
 from pipeline.storage.inspection import FileContent

@@ -13,6 +13,8 @@ from pipeline.execution.requirements import require_models
 from pipeline.execution.units.shared import load_distributions
 from pipeline.model import Column, Role
 from pipeline.settings import Policy
+from pipeline.stages.effort import choose_effort
+from pipeline.stages.encodings import make_encoding
 from pipeline.stages.folders import check_folders, check_set_folders
 from pipeline.stages.methods.bucketing import bucketize
 from pipeline.stages.methods.bucketization import RatioDemand
@@ -20,8 +22,6 @@ from pipeline.stages.methods.method import Method
 from pipeline.stages.methods.noise import check_closeness
 from pipeline.stages.methods.refusals import Ask, check_method
 from pipeline.stages.plan import Plan, check_k
-from pipeline.stages.refine import choose_effort
-from pipeline.stages.summarise import make_encoding
 from pipeline.storage.tables import make_distribution, read_distribution, write_distribution
 from pipeline.storage.workspace import Workspace
 

@@ -40,9 +40,10 @@ from pipeline.kernels.refine import refine_blocks
 from pipeline.model import Partition
 from pipeline.settings import Policy
 from pipeline.stages.columns import resolve_column
+from pipeline.stages.effort import Effort
 from pipeline.stages.places import locate_regions
 from pipeline.stages.plan import Plan, Region
-from pipeline.stages.refine import Effort, merge_rounds
+from pipeline.stages.refine import merge_rounds
 from pipeline.stages.summarise import TableSummary, check_summary, find_problems
 from pipeline.storage import input_files
 from pipeline.storage.inspection import FileContent

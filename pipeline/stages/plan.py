@@ -18,12 +18,13 @@ import pyarrow as pa
 from pipeline.errors import InfeasibleError, PolicyError
 from pipeline.model import Column, Int64
 from pipeline.stages.bounds import SizeBound
+from pipeline.stages.class_sizes import ClassSize
+from pipeline.stages.effort import OFF, Effort
 from pipeline.stages.keys import Encoding
 from pipeline.stages.methods.bucketing import Bucketing
 from pipeline.stages.methods.method import AS_USUAL, Method
-from pipeline.stages.refine import OFF, Effort
 from pipeline.stages.requirements import NOTHING, Further
-from pipeline.stages.subsets import NO_CELLS, Cells, ClassSize, Subsets
+from pipeline.stages.subsets import NO_CELLS, Cells, Subsets
 from pipeline.stages.tree import CoarseTree
 
 

@@ -10,7 +10,7 @@ from pipeline.errors import PolicyError
 from pipeline.execution.engine import worker_memory
 from pipeline.execution.estimate import check_memory, search_bytes
 from pipeline.settings import EngineSettings
-from pipeline.stages.refine import FAST, FULL, OFF, Effort
+from pipeline.stages.effort import FAST, FULL, OFF, Effort
 from support.cases import people, policy_for, release
 from support.plans import make_domain, make_plan
 

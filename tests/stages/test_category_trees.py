@@ -13,11 +13,12 @@ from pipeline.errors import DataError
 from pipeline.model import ANCESTOR, Attribute, Kind, Role
 from pipeline.stages.category_trees import tree_of
 from pipeline.stages.columns import resolve_column
+from pipeline.stages.encodings import make_encoding
 from pipeline.stages.keys import Encoding
 from pipeline.stages.losses import measure_aggregation
 from pipeline.stages.microaggregate import aggregate_column
 from pipeline.stages.scaling import scale_columns
-from pipeline.stages.summarise import ColumnSummary, make_encoding
+from pipeline.stages.summarise import ColumnSummary
 from support import naive_taxonomy
 from support.naive_taxonomy import Tree
 from support.tables import repeatable, seeds, starts_of

@@ -7,8 +7,9 @@ from pipeline.errors import DataError
 from pipeline.model import Attribute, Kind, Role
 from pipeline.stages.columns import resolve_column
 from pipeline.stages.covering import measure_covering
+from pipeline.stages.encodings import make_encoding
 from pipeline.stages.keys import Encoding
-from pipeline.stages.summarise import make_encoding, summarise_table
+from pipeline.stages.summarise import summarise_table
 
 MARKS = ("low (bad)", "middle", "*")
 

@@ -13,6 +13,7 @@ from pipeline.errors import DataError
 from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.kernels.targets import distance_to
 from pipeline.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from pipeline.stages.class_sizes import mean_cluster_emd
 from pipeline.stages.distances import (
     class_distances,
     classes_above,
@@ -24,7 +25,6 @@ from pipeline.stages.distances import (
     with_metric,
 )
 from pipeline.stages.microaggregate import find_above
-from pipeline.stages.subsets import mean_cluster_emd
 from support import naive, naive_refine, naive_taxonomy
 from support.classed import ClassedRecords, Ground, classed_records, draw_attribute, grounds
 from support.tables import class_sizes, distribution_from, repeatable, seeds, starts_of

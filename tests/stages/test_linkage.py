@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from pipeline.model import Attribute, Kind, Role
 from pipeline.stages.columns import resolve_column
+from pipeline.stages.encodings import make_encoding
 from pipeline.stages.keys import Encoding
 from pipeline.stages.linkage import measure_linkage
-from pipeline.stages.summarise import make_encoding, summarise_table
+from pipeline.stages.summarise import summarise_table
 from support.tables import repeatable
 
 ORDER = ("low", "middle", "high")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.kernels.subsets import assign_subsets
 from pipeline.model import Attribute, Column, Distribution, Kind, Role
+from pipeline.stages.class_sizes import choose_class_size
 from pipeline.stages.distances import find_above
 from pipeline.stages.keys import Encoding
 from pipeline.stages.losses import measure_aggregation
@@ -23,7 +24,7 @@ from pipeline.stages.microaggregate import (
     microaggregate_region,
 )
 from pipeline.stages.plan import Plan
-from pipeline.stages.subsets import choose_class_size, cut_subsets
+from pipeline.stages.subsets import cut_subsets
 from support import naive
 from support.tables import confidential_values, distribution_of, repeatable, seeds, starts_of
 

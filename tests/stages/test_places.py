@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.stages.class_sizes import choose_class_size
 from pipeline.stages.places import bin_records, locate_regions, share_out
 from pipeline.stages.plan import Plan, Region
-from pipeline.stages.subsets import choose_class_size
 from pipeline.stages.tree import CoarseTree
 from support import naive
 from support.plans import make_domain, make_plan

@@ -14,20 +14,22 @@ from hypothesis import strategies as st
 from pipeline.kernels.emd import ERROR_PER_STEP
 from pipeline.model import Int64
 from pipeline.stages import refine
-from pipeline.stages.refine import (
+from pipeline.stages.effort import (
     FAST,
     FAST_RECORDS,
     FULL,
     FULL_RECORDS,
     LEAN,
-    MAX_SEARCHED,
     OFF,
-    ROUNDS_BEFORE_MERGING,
     WIDE,
     Effort,
+    choose_effort,
+)
+from pipeline.stages.refine import (
+    MAX_SEARCHED,
+    ROUNDS_BEFORE_MERGING,
     Refiner,
     Round,
-    choose_effort,
     make_refiner,
     merge_rounds,
     orthonormal,

@@ -13,21 +13,20 @@ from hypothesis import strategies as st
 from pipeline.kernels import subsets as kernels
 from pipeline.kernels.tree_emd import star_metric
 from pipeline.model import Distribution
-from pipeline.stages.distances import dealing_work, rounding_work
-from pipeline.stages.refine import MAX_SEARCHED
-from pipeline.stages.subsets import (
+from pipeline.stages.class_sizes import (
     MAX_TRIED_VALUES,
-    SHARE_OF_T,
     ClassSize,
     choose_class_size,
-    cut_cells,
-    cut_subsets,
     fit_class_size,
     mean_cluster_emd,
     surely_within,
     take_class_size,
     wanted_size,
 )
+from pipeline.stages.distances import dealing_work, rounding_work
+from pipeline.stages.effort import SHARE_OF_T
+from pipeline.stages.refine import MAX_SEARCHED
+from pipeline.stages.subsets import cut_cells, cut_subsets
 from support import naive, naive_refine, naive_taxonomy
 from support.tables import (
     confidential_values,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pipeline.errors import DataError
 from pipeline.model import Attribute, Column, Distance, Kind, Role
 from pipeline.stages.columns import resolve_column
+from pipeline.stages.encodings import make_encoding
 from pipeline.stages.scaling import scale_columns
 from pipeline.stages.summarise import (
     ColumnSummary,
@@ -25,7 +26,6 @@ from pipeline.stages.summarise import (
     count_domains,
     count_values,
     find_problems,
-    make_encoding,
     merge_counts,
     own_values,
     sampled_rows,

@@ -6,8 +6,9 @@ import pyarrow as pa
 
 from pipeline.model import Attribute, Role
 from pipeline.stages.columns import resolve_column
+from pipeline.stages.encodings import make_encoding
 from pipeline.stages.keys import Encoding, Keys
-from pipeline.stages.summarise import make_encoding, summarise_table
+from pipeline.stages.summarise import summarise_table
 
 
 def encode(

@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from pipeline.stages.class_sizes import ClassSize
 from pipeline.stages.plan import Domain, Plan
-from pipeline.stages.subsets import ClassSize, cut_subsets
+from pipeline.stages.subsets import cut_subsets
 from pipeline.stages.tree import CoarseTree
 from support.tables import distribution_of
 
