@@ -16,6 +16,7 @@ import pipeline
 from pipeline.errors import TcloseError, UsageError
 from pipeline.execution.progress import Progress, default_style
 from pipeline.frontier_command import add_frontier_options, show_frontier
+from pipeline.garbage import collect_rarely
 from pipeline.generate_command import add_generate_options, generate
 from pipeline.options import add_as_of
 from pipeline.register_command import ANSWERS, add_register_commands, answer, as_place
@@ -28,6 +29,12 @@ _EXIT_CODES = """exit status:
   2  bad usage, policy or data: the message names it and the remedy
   3  the policy cannot be met, or a verification failed; nothing was published
   1  anything else"""
+
+
+def run_command() -> int:
+    """Run the command as a process of its own."""
+    collect_rarely()
+    return main()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -268,4 +275,4 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command())

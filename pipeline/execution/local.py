@@ -12,8 +12,7 @@ from pipeline.engine_settings import EngineSettings
 
 MAX_AUTO_WORKERS = 16
 
-# An interrupt at the terminal reaches all processes; the run ends its workers itself.
-_IGNORE_INTERRUPTS = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)"
+_WORKER_START = "pipeline.execution.worker_start"
 # A worker's arrays come and go by the megabyte. As glibc and Dask have it, each goes back to the
 # system, and every page of the next one is a fault again: a quarter of a run. What is kept is far
 # below what a unit needs at once.
@@ -38,7 +37,7 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
         "distributed.worker.profile.enabled": False,
         "distributed.logging": _QUIET_LOGGING,
         _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
-        "distributed.worker.preload": [_IGNORE_INTERRUPTS],
+        "distributed.worker.preload": [_WORKER_START],
         # A paused worker waits for results to go, and units keep theirs in files: it would wait
         # for ever. One that reaches its limit is started anew instead.
         "distributed.worker.memory.pause": False,
