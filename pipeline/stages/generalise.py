@@ -96,12 +96,13 @@ def find_ends(keys: Keys, order: Int64, starts: Int64) -> tuple[Keys, Keys]:
 
 
 def measure_generalisation(
-    encoding: Encoding, keys: Keys, order: Int64, starts: Int64, generalised: Generalised
+    encoding: Encoding, keys: Keys, starts: Int64, generalised: Generalised
 ) -> float:
     """Sum over records of the squared normalised difference to what they are released as.
 
     To the middle of an interval, divided by the attribute's range; comparable to the loss of
     papers/003, eq. (5). A nominal value has no middle: it loses the squared span of its class.
+    ``keys``: class by class.
     """
     sizes = np.diff(starts)
     if encoding.is_nominal:
@@ -110,7 +111,7 @@ def measure_generalisation(
     if span == 0:
         return 0.0
     low = generalised.low
-    from_low = keys[order] - low.repeat(sizes)
+    from_low = keys - low.repeat(sizes)
     difference = (from_low - ((generalised.high - low) / 2).repeat(sizes)) / span
     return float(np.sum(difference * difference))
 

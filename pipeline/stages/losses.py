@@ -3,7 +3,7 @@
 Records of class i are ``order[starts[i]:starts[i + 1]]``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -72,27 +72,12 @@ def measure_aggregation(
     by_class : ``order`` and ``starts``
     others : of the compared columns that are no quasi-identifiers
     """
-    order, starts = by_class
-    sizes = np.diff(starts)
-    squares, pairs = np.empty(len(encodings)), []
-    for j, encoding in enumerate(encodings):
-        original: Keys = keys[j][order]
-        repeated: Keys = released[j].repeat(sizes)
-        tree = tree_of(encoding)
-        if tree is not None:
-            squares[j] = tree.sum_distances(original, repeated)
-            continue
-        if encoding.is_nominal:
-            squares[j] = np.count_nonzero(original != repeated)
-            continue
-        if encoding.release_type != encoding.type:
-            repeated = _unscaled(repeated, encoding)
-        span = float(encoding.high - encoding.low)
-        difference = (original - repeated) / span if span else np.zeros(original.size)
-        squares[j] = float(np.sum(difference * difference))
-        if encoding.column.kind in _NUMBERS:
-            pairs.append((original.astype(np.float64), repeated.astype(np.float64)))
-    return Losses(squares, _compare(pairs, others, order))
+    sizes = np.diff(by_class[1])
+
+    def lose(j: int, original: Keys) -> tuple[float, Keys]:
+        return _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
+
+    return _measure(encodings, keys, by_class[0], lose, others)
 
 
 def measure_generalising(
@@ -105,12 +90,44 @@ def measure_generalising(
     """The same of classes that are released as intervals, sets and nodes; of these, the middle."""
     order, starts = by_class
     sizes = np.diff(starts)
+
+    def lose(j: int, original: Keys) -> tuple[float, Keys]:
+        of_classes = released[j]
+        squares = measure_generalisation(encodings[j], original, starts, of_classes)
+        is_number = encodings[j].column.kind in _NUMBERS
+        return squares, of_classes.middles.repeat(sizes) if is_number else original
+
+    return _measure(encodings, keys, order, lose, others)
+
+
+def _measure(
+    encodings: Sequence[Encoding],
+    keys: list[Keys],
+    order: Int64,
+    lose: Callable[[int, Keys], tuple[float, Keys]],
+    others: Sequence[Pair],
+) -> Losses:
+    """``lose``: the squares and what is released, of a column's place and keys class by class."""
     squares, pairs = np.empty(len(encodings)), []
     for j, encoding in enumerate(encodings):
-        squares[j] = measure_generalisation(encoding, keys[j], order, starts, released[j])
+        original: Keys = keys[j][order]
+        squares[j], released = lose(j, original)
         if encoding.column.kind in _NUMBERS:
-            pairs.append((keys[j][order].astype(np.float64), released[j].middles.repeat(sizes)))
+            pairs.append((original.astype(np.float64), released.astype(np.float64)))
     return Losses(squares, _compare(pairs, others, order))
+
+
+def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> tuple[float, Keys]:
+    tree = tree_of(encoding)
+    if tree is not None:
+        return tree.sum_distances(original, released), released
+    if encoding.is_nominal:
+        return float(np.count_nonzero(original != released)), released
+    if encoding.release_type != encoding.type:
+        released = _unscaled(released, encoding)
+    span = float(encoding.high - encoding.low)
+    difference = (original - released) / span if span else np.zeros(original.size)
+    return float(np.sum(difference * difference)), released
 
 
 def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> Comparison:
