@@ -11,8 +11,9 @@ from pathlib import Path
 PREAMBLE = (
     "# Measured\n\n"
     "Each section names the command that wrote it and the machine. `make bench` measures some of "
-    "the sections, `make bench-full` all but the last; both leave the others as they stand. What "
-    "is wanted stands beside what was found; nothing fails over it."
+    "the sections, `make bench-full` all but those on paper and those that were run once by hand; "
+    "both leave the others as they stand. What is wanted stands beside what was found; nothing "
+    "fails over it."
 )
 BY_HAND = "Run by hand"
 

@@ -1,6 +1,9 @@
 """Scale-out: one release by 1, 2 and 4 workers, its bytes compared; and what each pass writes.
 
-``python -m benchmarks.scale [--rows N] [--folder DATA] [--out RESULTS.md]``
+``python -m benchmarks.scale [--rows N] [--repeats N] [--folder DATA] [--out RESULTS.md]``
+
+Beside them two releases by one worker each, at the same time: what the machine gives two processes
+that have nothing to do with each other, which no release by two workers can be better than.
 """
 
 import argparse
@@ -10,7 +13,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
@@ -29,11 +34,20 @@ from pipeline.execution.progress import Progress
 from pipeline.execution.release import microaggregate, open_run, plan, publish, summarise, verify
 from pipeline.settings import parse_policy
 
-WORKERS = (1, 2, 4)
 PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publish")
 TITLE = "Scale-out"
-COLUMNS = ("refine", "workers", "seconds", "one worker's / these", "seconds per stage", "data")
+COLUMNS = ("refine", "workers", "runs", "seconds", "times one", "seconds per stage", "data")
 SPACE_COLUMNS = ("pass", "files", "bytes per record")
+# Two at once have the same name and content, and so each a folder of its own.
+SECOND = "second"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Wall seconds of some releases at once, and the manifest of the last."""
+
+    seconds: float
+    manifest: dict[str, Any]
 
 
 def main() -> None:
@@ -44,13 +58,17 @@ def main() -> None:
         warm_up(folder)
         source = write_source(folder / f"{given.rows}.parquet", given.rows)
         rows = [
-            row for refine in ("off", "fast") for row in _time(given.rows, refine, source, folder)
+            row
+            for refine in ("off", "fast")
+            for row in _time(Case(given.rows, 5, 0.05, 1, refine, repeats=given.repeats), source)
         ]
         space = _measure_space(Case(given.rows, 5, 0.05, 2, "off"), source, folder)
     how = (
-        f"`{command}` on {describe_machine()}: {given.rows:,} records, k = 5, t = 0.05, single "
-        "runs, start-up included, nothing beside them (asking for memory takes time). Data: the "
-        "first digits of a SHA-256 over those of the files."
+        f"`{command}` on {describe_machine()}: {given.rows:,} records, k = 5, t = 0.05; medians "
+        "of runs that take turns, start-up included, nothing beside them (asking for memory takes "
+        "time), the stages those of the last. `1 and 1`: two releases by a worker each, started "
+        "together: what is left of two cores when nothing is shared. Data: the first digits of a "
+        "SHA-256 over those of the files."
     )
     told = "What each pass leaves on disk for the next one, of the runs with `off`:"
     parts = [how, render_table(COLUMNS, rows), told, render_table(SPACE_COLUMNS, space)]
@@ -63,28 +81,52 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time one release by 1, 2 and 4 workers.")
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="keep the data here, and use what is there")
     parser.add_argument("--out", type=Path, help="write the tables into this page, too")
     return parser.parse_args()
 
 
-def _time(n_rows: int, refine: str, source: Path, folder: Path) -> list[Sequence[str]]:
-    rows: list[Sequence[str]] = []
-    alone = 0.0
-    for workers in WORKERS:
-        case = Case(n_rows, 5, 0.05, workers, refine)
-        say(f"measuring: {case}")
+def _time(alone: Case, source: Path) -> list[Sequence[str]]:
+    """Rows of a refinement."""
+    measures = {
+        "1": lambda: _run(alone, source),
+        "2": lambda: _run(replace(alone, workers=2), source),
+        "1 and 1": lambda: _run(alone, source, n_at_once=2),
+    }
+    found: dict[str, list[Timed]] = {name: [] for name in measures}
+    for _ in range(alone.repeats):
+        for name, measure in measures.items():
+            found[name].append(measure())
+    found["4"] = [_run(replace(alone, workers=4), source)]
+    one = median(run.seconds for run in found["1"])
+    return [_row(alone.refine, name, runs, one) for name, runs in found.items()]
+
+
+def _row(refine: str, workers: str, runs: list[Timed], one: float) -> Sequence[str]:
+    took, last = median(run.seconds for run in runs), runs[-1].manifest
+    times = (one if workers != "1 and 1" else 2 * one) / took
+    stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in last["seconds"].items())
+    digests = {_digest(run.manifest) for run in runs}
+    cells = [refine, workers, str(len(runs)), f"{took:.1f}", f"{times:.2f}", stages]
+    return [*cells, " or ".join(sorted(digests))]
+
+
+def _run(case: Case, source: Path, *, n_at_once: int = 1) -> Timed:
+    """Release the source so many times at once, to folders beside it."""
+    say(f"measuring: {case}, {n_at_once} at once")
+    folders = [source.parent, source.parent / SECOND][:n_at_once]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
         remove_releases(folder)
-        command = release_command(case, source, folder)
-        start = time.perf_counter()
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        seconds = time.perf_counter() - start
-        alone = alone or seconds
-        manifest = read_manifest(folder)
-        stages = ", ".join(f"{name} {took:.1f}" for name, took in manifest["seconds"].items())
-        times = f"{alone / seconds:.2f}"
-        rows.append([refine, str(workers), f"{seconds:.1f}", times, stages, _digest(manifest)])
-    return rows
+    commands = [release_command(case, source, folder) for folder in folders]
+    start = time.perf_counter()
+    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
+    codes = [process.wait() for process in running]
+    seconds = time.perf_counter() - start
+    if any(codes):
+        raise RuntimeError("a release failed")
+    return Timed(seconds, read_manifest(folders[-1]))
 
 
 def _digest(manifest: dict[str, Any]) -> str:

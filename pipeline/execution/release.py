@@ -170,6 +170,7 @@ def microaggregate(run: Run, progress: Progress) -> None:
             regions = joined
         _tell_rounds(made, results, progress)
         workspace.save("regions", regions)
+        workspace.save("class_types", [result.class_type for result in results])
         workspace.save("made", results)
 
 

@@ -1,7 +1,9 @@
 """Working tables on disk: Arrow files, read back by memory map."""
 
 import errno
+import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,33 @@ def read_records(path: Path, dtype: np.dtype, starts: Int64, sizes: Int64) -> np
     found = np.frombuffer(b"".join(pieces), dtype=dtype)
     if found.size != sizes.sum():
         raise OSError(errno.EIO, "a working file is shorter than it was written")
+    return found
+
+
+def write_columns(columns: Sequence[np.ndarray], path: Path) -> None:
+    """Write arrays of one length one after the other, and nothing else."""
+    with path.open("wb") as stream:
+        for column in columns:
+            stream.write(np.ascontiguousarray(column).view(np.uint8).data)
+
+
+def map_columns(path: Path, dtype: np.dtype) -> dict[str, np.ndarray]:
+    """Map what `write_columns` wrote: ``dtype`` has a field of each array's name and type.
+
+    Raises
+    ------
+    OSError
+        The file is empty, or no whole number of rows long.
+    """
+    with path.open("rb", buffering=0) as stream:
+        n_rows, rest = divmod(os.fstat(stream.fileno()).st_size, dtype.itemsize)
+        if rest or not n_rows:
+            raise OSError(errno.EIO, "a working file is not as long as it was written")
+        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    found, offset = {}, 0
+    for name in dtype.names or ():
+        found[name] = np.frombuffer(data, dtype[name], n_rows, offset)
+        offset += found[name].nbytes
     return found
 
 

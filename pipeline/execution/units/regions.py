@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.execution.units.class_files import Classes
 from pipeline.execution.units.shared import (
     ORIGINAL,
     POSITION,
@@ -23,7 +24,7 @@ from pipeline.stages.losses import Losses, Pair, compared_columns
 from pipeline.stages.microaggregate import RegionRecords, microaggregate_region
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import Round
-from pipeline.storage.tables import read_records, read_rows, write_table
+from pipeline.storage.tables import read_records, read_rows
 from pipeline.storage.workspace import Drafts, Workspace
 
 SPLITTERS_PER_REGION = 64
@@ -75,6 +76,7 @@ class RegionResult:
     """What microaggregation made of a region.
 
     ``splitters``: some of its class keys, ascending, the first and the last among them;
+    ``class_type``: what `read_stretch` reads them by;
     ``levels``: of each quasi-identifier, where levels were chosen for the region.
     """
 
@@ -86,6 +88,7 @@ class RegionResult:
     losses: Losses
     rounds: tuple[Round, ...]
     splitters: list[tuple[Any, ...]]
+    class_type: np.dtype
     levels: tuple[int, ...] | None = None
 
 
@@ -113,23 +116,24 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     )
     made = microaggregate_region(records, plan, distributions)
     class_keys = _key_columns(plan, domain.hard_codes, made.released)
-    class_sizes = np.diff(made.starts)
-    classes = {f"k{j}": column for j, column in enumerate(class_keys)} | {"size": class_sizes}
-    write_table(pa.table(classes), drafts.new("classes"))
-    rows = {f"c{a}": pa.array(codes[a][made.order]) for a in range(plan.n_released)}
-    for i in range(len(plan.carried)):
-        rows[f"x{i}"] = carried[f"x{i}"].take(pa.array(made.order))
-    if rows:
-        write_table(pa.table(rows), drafts.new("rows"))
+    released = carried.select([f"x{i}" for i in range(len(plan.carried))])
+    classes = Classes(
+        class_keys,
+        np.diff(made.starts),
+        codes[: plan.n_released, made.order],
+        released.take(pa.array(made.order)) if plan.carried else released,
+    )
+    class_type = classes.write(drafts)
     return RegionResult(
         n_records=encoded.size,
-        n_classes=class_sizes.size,
+        n_classes=classes.sizes.size,
         n_clusters=made.n_clusters,
         n_repaired=made.n_repaired,
         n_above=made.n_above,
         losses=made.losses,
         rounds=made.rounds,
         splitters=_pick_splitters(class_keys),
+        class_type=class_type,
         levels=made.levels,
     )
 
