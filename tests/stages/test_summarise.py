@@ -2,7 +2,6 @@
 
 import datetime
 from collections import Counter
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError
-from pipeline.model import Attribute, Column, Distance, Kind, Role
-from pipeline.stages.columns import resolve_column
+from pipeline.model import Kind
 from pipeline.stages.encodings import make_encoding
-from pipeline.stages.scaling import scale_columns
 from pipeline.stages.summarise import (
     ColumnSummary,
     TableSummary,
@@ -27,29 +24,12 @@ from pipeline.stages.summarise import (
     count_values,
     find_problems,
     merge_counts,
-    own_values,
     sampled_rows,
     summarise_table,
 )
+from support.columns import COLUMNS, CONFIDENTIAL, QUASI, column
 from support.tables import repeatable
 
-QUASI, CONFIDENTIAL, CARRIED = Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL
-
-
-def column(name: str, role: Role, dtype: pa.DataType, **keys: Any) -> Column:
-    limit = Fraction(1, 2) if role is CONFIDENTIAL else None
-    return resolve_column(Attribute(name, role, max_emd=limit, **keys), dtype)
-
-
-ROWS = (("pear", "fruit", "any"), ("leek", "any"), ("apple", "fruit", "any"), ("kiwi", "any"))
-COLUMNS = (
-    column("age", QUASI, pa.int64()),
-    column("sex", QUASI, pa.string()),
-    column("size", QUASI, pa.float64()),
-    column("grade", CONFIDENTIAL, pa.string(), kind=Kind.ORDINAL, order=("low", "mid", "high")),
-    column("area", CARRIED, pa.string()),
-    column("note", CARRIED, pa.string()),
-)
 records = st.lists(
     st.fixed_dictionaries(
         {
@@ -76,117 +56,6 @@ def summarise(rows: list[dict[str, Any]]) -> TableSummary:
 def as_values(summary: TableSummary) -> tuple[Any, ...]:
     columns = {name: vars(found) for name, found in summary.columns.items()}
     return summary.n_read, summary.n_complete, columns, summary.domains
-
-
-class TestResolve:
-    @pytest.mark.parametrize(
-        ("dtype", "kind"),
-        [
-            (pa.int8(), Kind.NUMERIC),
-            (pa.decimal128(18, 2), Kind.NUMERIC),
-            (pa.dictionary(pa.int8(), pa.string()), Kind.NOMINAL),
-            (pa.bool_(), Kind.BOOLEAN),
-            (pa.duration("s"), Kind.DATE),
-        ],
-        ids=str,
-    )
-    def test_kinds(self, dtype, kind):
-        assert column("x", QUASI, dtype).kind is kind
-
-    @pytest.mark.parametrize(
-        ("role", "dtype", "keys", "message"),
-        [
-            (
-                QUASI,
-                pa.string(),
-                {"kind": Kind.NUMERIC},
-                "the policy says numeric, the data hold te",
-            ),
-            (
-                QUASI,
-                pa.int8(),
-                {"kind": Kind.DATE},
-                "the policy says date, the data hold type int8",
-            ),
-            (
-                QUASI,
-                pa.int8(),
-                {"kind": Kind.BOOLEAN},
-                "the policy says boolean, the data hold type",
-            ),
-            (
-                QUASI,
-                pa.null(),
-                {"kind": Kind.NUMERIC},
-                "the policy says numeric, the data hold type",
-            ),
-            (
-                CONFIDENTIAL,
-                pa.string(),
-                {"distance": Distance.ORDERED},
-                "distance: ordered needs values with an order, the data hold text",
-            ),
-            (
-                CONFIDENTIAL,
-                pa.int8(),
-                {"kind": Kind.NOMINAL, "distance": Distance.ORDERED},
-                "distance: ordered needs values with an order, the data hold type int8",
-            ),
-            (
-                CONFIDENTIAL,
-                pa.int8(),
-                {"taxonomy": ROWS},
-                "is numeric, a taxonomy goes with nominal",
-            ),
-            (QUASI, pa.bool_(), {"taxonomy": ROWS}, "is boolean, a taxonomy goes with nominal"),
-            (
-                CARRIED,
-                pa.list_(pa.int8()),
-                {},
-                "type list<item: int8> is not supported; convert it",
-            ),
-            (
-                CARRIED,
-                pa.binary(),
-                {"kind": Kind.NOMINAL},
-                "type binary is not supported; convert it",
-            ),
-            (QUASI, pa.decimal128(19, 0), {}, "has more than 18 digits; store it as a decimal"),
-            (
-                QUASI,
-                pa.string(),
-                {"aggregate": "mean"},
-                "is nominal, its aggregate can be mode, not",
-            ),
-            (
-                QUASI,
-                pa.int8(),
-                {"aggregate": "mode"},
-                "its aggregate can be mean or median, not mode",
-            ),
-            (QUASI, pa.date32(), {"rounded": False}, "is date; round: false goes with numbers"),
-            (QUASI, pa.string(), {"rounded": False}, "is nominal; round: false goes with numbers"),
-        ],
-    )
-    def test_refused(self, role, dtype, keys, message):
-        with pytest.raises(DataError) as error:
-            column("x", role, dtype, **keys)
-        assert str(error.value).startswith("column 'x': ")
-        assert message in str(error.value)
-
-    @pytest.mark.parametrize(
-        ("role", "dtype", "keys"),
-        [
-            (CARRIED, pa.decimal128(38, 2), {}),
-            (QUASI, pa.decimal128(38, 2), {"kind": Kind.NOMINAL}),
-            (QUASI, pa.int8(), {"aggregate": "median"}),
-            (QUASI, pa.decimal128(9, 2), {"rounded": False}),
-            (QUASI, pa.bool_(), {"aggregate": "mode"}),
-            (CONFIDENTIAL, pa.bool_(), {}),
-        ],
-    )
-    def test_allowed(self, role, dtype, keys):
-        assert column("x", role, dtype, **keys).type == dtype
 
 
 class TestSummaries:
@@ -296,90 +165,6 @@ class TestCheck:
             check_summary(TableSummary(0, 0, {}, Counter()), COLUMNS, "drop")
         with pytest.raises(DataError, match="all 1,000 records have a missing value; none is left"):
             check_summary(TableSummary(1_000, 0, {}, Counter()), COLUMNS, "drop")
-
-
-class TestEncodings:
-    def test_nominal(self):
-        found = ColumnSummary(categories=Counter({"m": 3, "f": 5, "x": 3}))
-        encoding = make_encoding(COLUMNS[1], found)
-        assert encoding.categories is not None
-        assert encoding.priority is not None
-        assert encoding.categories.to_pylist() == ["f", "m", "x"]
-        assert encoding.priority.tolist() == [0, 1, 2]
-        codes = encoding.encode(pa.array(["x", "f"]))
-        assert encoding.decode(codes).to_pylist() == ["x", "f"]
-
-    def test_ordinal(self):
-        found = ColumnSummary(categories=Counter({"high": 3, "low": 5}))
-        encoding = make_encoding(COLUMNS[3], found)
-        codes = encoding.encode(pa.array(["high", "low"]))
-        assert codes.tolist() == [2, 0]
-        assert (encoding.low, encoding.high) == (0, 2)
-        assert encoding.decode(codes).to_pylist() == ["high", "low"]
-        table = pa.table({"grade": ["high", "low", "mid"]})
-        assert confidential_keys(table, COLUMNS[3]).tolist() == [2, 0, 1]
-
-    @pytest.mark.parametrize(
-        ("keys", "expected"),
-        [
-            ({}, ["leek", "apple", "pear", "kiwi"]),
-            ({"by_frequency": True}, ["leek", "apple", "pear", "kiwi"]),
-            ({"taxonomy": ROWS}, ["pear", "apple", "leek", "kiwi"]),
-            ({"taxonomy": ROWS, "distance": Distance.EQUAL}, ["pear", "apple", "leek", "kiwi"]),
-            ({"taxonomy": ROWS, "by_frequency": True}, ["leek", "apple", "pear", "kiwi"]),
-        ],
-    )
-    def test_nominal_confidential(self, keys, expected):
-        """In the order of their subsets: the commonest, of equals the first; or the tree's."""
-        found = ColumnSummary(categories=Counter({"kiwi": 1, "pear": 3, "apple": 3, "leek": 5}))
-        encoding = make_encoding(column("taste", CONFIDENTIAL, pa.string(), **keys), found)
-        assert encoding.texts == expected
-        codes = encoding.encode(pa.array(expected[::-1]))
-        assert codes.tolist() == [3, 2, 1, 0]
-        assert encoding.decode(codes).to_pylist() == expected[::-1]
-
-    def test_confidential_value_that_the_taxonomy_has_not(self):
-        found = ColumnSummary(categories=Counter({"plum": 1, "pear": 3, "fig": 1}))
-        of = column("taste", CONFIDENTIAL, pa.string(), taxonomy=ROWS)
-        with pytest.raises(DataError, match="column 'taste': 2 of its values are not in") as error:
-            make_encoding(of, found)
-        assert "plum" not in str(error.value)
-
-    @pytest.mark.parametrize(
-        "values",
-        [
-            pa.array(["b", "a", "c", "a"]),
-            pa.array(["b", "a", "c", "a"]).dictionary_encode(),
-            pa.array(["b", "a", "c", "a"], pa.large_string()),
-            pa.array([2, 1, 3, 1]),
-            pa.array([0.5, -0.0, 1.5, 0.0]),
-        ],
-        ids=["text", "dictionary", "large", "integers", "floats"],
-    )
-    def test_keys_of_nominal_confidential_values_are_places_among_the_tables_own(self, values):
-        of = column("taste", CONFIDENTIAL, values.type, kind=Kind.NOMINAL)
-        table = pa.table({"taste": values})
-        assert confidential_keys(table, of).tolist() == [1, 0, 2, 0]
-        assert confidential_keys(table.slice(2), of).tolist() == [1, 0]
-        assert confidential_keys(table.slice(0, 0), of).size == 0
-        assert own_values(Counter({"b": 1, None: 3, "a": 2})) == ["a", "b"]
-
-    def test_wide_range_is_refused_for_quasi_identifiers_only(self):
-        found = ColumnSummary(low=0, high=2**62)
-        with pytest.raises(DataError, match="'age': the range of its values is too wide"):
-            make_encoding(COLUMNS[0], found)
-        make_encoding(column("pay", CONFIDENTIAL, pa.int64()), found)
-
-    def test_scaled_columns(self):
-        encodings = [
-            make_encoding(COLUMNS[0], ColumnSummary(low=0, high=10)),
-            make_encoding(COLUMNS[1], ColumnSummary(categories=Counter("mfx"))),
-        ]
-        scaled = scale_columns(encodings, [np.array([0, 5]), np.array([2, 0])])
-        assert scaled.numeric.tolist() == [[0, 0.5]]
-        assert scaled.nominal.tolist() == [[2, 0]]
-        assert scaled.n_levels == 3
-        assert scaled.weights.tolist() == [1]
 
 
 class TestValues:

@@ -1,0 +1,29 @@
+"""Columns of every kind, as a policy and the types of the data resolve them."""
+
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.model import Attribute, Column, Kind, Role
+from pipeline.stages.columns import resolve_column
+
+QUASI, CONFIDENTIAL, CARRIED = Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL
+
+
+def column(name: str, role: Role, dtype: pa.DataType, **keys: Any) -> Column:
+    """One column; ``keys``: what the policy says of it beside its role."""
+    limit = Fraction(1, 2) if role is CONFIDENTIAL else None
+    return resolve_column(Attribute(name, role, max_emd=limit, **keys), dtype)
+
+
+# A taxonomy: each value with what is above it.
+ROWS = (("pear", "fruit", "any"), ("leek", "any"), ("apple", "fruit", "any"), ("kiwi", "any"))
+COLUMNS = (
+    column("age", QUASI, pa.int64()),
+    column("sex", QUASI, pa.string()),
+    column("size", QUASI, pa.float64()),
+    column("grade", CONFIDENTIAL, pa.string(), kind=Kind.ORDINAL, order=("low", "mid", "high")),
+    column("area", CARRIED, pa.string()),
+    column("note", CARRIED, pa.string()),
+)
