@@ -6,12 +6,7 @@ import pytest
 
 from benchmarks.correlated import generate_correlated
 from pipeline.errors import UsageError
-
-SEED = 20_240_917
-
-
-def column(table: pa.Table, name: str) -> np.ndarray:
-    return table[name].to_numpy()
+from support.generated import SEED, column
 
 
 def multiple_correlation(table: pa.Table) -> float:

@@ -1,0 +1,11 @@
+"""What tests of generated tables share."""
+
+import numpy as np
+import pyarrow as pa
+
+SEED = 20_240_917
+
+
+def column(table: pa.Table, name: str) -> np.ndarray:
+    """Its values as an array."""
+    return table[name].to_numpy()
