@@ -1,130 +1,31 @@
 """Nominal confidential attributes on the whole path, checked from the files by other means."""
 
-import json
-import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from pipeline.cli import main
 from pipeline.errors import InfeasibleError
 from pipeline.execution.audit import audit_release
 from pipeline.storage import partitions
-from pipeline.storage.releases import file_sha256
 from support import naive, naive_taxonomy
-from support.cases import CONFIDENTIAL, QUASI, Released, release
-
-N_RECORDS = 1_200
-CARRIED = "non-confidential"
-# Of different depths: a rare disease stands right below the root.
-TREE: naive_taxonomy.Tree = (
-    "any",
-    [
-        ("lungs", [("infections", ["flu", "pneumonia", "bronchitis"]), "embolism"]),
-        ("bowels", ["ulcer", "cancer", "gastritis"]),
-        "rabies",
-    ],
+from support.cases import CARRIED, CONFIDENTIAL, QUASI, release
+from support.nominal_cases import (
+    EQUAL,
+    HIERARCHICAL,
+    N_RECORDS,
+    TREE,
+    check_release,
+    document,
+    patients,
+    released_frame,
+    with_illness,
 )
-ILLNESSES = naive_taxonomy.leaves(TREE)
-ODDS = [0.3, 0.1, 0.15, 0.05, 0.1, 0.08, 0.2, 0.02]
-HIERARCHICAL = {"role": CONFIDENTIAL, "taxonomy": naive_taxonomy.to_document(TREE)}
-EQUAL = {"role": CONFIDENTIAL}
-
-
-def patients(n_records: int = N_RECORDS, seed: int = 7) -> pa.Table:
-    """What somebody has depends on age and sex; where somebody lives and earns hardly does."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(18, 90, n_records)
-    drawn = rng.choice(len(ILLNESSES), n_records, p=ODDS)
-    shifted = np.where(rng.random(n_records) < 0.3, (age - 18) // 9 % 8, drawn)
-    return pa.table(
-        {
-            "age": age,
-            "sex": np.where(rng.random(n_records) < 0.5, "f", "m"),
-            "weight": np.round(rng.normal(70, 12, n_records), 1),
-            "site": rng.choice(["north", "south"], n_records),
-            "illness": np.array(ILLNESSES)[shifted],
-            "pay": rng.integers(10, 60, n_records) * 100,
-        }
-    )
-
-
-def write_pieces(folder: Path, table: pa.Table) -> Path:
-    """Three files: one without two of the illnesses, one with them alone, one with all."""
-    folder.mkdir()
-    illness = table["illness"].to_numpy(zero_copy_only=False)
-    rare = np.isin(illness, ["rabies", "flu"])
-    rows = np.arange(len(table))
-    first = np.flatnonzero(~rare & (rows % 3 > 0))
-    second = np.flatnonzero(rare & (rows % 3 > 0))
-    for number, chosen in enumerate((first, second, np.flatnonzero(rows % 3 == 0))):
-        pq.write_table(table.take(chosen), folder / f"{number}.parquet")
-    return folder
-
-
-def document(source: Path, place: Path, **changes: Any) -> dict[str, Any]:
-    return {
-        "name": "patients",
-        "input": {"path": str(source)},
-        "unlisted": "drop",
-        "attributes": {"age": QUASI, "sex": QUASI, "weight": QUASI, "illness": HIERARCHICAL},
-        "privacy": {"k": 4, "t": 0.15},
-        "method": {"refine": "off"},
-        "output": {"path": str(place), "rows_per_file": 500},
-    } | changes
-
-
-def with_illness(illness: dict[str, Any], **others: Any) -> dict[str, Any]:
-    """Roles of the columns."""
-    return {"age": QUASI, "sex": QUASI, "weight": QUASI, "illness": illness} | others
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory) -> Path:
-    return write_pieces(tmp_path_factory.mktemp("input") / "patients", patients())
-
-
-def released_frame(made: Released) -> pd.DataFrame:
-    return pd.read_parquet(made.folder / "data")
-
-
-def emd_of(members: list[str], table: list[str], distance: str) -> Fraction:
-    if distance == "equal":
-        return naive_taxonomy.equal_emd(members, table)
-    return naive_taxonomy.hierarchical_emd(TREE, members, table)
-
-
-def largest_emd(frame: pd.DataFrame, distance: str, quasi: list[str]) -> Fraction:
-    """Over all classes, as anybody would compute it who has the files and the paper."""
-    table = frame["illness"].tolist()
-    groups = frame.groupby(quasi, observed=True, dropna=False)["illness"]
-    return max(emd_of(members.tolist(), table, distance) for _, members in groups)
-
-
-def check_release(
-    made: Released, distance: str, t: float, quasi: tuple[str, ...] = ("age", "sex", "weight")
-) -> pd.DataFrame:
-    """The files meet k and t, and the audit and the manifest say what they say."""
-    frame = released_frame(made)
-    found = largest_emd(frame, distance, list(quasi))
-    audit = audit_release(made.folder)
-    assert audit["findings"] == []
-    assert audit["checked"]
-    for said in (made.manifest["privacy"], audit["privacy"]):
-        of_illness = said["t"]["illness"]
-        assert of_illness["distance"] == distance
-        assert of_illness["asked"] == t
-        assert of_illness["largest_emd"] == pytest.approx(float(found), abs=1e-12)
-    assert found <= Fraction(str(t))
-    assert frame.groupby(list(quasi), observed=True).size().min() >= 4
-    return frame
 
 
 @pytest.mark.parametrize("refine", ["off", "fast"])
@@ -338,97 +239,3 @@ def test_any_type_may_be_equally_far(declared, column, values, tmp_path):
     said = made.manifest["privacy"]["t"][column]
     assert said["distance"] == "equal"
     assert said["largest_emd"] == pytest.approx(float(found), abs=1e-12)
-
-
-class TestAudit:
-    @pytest.fixture
-    def published(self, source, tmp_path) -> Path:
-        return release(document(source, tmp_path)).folder
-
-    def edit(self, folder: Path, change, *, keep_internal: bool = False) -> list[str]:
-        """Findings once the manifest says something else, as a stranger would see them."""
-        path = folder / "manifest.json"
-        manifest = json.loads(path.read_text())
-        change(manifest, next(c for c in manifest["columns"] if c["name"] == "illness"))
-        path.write_text(json.dumps(manifest))
-        if not keep_internal:
-            (folder / "internal" / "manifest.json").unlink()
-        return audit_release(folder)["findings"]
-
-    @pytest.mark.parametrize("keep_internal", [True, False])
-    @pytest.mark.parametrize(
-        ("change", "words"),
-        [
-            (lambda _, c: c.update(distance="equal"), "'illness'"),
-            (lambda _, c: c.update(distance="ordered"), "is damaged"),
-            (lambda _, c: c.update(distance="far"), "is damaged"),
-            (lambda _, c: c.pop("taxonomy"), "is damaged"),
-            (lambda _, c: c.update(taxonomy=[]), "is damaged"),
-            (lambda _, c: c.update(taxonomy=5), "is damaged"),
-            (lambda _, c: c["taxonomy"].pop(), "is damaged"),
-            (lambda _, c: c["taxonomy"].append(c["taxonomy"][0]), "is damaged"),
-            (lambda _, c: c["taxonomy"].append(["new", "elsewhere"]), "is damaged"),
-            (lambda _, c: c["taxonomy"][0].append(7), "is damaged"),
-            (
-                lambda _, c: c.update(taxonomy=[[row[0], "any"] for row in c["taxonomy"]]),
-                "EMD of 'illness' differs",
-            ),
-            (
-                lambda m, _: m["privacy"]["t"]["illness"].update(distance="equal"),
-                "distance of 'ill",
-            ),
-            (lambda m, _: m["privacy"]["t"]["illness"].pop("distance"), "distance of 'illness'"),
-            (lambda m, _: m["privacy"]["t"]["illness"].update(asked=0.05), "t of illness"),
-        ],
-    )
-    def test_finds_an_edited_manifest(self, change, words, keep_internal, published):
-        findings = self.edit(published, change, keep_internal=keep_internal)
-        assert any(words in finding for finding in findings), findings
-
-    def test_finds_a_distance_that_is_gone_if_its_own_manifest_is_at_hand(self, published):
-        """Otherwise the kind's own is meant, as in releases that are older than the key."""
-        findings = self.edit(published, lambda _, c: c.pop("distance"), keep_internal=True)
-        assert findings == [
-            "manifest.json: 'columns' differs from the internal manifest",
-            "manifest.json: its content has changed",
-        ]
-        shutil.rmtree(published / "internal")
-        assert audit_release(published)["findings"] == []
-
-    def rewrite(self, folder: Path, change) -> dict[str, Any]:
-        """Change the rows and forge the digests; drop what is kept inside."""
-        path = folder / "manifest.json"
-        manifest = json.loads(path.read_text())
-        for entry in manifest["files"]:
-            file = folder / entry["path"]
-            table = pq.ParquetFile(file).read()
-            made = pa.Table.from_pandas(change(table.to_pandas()), table.schema)
-            pq.write_table(made.replace_schema_metadata(None), file)
-            entry |= {"bytes": file.stat().st_size, "sha256": file_sha256(file)}
-        path.write_text(json.dumps(manifest))
-        (folder / "internal" / "manifest.json").unlink()
-        return audit_release(folder)
-
-    def test_finds_classes_above_t(self, published):
-        """All of a kind are together in each file: classes of one illness."""
-
-        def gather(frame: pd.DataFrame) -> pd.DataFrame:
-            frame["illness"] = frame["illness"].sort_values().to_numpy()
-            return frame
-
-        audit = self.rewrite(published, gather)
-        assert any("t of illness: asked" in finding for finding in audit["findings"])
-        assert audit["privacy"]["t"]["illness"]["largest_emd"] > 0.4
-
-    def test_finds_a_value_that_the_taxonomy_has_not(self, published):
-        def rename(frame: pd.DataFrame) -> pd.DataFrame:
-            return frame.replace({"illness": {"flu": "measles"}})
-
-        assert self.rewrite(published, rename)["findings"] == [
-            "manifest.json: is damaged, or does not describe these files"
-        ]
-
-    def test_reports_the_distance(self, published, capsys):
-        assert audit_release(published)["privacy"]["t"]["illness"]["distance"] == "hierarchical"
-        assert main(["audit", str(published)]) == 0
-        assert "hierarchical" in capsys.readouterr().out

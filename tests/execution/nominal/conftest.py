@@ -1,0 +1,12 @@
+"""The patients of nominal cases, in files that number their illnesses each in another way."""
+
+from pathlib import Path
+
+import pytest
+
+from support.nominal_cases import patients, write_pieces
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory) -> Path:
+    return write_pieces(tmp_path_factory.mktemp("input") / "patients", patients())
