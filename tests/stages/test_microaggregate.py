@@ -1,7 +1,6 @@
 """One region: the clusters of the listing, classes as released, repaired, and what is lost."""
 
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 
 import numpy as np
@@ -11,41 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kernels.subsets import assign_subsets
-from pipeline.model import Attribute, Column, Distribution, Kind, Role
+from pipeline.model import Distribution, Kind
 from pipeline.stages.class_sizes import choose_class_size
 from pipeline.stages.distances import find_above
-from pipeline.stages.keys import Encoding
-from pipeline.stages.losses import measure_aggregation
-from pipeline.stages.microaggregate import (
-    RegionClasses,
-    RegionRecords,
-    aggregate_column,
-    find_changes,
-    microaggregate_region,
-)
+from pipeline.stages.microaggregate import RegionClasses, RegionRecords, microaggregate_region
 from pipeline.stages.plan import Plan
 from pipeline.stages.subsets import cut_subsets
 from support import naive
+from support.encodings import NOMINAL, ORDINAL, PRIORITY, SPAN, encoding
 from support.tables import confidential_values, distribution_of, repeatable, seeds, starts_of
 
 TINY = Fraction(1, 10**18)
-SPAN = 64
-CATEGORIES = pa.array(["a", "b", "c"])
-PRIORITY = np.array([1, 0, 2])
-RANKS = np.arange(5)
-
-
-def encoding(kind: Kind, dtype: pa.DataType, name: str = "x", **changes) -> Encoding:
-    """Of a quasi-identifier that runs from 0 to a power of two, so that scaled keys are exact."""
-    settings = {key: changes.pop(key) for key in ("aggregate", "rounded") if key in changes}
-    column = Column(Attribute(name, Role.QUASI_IDENTIFIER, **settings), kind, dtype)
-    return Encoding(column, **({"low": 0, "high": SPAN} | changes))
-
-
-NOMINAL = encoding(Kind.NOMINAL, pa.string(), high=2, categories=CATEGORIES, priority=PRIORITY)
-ORDINAL = encoding(
-    Kind.ORDINAL, pa.string(), high=4, categories=pa.array(list("uvxyz")), ranks=RANKS
-)
 ENCODINGS = {
     "integer": encoding(Kind.NUMERIC, pa.int64()),
     "float": encoding(Kind.NUMERIC, pa.float64()),
@@ -320,81 +295,3 @@ class TestRepair:
         assert not find_above(
             np.arange(4), np.array([0, 4]), codes, tuple(t for t, _ in tables), (Fraction(0),) * 2
         ).size
-
-
-class TestAggregateColumn:
-    @pytest.mark.parametrize(
-        ("of_column", "keys", "released"),
-        [
-            (encoding(Kind.NUMERIC, pa.int64()), [1, 2], 2),
-            (encoding(Kind.NUMERIC, pa.int64()), [2**53 + 1, 2**53 + 1, 2**53 + 4], 2**53 + 2),
-            (encoding(Kind.NUMERIC, pa.int64(), rounded=False), [1, 2], 1.5),
-            (encoding(Kind.NUMERIC, pa.int8(), rounded=False, aggregate="median"), [1, 2], 1.5),
-            (encoding(Kind.NUMERIC, pa.int64(), aggregate="median"), [1, 2, 9, 9], 6),
-            (encoding(Kind.NUMERIC, pa.int64(), aggregate="median"), [-2, -1], -1),
-            (
-                encoding(Kind.NUMERIC, pa.int64(), aggregate="median"),
-                [2**62 + 1, 2**62 + 4, 0, 2**63 - 1],
-                2**62 + 3,
-            ),
-            (encoding(Kind.NUMERIC, pa.decimal128(9, 2)), [101, 102], 102),
-            (encoding(Kind.NUMERIC, pa.decimal128(9, 2), rounded=False), [101, 102], 1.015),
-            (encoding(Kind.NUMERIC, pa.float64()), [0.1, 0.1, 0.1], 0.1),
-            (encoding(Kind.NUMERIC, pa.float64()), [1.0, 2.0], 1.5),
-            (encoding(Kind.NUMERIC, pa.float64(), aggregate="median"), [1.0, 2.0, 8.0, 9.0], 5.0),
-            (encoding(Kind.NUMERIC, pa.float32()), [1.0, 1.0, 2.0], float(np.float32(4 / 3))),
-            (
-                encoding(Kind.DATE, pa.date32()),
-                [(date(2024, 2, 28) - date(1970, 1, 1)).days] * 2,
-                (date(2024, 2, 28) - date(1970, 1, 1)).days,
-            ),
-            (encoding(Kind.DATE, pa.date32()), [19_000, 19_001], 19_001),
-            (NOMINAL, [0, 1], 1),
-            (NOMINAL, [0, 0, 1, 2], 0),
-            (ORDINAL, [0, 1, 3, 4], 1),
-        ],
-    )
-    def test_examples(self, of_column: Encoding, keys: list, released: float) -> None:
-        column = np.array(keys)
-        found = aggregate_column(of_column, column, np.arange(column.size), starts_of([len(keys)]))
-        assert found.tolist() == [released]
-        assert found.dtype == (np.float64 if isinstance(released, float) else np.int64)
-
-    @pytest.mark.parametrize("aggregate", ["mean", "median"])
-    def test_zero_has_no_sign(self, aggregate: str) -> None:
-        of_column = encoding(Kind.NUMERIC, pa.float32(), aggregate=aggregate)
-        found = aggregate_column(
-            of_column, np.array([-1e-60, -1e-60]), np.arange(2), np.array([0, 2])
-        )
-        assert not np.signbit(found[0])
-        assert found[0] == 0
-
-
-class TestLosses:
-    def test_of_each_kind(self) -> None:
-        unrounded = encoding(Kind.NUMERIC, pa.decimal128(9, 2), rounded=False, high=200)
-        constant = encoding(Kind.NUMERIC, pa.int64(), low=5, high=5)
-        losses = measure_aggregation(
-            (encoding(Kind.NUMERIC, pa.int64()), unrounded, constant, NOMINAL, ORDINAL),
-            [
-                np.array([0, 32]),
-                np.array([100, 200]),
-                np.array([5, 5]),
-                np.array([0, 2]),
-                np.array([0, 2]),
-            ],
-            [np.array([16]), np.array([1.5]), np.array([5]), np.array([2]), np.array([0])],
-            (np.array([1, 0]), np.array([0, 2])),
-        ).squares
-        assert losses.tolist() == [2 * 0.25**2, 2 * 0.25**2, 0.0, 1.0, 0.25]
-
-
-class TestChanges:
-    @repeatable
-    @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
-    def test_mark_the_first_row_of_each_key(self, rows: list[tuple[int, int]]) -> None:
-        rows = sorted(rows)
-        columns = [np.array([row[j] for row in rows], dtype=np.int64) for j in range(2)]
-        changed = find_changes(columns)
-        assert [row for row, first in zip(rows, changed, strict=True) if first] == sorted(set(rows))
-        assert changed.tolist() == [i == rows.index(row) for i, row in enumerate(rows)]

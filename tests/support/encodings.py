@@ -2,13 +2,17 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from pipeline.model import Attribute, Role
+from pipeline.model import Attribute, Column, Kind, Role
 from pipeline.stages.columns import resolve_column
 from pipeline.stages.encodings import make_encoding
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.summarise import summarise_table
+
+SPAN = 64
+PRIORITY = np.array([1, 0, 2])  # of ties the second value wins
 
 
 def encode(
@@ -17,5 +21,20 @@ def encode(
     """Encoding and keys of a column; ``given``: what the policy says of it."""
     column = resolve_column(Attribute(name, role, **given), values.type)
     summary, _ = summarise_table(pa.table({name: values}), (column,), ())
-    encoding = make_encoding(column, summary.columns[name])
-    return encoding, encoding.encode(values)
+    made = make_encoding(column, summary.columns[name])
+    return made, made.encode(values)
+
+
+def encoding(kind: Kind, dtype: pa.DataType, name: str = "x", **changes: Any) -> Encoding:
+    """Of a quasi-identifier that runs from 0 to a power of two, so that scaled keys are exact."""
+    settings = {key: changes.pop(key) for key in ("aggregate", "rounded") if key in changes}
+    column = Column(Attribute(name, Role.QUASI_IDENTIFIER, **settings), kind, dtype)
+    return Encoding(column, **({"low": 0, "high": SPAN} | changes))
+
+
+NOMINAL = encoding(
+    Kind.NOMINAL, pa.string(), high=2, categories=pa.array(list("abc")), priority=PRIORITY
+)
+ORDINAL = encoding(
+    Kind.ORDINAL, pa.string(), high=4, categories=pa.array(list("uvxyz")), ranks=np.arange(5)
+)
