@@ -13,7 +13,7 @@ from pipeline.kernels.compiled import kernel
 
 
 @kernel
-def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes, weights=None):
+def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes, weights):
     """Cut records into blocks of at most ``block_classes`` classes, with their exact counts.
 
     A stretch of classes is halved along the quasi-identifier of largest spread; each bucket gives
@@ -25,7 +25,7 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes,
     n_levels : the largest number of categories of a nominal quasi-identifier
     starts : int64 (b,): where each bucket begins
     cumulative : int64 (g + 1, b): records of each bucket that go with the classes before each
-    weights : float64 (q,), as in `pipeline.kernels.blocks`; by default 1 each
+    weights : float64 (q,), as in `pipeline.kernels.blocks`
 
     Returns
     -------
@@ -34,7 +34,6 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes,
     edges : int64 (blocks + 1,): the first class of each block, and the end
     """
     n_classes = cumulative.shape[0] - 1
-    counted = np.ones(nominal.shape[0]) if weights is None else weights
     order = np.arange(cumulative[n_classes].sum())
     counts = np.zeros(n_levels, dtype=np.int64)
     edges = np.empty(n_classes + 1, dtype=np.int64)
@@ -50,7 +49,7 @@ def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes,
             continue
         begin = starts + cumulative[first]
         sizes = cumulative[last] - cumulative[first]
-        axis = widest_axis(numeric, nominal, counted, gather_rows(order, begin, sizes), counts)
+        axis = widest_axis(numeric, nominal, weights, gather_rows(order, begin, sizes), counts)
         middle = (first + last) // 2
         for i in range(starts.size):
             segment = order[begin[i] : begin[i] + sizes[i]]
@@ -126,7 +125,7 @@ def _cheapest_counts(distances, free, starts, counts, left):
 
 
 @kernel
-def fill_block(numeric, nominal, starts, counts, weights=None):
+def fill_block(numeric, nominal, starts, counts, weights):
     """Partition the records of a block into classes with the given counts.
 
     Seeds are those of papers/003, Algorithm 3: the record farthest from the average of those left,
@@ -147,7 +146,6 @@ def fill_block(numeric, nominal, starts, counts, weights=None):
     """
     n_records = starts[-1]
     nominal, n_local = compact_codes(nominal)
-    counted = np.ones(nominal.shape[0]) if weights is None else weights
     free = np.ones(n_records, dtype=np.bool_)
     left = np.ones(counts.shape[0], dtype=np.bool_)
     labels = np.empty(n_records, dtype=np.int64)
@@ -157,14 +155,14 @@ def fill_block(numeric, nominal, starts, counts, weights=None):
     for made in range(counts.shape[0]):
         if made % 2 == 0:
             _average(numeric, nominal, n_local, free, point, levels)
-            _distances_from(numeric, nominal, counted, point, levels, free, distances)
+            _distances_from(numeric, nominal, weights, point, levels, free, distances)
         else:
             # Distances are those to the seed before, whose records are not free any more.
             distances[~free] = -1.0
         seed = np.argmax(distances)
         point[:] = numeric[:, seed]
         levels[:] = nominal[:, seed]
-        _distances_from(numeric, nominal, counted, point, levels, free, distances)
+        _distances_from(numeric, nominal, weights, point, levels, free, distances)
         row, nearest = _cheapest_counts(distances, free, starts, counts, left)
         left[row] = False
         for b in range(counts.shape[1]):
@@ -176,7 +174,7 @@ def fill_block(numeric, nominal, starts, counts, weights=None):
 
 
 @kernel
-def fill_classes(numeric, nominal, starts, cumulative, order, edges, weights=None):
+def fill_classes(numeric, nominal, starts, cumulative, order, edges, weights):
     """`fill_block` on each block of `cut_stretches`; int64 (n,): class of each record."""
     labels = np.empty(order.size, dtype=np.int64)
     n_buckets = starts.size

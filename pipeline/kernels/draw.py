@@ -34,7 +34,7 @@ def _nearest_live(values, levels, weights, seed, live, nearest, distances):
 
 
 @kernel
-def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights=None):
+def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights):
     """Give every record a class.
 
     Parameters
@@ -45,14 +45,13 @@ def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights=N
     members : int64 (n,): records bucket by bucket, ascending within a bucket
     bucket_starts : int64 (b + 1,): where each bucket begins in ``members``
     taken : int64 (c, b): records of each bucket in each class; the columns' sums are the buckets
-    weights : float64 (q,), as in `pipeline.kernels.clusters`; by default 1 each
+    weights : float64 (q,), as in `pipeline.kernels.clusters`
 
     Returns
     -------
     int64 (n,): class of each record, in the order of ``taken``
     """
     n_records, n_buckets = members.size, bucket_starts.size - 1
-    counted = np.ones(levels.shape[1]) if weights is None else weights
     labels = np.full(n_records, -1, dtype=np.int64)
     bucket_of = np.empty(n_records, dtype=np.int64)
     for b in range(n_buckets):
@@ -75,7 +74,7 @@ def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights=N
             start = bucket_starts[b]
             stop = start + n_live[b]
             _nearest_live(
-                values, levels, counted, seeds[at], live[start:stop], nearest[:wanted], distances
+                values, levels, weights, seeds[at], live[start:stop], nearest[:wanted], distances
             )
             for i in nearest[:wanted]:
                 labels[i] = c

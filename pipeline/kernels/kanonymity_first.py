@@ -69,6 +69,7 @@ def k_anonymity_first(numeric, nominal, k, targets, weights=None):
     nominal : int32 (q, n): category codes
     k : at least 1; with fewer than 2k records there is one cluster. Memory grows with its square
     targets : as in `pipeline.kernels.repair.merge_classes`, of at least one confidential attribute
+    weights : float64 (q,), as in `pipeline.kernels.clusters`; by default 1 each
 
     Returns
     -------
@@ -86,7 +87,7 @@ def k_anonymity_first(numeric, nominal, k, targets, weights=None):
     return _make_clusters(
         numeric,
         nominal,
-        weights,
+        np.ones(len(nominal)) if weights is None else weights,
         k,
         (places, _place_grid(tables, max(1, STRETCHES_TIMES_K // k)), sums, limits),
     )

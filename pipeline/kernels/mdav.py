@@ -27,7 +27,6 @@ def _take_nearest(records, n_left, seed, k, labels, label):
     return take_out(records, n_left, nearest_remaining(records, n_left, k), labels, label)
 
 
-@kernel
 def mdav(numeric, nominal, k, weights=None):
     """Clusters of k records, and one of k to 2k-1.
 
@@ -46,6 +45,11 @@ def mdav(numeric, nominal, k, weights=None):
     -------
     int64 (n,): cluster of each record, numbered as they are made
     """
+    return _mdav(numeric, nominal, k, np.ones(len(nominal)) if weights is None else weights)
+
+
+@kernel
+def _mdav(numeric, nominal, k, weights):
     records = gather_remaining(numeric, nominal, weights)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)
@@ -60,7 +64,6 @@ def mdav(numeric, nominal, k, weights=None):
     return labels
 
 
-@kernel
 def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):
     """Clusters of k to 2k-1 records, larger where records lie close together.
 
@@ -82,6 +85,12 @@ def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):
     -------
     int64 (n,): cluster of each record, numbered as they are made
     """
+    counted = np.ones(len(nominal)) if weights is None else weights
+    return _v_mdav(numeric, nominal, k, float(gamma), counted)
+
+
+@kernel
+def _v_mdav(numeric, nominal, k, gamma, weights):
     records = gather_remaining(numeric, nominal, weights)
     n_records = records.rows.size
     n_left = n_records

@@ -31,10 +31,10 @@ TINY = np.finfo(np.float64).tiny
 
 
 @kernel
-def gather_remaining(numeric, nominal, weights=None):
+def gather_remaining(numeric, nominal, weights):
     """All records, none of them taken: numeric float64 (d, n), nominal int32 (q, n).
 
-    ``weights`` float64 (q,), by default 1 each.
+    ``weights`` float64 (q,), as in `pipeline.kernels.clusters`.
     """
     local, n_local = compact_codes(nominal)
     n_records = numeric.shape[1]
@@ -46,7 +46,7 @@ def gather_remaining(numeric, nominal, weights=None):
         for i in range(n_records):
             counts[j, local[j, i]] += 1
     return Remaining(
-        numeric.copy(), local, np.ones(local.shape[0]) if weights is None else weights, n_local,
+        numeric.copy(), local, weights, n_local,
         np.arange(n_records), np.zeros(n_records), sums, counts,
         np.empty(numeric.shape[0]), np.empty(nominal.shape[0], dtype=np.int32),
     )  # fmt: skip

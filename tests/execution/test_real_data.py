@@ -59,7 +59,7 @@ def test_independent_checker_agrees(policy_file, confidential, t, tmp_path):
     roles = {n: a for n, a in given["attributes"].items() if a["role"] != "confidential"}
     given["attributes"] = roles | {confidential: {"role": "confidential"}}
     given["input"]["path"] = str(tmp_path / name)
-    pd.read_csv(shared_file(name), dtype=str).head(8_000).to_csv(tmp_path / name, index=False)
+    pd.read_csv(shared_file(name), dtype=str).head(5_000).to_csv(tmp_path / name, index=False)
     given |= {"privacy": {"k": 5, "t": t}, "output": {"path": str(tmp_path / "out")}}
     outcome = run_release(parse_policy(given), Progress("none"))
     audit = audit_release(outcome.release)

@@ -26,8 +26,14 @@ def tasks(draw: st.DrawFn):
 def fill(numeric, nominal, n_levels, counts, block_classes):
     cumulative = np.concatenate([np.zeros((1, counts.shape[1]), int), np.cumsum(counts, axis=0)])
     starts = np.concatenate([[0], np.cumsum(cumulative[-1])[:-1]])
-    cut = cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes)
-    return fill_classes(numeric, nominal, starts, cumulative, *cut), cut, starts, cumulative
+    weights = np.ones(len(nominal))
+    cut = cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes, weights)
+    return (
+        fill_classes(numeric, nominal, starts, cumulative, *cut, weights),
+        cut,
+        starts,
+        cumulative,
+    )
 
 
 def buckets_of(counts: np.ndarray) -> np.ndarray:
@@ -39,7 +45,7 @@ def buckets_of(counts: np.ndarray) -> np.ndarray:
 def test_makes_the_classes_of_the_listing(task) -> None:
     numeric, nominal, _, counts = task
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-    labels = fill_block(numeric, nominal, starts, counts)
+    labels = fill_block(numeric, nominal, starts, counts, np.ones(len(nominal)))
     assert labels.tolist() == naive_ratio.fill_block(numeric, nominal, buckets_of(counts), counts)
 
 
@@ -87,6 +93,7 @@ def test_blocks_are_cut_along_the_widest_quasi_identifier() -> None:
 def test_a_class_emphasises_what_is_common_around_its_seed(rows: list) -> None:
     """Bucket 0 at 0, 0, 9, bucket 1 at 0, 9, 9: two of the first live at 0, whichever row it is."""
     numeric = np.array([[0.0, 0.0, 9.0, 0.0, 9.0, 9.0]])
-    labels = fill_block(numeric, np.empty((0, 6), np.int32), np.array([0, 3, 6]), np.array(rows))
+    nominal, weights = np.empty((0, 6), np.int32), np.empty(0)
+    labels = fill_block(numeric, nominal, np.array([0, 3, 6]), np.array(rows), weights)
     at_zero = rows.index([2, 1])
     assert labels.tolist() == [at_zero, at_zero, 1 - at_zero, at_zero, 1 - at_zero, 1 - at_zero]

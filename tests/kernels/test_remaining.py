@@ -32,7 +32,7 @@ class TestOrder:
     @given(partly_taken())
     def test_is_by_distance_to_the_average_of_those_left_and_by_row(self, case) -> None:
         (numeric, nominal), taken = case
-        records = gather_remaining(numeric, nominal)
+        records = gather_remaining(numeric, nominal, np.ones(len(nominal)))
         n_left, labels = numeric.shape[1], np.full(numeric.shape[1], -1)
         for some in (taken[::2], taken[1::2]):
             at = np.flatnonzero(np.isin(records.rows, some))

@@ -119,6 +119,7 @@ def test_drawing_equals_the_twin(taken: list[list[int]], seed: int) -> None:
         members,
         starts,
         np.array(taken),
+        np.ones(1),
     )
     expected = naive_partition.draw(points, of_record.tolist(), order.tolist(), taken)
     assert labels.tolist() == expected
