@@ -1,4 +1,4 @@
-"""Working tables on disk: Arrow files, read back by memory map."""
+"""Working tables on disk: Arrow files, and plain arrays by rows or by columns."""
 
 import errno
 import mmap

@@ -101,7 +101,7 @@ def microaggregate_unit(workspace: Workspace, item: RegionItem, drafts: Drafts) 
     encoded, carried = _gather_region(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    codes = stack_codes(encoded, encoded.size, plan, load_joints(workspace, plan))
+    codes = stack_codes(encoded, plan, load_joints(workspace, plan))
     distributions = load_distributions(workspace, plan)
     records = RegionRecords(
         keys=[np.ascontiguousarray(encoded[f"q{j}"]) for j in range(len(plan.encodings))],

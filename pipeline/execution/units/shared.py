@@ -180,11 +180,11 @@ def record_type(plan: Plan) -> np.dtype:
     return np.dtype(list(zip(names, kinds, strict=True)))
 
 
-def stack_codes(rows: Any, n_rows: int, plan: Plan, joints: tuple[Joint, ...]) -> Int64:
-    """Confidential values as positions in their distributions: int64 (p, n).
+def stack_codes(records: np.ndarray, plan: Plan, joints: tuple[Joint, ...]) -> Int64:
+    """Confidential values of encoded records as positions in their distributions: int64 (p, n).
 
-    ``rows``: encoded records, or a working table, with the columns ``c0``, ``c1``, ... Those of
-    joint attributes are found anew from what is released.
+    Those of joint attributes are found anew from what is released.
     """
-    columns = [np.asarray(rows[f"c{a}"]) for a in range(plan.n_released)]
-    return append_joint(np.array(columns, dtype=np.int64).reshape(len(columns), n_rows), joints)
+    columns = [records[f"c{a}"] for a in range(plan.n_released)]
+    codes = np.array(columns, dtype=np.int64).reshape(len(columns), records.size)
+    return append_joint(codes, joints)
