@@ -15,6 +15,7 @@ import numpy as np
 
 from pipeline.kernels.compiled import kernel
 from pipeline.kernels.emd import ERROR_PER_STEP
+from pipeline.kernels.tree_counts import count_below
 from pipeline.model import Float64, Int64, TreeMetric
 
 
@@ -25,15 +26,6 @@ def star_metric(counts: Int64) -> TreeMetric:
     numerators = np.ones(m + 1, dtype=np.int64)
     numerators[m] = 0
     return TreeMetric(paths, numerators, 2, count_below(paths, counts, m + 1))
-
-
-def count_below(paths: Int64, counts: Int64, n_nodes: int) -> Int64:
-    """Records below every node, int64 (nodes,); ``counts`` int64 (m,): records of each value."""
-    below = np.zeros(n_nodes, dtype=np.int64)
-    for nodes in paths.T:
-        there = nodes >= 0
-        np.add.at(below, nodes[there], counts[there])
-    return below
 
 
 def tree_emds(

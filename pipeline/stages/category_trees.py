@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.model import Int64, Role
-from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import Encoding, Keys
-from pipeline.stages.taxonomy import Taxonomy
+from pipeline.stages.taxonomy import Taxonomy, taxonomy_of
 
 
 @dataclass(frozen=True, eq=False)

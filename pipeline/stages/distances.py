@@ -3,28 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 
 from pipeline.kernels.emd import class_emds, exceeds
 from pipeline.kernels.targets import Target
 from pipeline.kernels.tree_budget import Trees
+from pipeline.kernels.tree_counts import count_below
 from pipeline.kernels.tree_emd import (
-    count_below,
     star_metric,
     tree_emds,
     tree_exceeds,
     untouched_work,
 )
 from pipeline.model import Column, Distance, Distribution, Float64, Int64, TreeMetric
-from pipeline.stages.taxonomy import Taxonomy, build_from_rows
-
-
-@lru_cache(maxsize=32)
-def taxonomy_of(rows: tuple[tuple[str, ...], ...]) -> Taxonomy:
-    """The taxonomy that an attribute has."""
-    return build_from_rows(rows)
+from pipeline.stages.taxonomy import taxonomy_of
 
 
 def with_metric(distribution: Distribution, column: Column, values: Sequence[str]) -> Distribution:

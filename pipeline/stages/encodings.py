@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.model import ANCESTOR, Column, Kind, Role
-from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import (
     Encoding,
     category_type,
     check_span,
 )
 from pipeline.stages.summarise import ColumnSummary
+from pipeline.stages.taxonomy import taxonomy_of
 
 
 def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:

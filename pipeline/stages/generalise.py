@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.model import Float64, Int64
-from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.notation import Texts, quote_text, spell_keys
+from pipeline.stages.taxonomy import taxonomy_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ import pyarrow as pa
 from pipeline.errors import PolicyError
 from pipeline.model import Column, Distribution, Int64, Kind
 from pipeline.stages.bucket_cuts import cut_buckets
-from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.keys import plain_type, to_keys
 from pipeline.stages.models.counts import group_table
+from pipeline.stages.taxonomy import taxonomy_of
 
 # Groups of similar values of an attribute that has an order but no taxonomy.
 N_SIMILAR = 10

@@ -6,12 +6,13 @@ full-domain generalisation (section 6; LeFevre et al., *Incognito*, 2005).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 from pipeline.errors import DataError, PolicyError
-from pipeline.kernels.tree_emd import count_below
+from pipeline.kernels.tree_counts import count_below
 from pipeline.model import Float64, Int64, TreeMetric
 
 Chain = tuple[str, ...]  # a value's name, then those of the nodes above it, the root's last
@@ -113,6 +114,12 @@ def _check_level(level: int, height: int) -> int:
     if not 0 <= level <= height:
         raise PolicyError(f"level {level} is not one of the taxonomy's 0 to {height}; choose those")
     return level
+
+
+@lru_cache(maxsize=32)
+def taxonomy_of(rows: tuple[tuple[str, ...], ...]) -> Taxonomy:
+    """The taxonomy that an attribute has, by its rows; made once in a process."""
+    return build_from_rows(rows)
 
 
 def build_from_rows(rows: Sequence[Sequence[str]], places: Sequence[str] | None = None) -> Taxonomy:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kernels.emd import ERROR_PER_STEP
+from pipeline.kernels.tree_counts import count_below
 from pipeline.kernels.tree_emd import (
     TreeMetric,
-    count_below,
     exact_tree_emd,
     flat_emd,
     star_metric,

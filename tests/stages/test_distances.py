@@ -21,10 +21,10 @@ from pipeline.stages.distances import (
     make_target,
     rounding_work,
     stack_trees,
-    taxonomy_of,
     with_metric,
 )
 from pipeline.stages.microaggregate import find_above
+from pipeline.stages.taxonomy import taxonomy_of
 from support import naive, naive_refine, naive_taxonomy
 from support.classed import ClassedRecords, Ground, classed_records, draw_attribute, grounds
 from support.tables import class_sizes, distribution_from, repeatable, seeds, starts_of

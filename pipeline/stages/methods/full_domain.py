@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError, PolicyError
 from pipeline.model import Float64, Int64, Kind
-from pipeline.stages.distances import taxonomy_of
 from pipeline.stages.generalise import Generalised
 from pipeline.stages.intervals import EVERYTHING, IntervalTaxonomy, build_intervals
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.methods.incognito import check_combinations, find_generalisations
 from pipeline.stages.notation import quote_text, spell_keys
+from pipeline.stages.taxonomy import taxonomy_of
 
 Holds = Callable[[Int64, Int64], NDArray[np.bool_]]
 

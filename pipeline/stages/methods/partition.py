@@ -12,7 +12,7 @@ from pipeline.kernels.kanonymity_first import k_anonymity_first
 from pipeline.kernels.mdav import mdav, v_mdav
 from pipeline.kernels.merge_farthest import merge_by_excess
 from pipeline.model import Distance, Distribution, Int64
-from pipeline.stages.distances import class_distances, find_above, taxonomy_of
+from pipeline.stages.distances import class_distances, find_above
 from pipeline.stages.keys import Encoding, Keys
 from pipeline.stages.methods.bucketization import RatioDemand, fill_from_buckets
 from pipeline.stages.methods.buckets import MakeBuckets, equal_buckets, ordered_buckets
@@ -25,6 +25,7 @@ from pipeline.stages.methods.tree_buckets import hierarchical_buckets
 from pipeline.stages.models.counts import group_table
 from pipeline.stages.requirements import NOTHING, Further, meet_all
 from pipeline.stages.scaling import Scaled
+from pipeline.stages.taxonomy import taxonomy_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from pipeline.errors import DataError
 from pipeline.kernels.emd import class_emds, exceeds
-from pipeline.kernels.tree_emd import count_below, tree_emds, tree_exceeds
+from pipeline.kernels.tree_counts import count_below
+from pipeline.kernels.tree_emd import tree_emds, tree_exceeds
 from pipeline.model import Float64, Int64, TreeMetric
 from pipeline.stages.models.counts import ClassMeasures, require_limit
 
