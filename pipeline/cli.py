@@ -160,11 +160,14 @@ def _add(
 
 
 def _run(given: argparse.Namespace) -> int:
-    from pipeline.execution.profile import profiling
-    from pipeline.execution.release import run_release
+    from pipeline.execution.engine import expect_cluster
     from pipeline.settings import load_policy
 
     policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
+    expect_cluster(policy)  # so that its start goes on beside the imports
+    from pipeline.execution.profile import profiling
+    from pipeline.execution.release import run_release
+
     progress = Progress(default_style(given.quiet), profiled=given.profile is not None)
     with profiling(given.profile, policy, progress):
         outcome = run_release(policy, progress)

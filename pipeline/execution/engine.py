@@ -11,10 +11,17 @@ from typing import Any, Protocol
 
 from pipeline.engine_settings import LOCAL, EngineSettings
 from pipeline.errors import LostError, TcloseError, UnitError, UnreachableError
-from pipeline.execution.local import local_cluster, memory_limit, quieten_dask
+from pipeline.execution.local import (
+    local_cluster,
+    memory_limit,
+    quieten_dask,
+    start_fork_server,
+)
 from pipeline.execution.scheduler import existing_address
 from pipeline.execution.tracing import Trace, task_prefix, trace_here, trace_tasks
 from pipeline.execution.versions import check_versions
+from pipeline.settings import Policy
+from pipeline.storage.input_files import find_files, total_bytes
 
 # Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
 # longer to start than they take to release.
@@ -170,6 +177,20 @@ def runs_in_process(settings: EngineSettings, n_bytes: int) -> bool:
     """Whether an input of that size is too small for a cluster to be worth its start."""
     local = settings.scheduler == LOCAL and settings.workers == "auto"
     return local and n_bytes < IN_PROCESS_BYTES
+
+
+def expect_cluster(policy: Policy) -> None:
+    """Have what takes longest of a local cluster's start begin, if a run will start one.
+
+    Raises
+    ------
+    DataError
+        There is no input.
+    """
+    if policy.engine.scheduler == LOCAL:
+        n_bytes = total_bytes(find_files(policy.input))
+        if not runs_in_process(policy.engine, n_bytes):
+            start_fork_server()
 
 
 @contextlib.contextmanager

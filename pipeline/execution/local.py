@@ -3,9 +3,12 @@
 import contextlib
 import logging
 import math
+import multiprocessing
 import os
 import re
+import sys
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 
 from pipeline.engine_settings import EngineSettings
@@ -21,22 +24,28 @@ ALLOCATION = {
     "MALLOC_TRIM_THRESHOLD_": 256 << 20,
     "MALLOC_TOP_PAD_": 16 << 20,
 }
+# A worker has one thread, and numpy's library reads these when it is loaded.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+# Elsewhere there are libraries of the system that do not stand a fork.
+_FORKS = sys.platform == "linux"
 _QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
 
 
 @contextlib.contextmanager
 def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
     """Address of a cluster of single-threaded worker processes; all it listens on is loopback."""
+    start_fork_server()
     import dask
     from distributed import LocalCluster
 
     quieten_dask()
     configured = {
+        "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
         "distributed.admin.system-monitor.gil.enabled": False,
         "distributed.worker.profile.enabled": False,
         "distributed.logging": _QUIET_LOGGING,
-        _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
+        _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | _ONE_THREAD | ALLOCATION,
         "distributed.worker.preload": [_WORKER_START],
         # A paused worker waits for results to go, and units keep theirs in files: it would wait
         # for ever. One that reaches its limit is started anew instead.
@@ -55,9 +64,29 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
             local_directory=str(scratch),
             silence_logs=logging.CRITICAL,
             scheduler_kwargs={"dashboard": False},
+            env=dict(os.environ),  # it may have changed since the server was started
         ) as cluster,
     ):
         yield cluster.scheduler_address
+
+
+def start_fork_server() -> None:
+    """Start the process that workers are forked from, unless it runs; it ends with this one.
+
+    It imports what a worker needs once for all of them, and while this process goes on: an import
+    takes longer than all else of a cluster's start.
+    """
+    if not _FORKS:
+        return
+    wanted = {key: str(value) for key, value in (_ONE_THREAD | ALLOCATION).items()}
+    before = dict(os.environ)
+    os.environ.update(wanted | before)
+    try:
+        multiprocessing.set_forkserver_preload([_WORKER_START])
+        forkserver.ensure_running()
+    finally:
+        for key in wanted.keys() - before.keys():
+            del os.environ[key]
 
 
 def quieten_dask() -> None:

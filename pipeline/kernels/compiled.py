@@ -22,6 +22,7 @@ import numba
 from numba.core import config
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 _DIGEST_BYTES = 32
@@ -43,6 +44,12 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "neve
     if folder is not None:
         dispatcher._cache = CodeFiles(folder, function)  # noqa: SLF001  # where numba has its own
     return dispatcher
+
+
+def prepare() -> None:
+    """Load now what the first kernel that a process calls would load: numba's own declarations."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def is_kept(dispatcher: Any) -> bool:

@@ -44,8 +44,8 @@ def end(process: int) -> None:
 
 def end_a_worker() -> None:
     """End one of the worker processes that this one has started."""
-    children = psutil.Process().children(recursive=True)
-    workers = [p for p in children if "spawn_main" in " ".join(p.cmdline())]
+    below = psutil.Process().children(recursive=True)
+    workers = [p for p in below if p.ppid() != os.getpid()]  # they are the fork server's children
     end(random.choice(workers).pid)
 
 
