@@ -1,20 +1,15 @@
-"""The domains of a plan: proved feasible, then cut into subsets, cells and regions."""
+"""The domains of a plan: proved feasible, then cut into subsets and cells; no coarse trees yet."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
 import pyarrow as pa
 
 from pipeline.execution.domain_counts import DomainCounts, Key
 from pipeline.execution.findings import Findings
 from pipeline.execution.requirements import Claimant, check_models_feasible
-from pipeline.execution.units.shared import (
-    confidential_codes,
-    load_distributions,
-    load_joints,
-    split_domains,
-)
+from pipeline.execution.units.shared import load_distributions
 from pipeline.model import Distance, Distribution
 from pipeline.settings import Policy
 from pipeline.stages.bounds import SizeBound, bound_size, check_two_classes
@@ -26,14 +21,11 @@ from pipeline.stages.class_sizes import (
     take_class_size,
     wanted_size,
 )
-from pipeline.stages.combinations import append_joint
 from pipeline.stages.distances import domain_distance
 from pipeline.stages.methods.method import WHOLE
 from pipeline.stages.plan import Domain, Plan, check_feasible, domain_name
-from pipeline.stages.scaling import NOTHING, scale_columns
-from pipeline.stages.subsets import NO_CELLS, Cells, Subsets, cut_cells, cut_subsets
-from pipeline.stages.tree import CoarseTree, count_regions, sample_leaves
-from pipeline.storage.tables import read_table
+from pipeline.stages.subsets import NO_CELLS, Cells, cut_cells, cut_subsets
+from pipeline.stages.tree import count_regions, one_leaf
 from pipeline.storage.workspace import Workspace
 
 
@@ -48,7 +40,7 @@ class _Draft:
 
 
 def fill_domains(plan: Plan, workspace: Workspace, findings: Findings, policy: Policy) -> Plan:
-    """The plan with its domains.
+    """The plan with its domains, each of one leaf.
 
     Raises
     ------
@@ -57,6 +49,15 @@ def fill_domains(plan: Plan, workspace: Workspace, findings: Findings, policy: P
     """
     counts = DomainCounts(plan, workspace, findings, load_distributions(workspace, plan))
     return _DomainPlanner(plan, workspace, findings, policy, counts).finish()
+
+
+def place_bins(domains: Iterable[Domain]) -> tuple[Domain, ...]:
+    """The domains with their bins numbered one domain after the other."""
+    placed: list[Domain] = []
+    for domain in domains:
+        first_bin = placed[-1].first_bin + placed[-1].n_bins if placed else 0
+        placed.append(replace(domain, first_bin=first_bin))
+    return tuple(placed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +77,13 @@ class _DomainPlanner:
         check_two_classes(list(bounds.values()), self.plan.k)
         drafts = [self._draft(key, emds_of[key], bounds[key]) for key in keys]
         primary = self._choose_primary(drafts)
-        sample = self._read_sample()
-        domains: list[Domain] = []
-        for draft in drafts:
-            first_bin = domains[-1].first_bin + domains[-1].n_bins if domains else 0
-            domains.append(self._plan_domain(draft, primary, sample, first_bin))
+        domains = place_bins([self._plan_domain(draft, primary) for draft in drafts])
         n_nodes, depth = _measure_trees(self.counts.distributions)
         return replace(
-            self.plan, primary=primary, domains=tuple(domains), n_nodes=n_nodes, tree_depth=depth
+            self.plan, primary=primary, domains=domains, n_nodes=n_nodes, tree_depth=depth
         )
 
-    def _plan_domain(
-        self, draft: _Draft, primary: int, sample: pa.Table | None, first_bin: int
-    ) -> Domain:
+    def _plan_domain(self, draft: _Draft, primary: int) -> Domain:
         key, n_records = draft.key, self.findings.table.domains[draft.key]
         whole = self.plan.method.name in WHOLE  # nothing is cut by subsets there
         subsets, n_clusters = cut_subsets(
@@ -103,10 +98,9 @@ class _DomainPlanner:
         one_region = whole or self.policy.method.scope == "table"
         n_regions = 1 if one_region else count_regions(n_records, self.plan.method.most_records)
         cells = NO_CELLS if whole else self._cut_cells(key, primary)
-        tree = self._grow(key, sample, (subsets, cells), primary, n_regions)
         return Domain(
-            key, self._hard_codes(key), n_records, draft.class_size, n_clusters,
-            n_regions, draft.emds, subsets, tree, first_bin, cells, draft.bound,
+            key, self._hard_codes(key), n_records, draft.class_size, n_clusters, n_regions,
+            draft.emds, subsets, one_leaf(subsets, cells.n_cells), 0, cells, draft.bound,
         )  # fmt: skip
 
     def _hard_codes(self, key: Key) -> tuple[int, ...]:
@@ -212,38 +206,6 @@ class _DomainPlanner:
         if max(joint, default=0) > alone:
             return n_alone + joint.index(max(joint))
         return primary
-
-    def _read_sample(self) -> pa.Table | None:
-        if self.findings.source.sample_share <= 0:
-            return None
-        indices = range(len(self.findings.pieces))
-        paths = [self.workspace.unit("summarise", index).path("sample") for index in indices]
-        return pa.concat_tables([read_table(path) for path in paths]).combine_chunks()
-
-    def _grow(
-        self,
-        key: Key,
-        sample: pa.Table | None,
-        strata: tuple[Subsets, Cells],
-        primary: int,
-        n_regions: int,
-    ) -> CoarseTree:
-        (subsets, cells), distributions = strata, self.counts.distributions
-        none = np.empty(0, dtype=np.int64)
-        if sample is None or n_regions == 1:
-            return sample_leaves(subsets, none, NOTHING, n_regions=1, cells=(none, cells.n_cells))
-        rows = split_domains(sample, self.findings.source.hard).get(key, none)
-        of_domain = sample.take(pa.array(rows))
-        keys = [e.encode(of_domain[e.column.name].combine_chunks()) for e in self.plan.encodings]
-        scaled = scale_columns(list(self.plan.encodings), keys)
-        released = self.plan.confidential[: self.plan.n_released]
-        pairs = zip(released, distributions, strict=False)
-        codes = np.array([confidential_codes(of_domain, *pair) for pair in pairs], dtype=np.int64)
-        codes = codes.reshape(len(released), rows.size)
-        codes = append_joint(codes, load_joints(self.workspace, self.plan))
-        of_primary = codes[primary] if len(distributions) else np.zeros(rows.size, np.int64)
-        of_cell = cells.find(codes, primary), cells.n_cells
-        return sample_leaves(subsets, of_primary, scaled, n_regions, of_cell)
 
     def _cut_cells(self, key: Key, primary: int) -> Cells:
         further = []

@@ -21,9 +21,11 @@ LABELS = {
     "infer": "finding types",
     "summarise": "summarising",
     "distribute": "counting values",
+    "grow": "cutting regions",
     "encode": "placing records",
     "microaggregate": "microaggregating",
     "verify": "verifying classes",
+    "compare": "comparing values",
     "publish": "writing files",
 }
 LINE_SECONDS = 10.0  # between the lines of a pass that takes long

@@ -17,6 +17,7 @@ from pipeline.execution.draws import tell_of_draws
 from pipeline.execution.engine import Engine, connect, local_address
 from pipeline.execution.estimate import check_memory, tell_short_memory
 from pipeline.execution.findings import Findings, merge_summaries
+from pipeline.execution.growing import grow_trees
 from pipeline.execution.passes import run_pass
 from pipeline.execution.planning import make_plan
 from pipeline.execution.progress import Progress
@@ -137,6 +138,7 @@ def decide_plan(run: Run, engine: Engine, progress: Progress) -> Plan:
     distribute(engine, workspace, findings, progress)
     with naming_input(run.policy):
         made = make_plan(run.policy, workspace, findings)
+        made = grow_trees(engine, workspace, findings, made, progress)
     n_bytes = sum(content.file.n_bytes for content in workspace.load("inspection"))
     check_memory(made, run.policy.engine, n_bytes)
     workspace.save("plan", made)

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from pipeline.errors import VerificationError
-from pipeline.execution.engine import connect
+from pipeline.execution.engine import Engine, connect
 from pipeline.execution.passes import run_pass, share_evenly
 from pipeline.execution.progress import Progress
 from pipeline.execution.run import Run, timed_stage
+from pipeline.execution.units.changes import ChangesItem, count_changes
 from pipeline.execution.units.regions import RegionResult
 from pipeline.execution.units.shared import load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
@@ -20,8 +19,9 @@ from pipeline.stages.methods.method import AS_USUAL, WITHOUT_T, Method
 from pipeline.stages.plan import Plan
 from pipeline.stages.verify import ClassChecks, add_whole, decide
 from pipeline.stages.whole_table import check_table
-from pipeline.storage.tables import read_array
 from pipeline.storage.workspace import Workspace
+
+COMPARED_VALUES = 1_000_000  # by a unit
 
 
 def verify(run: Run, progress: Progress) -> Verdict:
@@ -46,7 +46,7 @@ def verify(run: Run, progress: Progress) -> Verdict:
             names=tuple(e.column.name for e in made.confidential),
             max_emds=made.judged_emds,
             n_expected=workspace.load("findings").table.n_complete,
-            n_changed=_count_changes(workspace, made, len(items)),
+            n_changed=_count_changes(engine, workspace, made, len(items), progress),
             further=made.further,
         )
         workspace.save("stretches", stretches)
@@ -94,16 +94,17 @@ def _check_stretch_order(stretches: list[StretchResult]) -> None:
             raise VerificationError("classes are not in order across stretches; nothing published")
 
 
-def _count_changes(workspace: Workspace, made: Plan, n_stretches: int) -> dict[str, int]:
+def _count_changes(
+    engine: Engine, workspace: Workspace, made: Plan, n_stretches: int, progress: Progress
+) -> dict[str, int]:
     """Per confidential attribute, values that more or fewer rows have than the table."""
-    changes = {}
-    distributions = load_distributions(workspace, made)
-    for a, (encoding, table) in enumerate(zip(made.confidential, distributions, strict=True)):
-        released = np.zeros(table.values.size, dtype=np.int64)
-        for index in range(n_stretches):
-            path = workspace.unit("verify", index).path(f"counts{a}")
-            if path.exists():
-                rows = read_array(path)
-                released[rows["value"]] += rows["count"]
-        changes[encoding.column.name] = int(np.count_nonzero(released != table.counts))
+    items = [
+        ChangesItem(a, first, last, n_stretches)
+        for a, table in enumerate(load_distributions(workspace, made))
+        for first, last in pairwise([*range(0, max(1, table.values.size), COMPARED_VALUES), None])
+    ]
+    counted = run_pass(engine, workspace, "compare", count_changes, items, progress)
+    changes = dict.fromkeys((e.column.name for e in made.confidential), 0)
+    for item, n_changed in zip(items, counted, strict=True):
+        changes[made.confidential[item.attribute].column.name] += n_changed
     return changes

@@ -103,6 +103,11 @@ def _lower_median(keys: Float64) -> float:
     return float(np.partition(keys, middle)[middle])
 
 
+def one_leaf(subsets: Subsets, n_cells: int = 1) -> CoarseTree:
+    """The tree of a domain that has one region."""
+    return CoarseTree(np.empty(0, dtype=np.int32), np.empty((subsets.sizes.size * n_cells, 0)))
+
+
 def sample_leaves(
     plan_subsets: Subsets,
     codes: Int64,
@@ -110,14 +115,12 @@ def sample_leaves(
     n_regions: int,
     cells: tuple[Int64 | int, int] = (0, 1),
 ) -> CoarseTree:
-    """Grow the coarse tree of a domain from its sample; one leaf where it has one region.
+    """Grow the coarse tree of a domain of several regions from its sample.
 
     ``codes``, ``cells``: of the sample's records int64 (n,), and how many cells there are.
     """
     of_cell, n_cells = cells
     n_strata = plan_subsets.sizes.size * n_cells
-    if n_regions == 1:
-        return CoarseTree(np.empty(0, dtype=np.int32), np.empty((n_strata, 0)))
     wanted = max(1, codes.size // (n_strata * SAMPLE_PER_LEAF))
     finest = 1 << (wanted.bit_length() - 1)
     n_leaves = max(n_regions, min(finest, n_regions * LEAVES_PER_REGION))

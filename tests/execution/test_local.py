@@ -1,5 +1,6 @@
 """A local cluster: its workers come from one process that has imported what they need."""
 
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,17 @@ from support.policies import data_digests, discharge_policy, write_discharges
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
 TWO = EngineSettings(workers=2)
+# Prints the environment of the process that workers are forked from, and then its own.
+SERVER_ENVIRONMENT = """
+import json, os, psutil
+from pipeline.execution.local import start_fork_server
+
+start_fork_server()
+for child in psutil.Process().children():
+    if "forkserver" in " ".join(child.cmdline()):
+        print(json.dumps(child.environ()))
+print(json.dumps(dict(os.environ)))
+"""
 
 
 def modules_of_worker():
@@ -38,14 +50,13 @@ def test_workers_are_forked_with_what_they_need(tmp_path):
     assert list(threads) == ["1", "1"]
 
 
-def test_server_has_what_is_read_when_a_process_begins(tmp_path):
-    with (
-        local_cluster(TWO, tmp_path) as address,
-        Client(address, set_as_default=False) as client,
-    ):
-        server = set(client.run(os.getppid).values()).pop()
-    environment = psutil.Process(server).environ()
-    assert ALLOCATION.items() <= {key: int(environment[key]) for key in ALLOCATION}.items()
+def test_server_has_what_is_read_when_a_process_begins():
+    command = [sys.executable, "-c", SERVER_ENVIRONMENT]
+    plain = {key: value for key, value in os.environ.items() if key not in ALLOCATION}
+    told = subprocess.run(command, capture_output=True, check=True, env=plain).stdout
+    found, left_behind = (json.loads(line) for line in told.splitlines())
+    assert {key: int(found[key]) for key in ALLOCATION} == ALLOCATION
+    assert not ALLOCATION.keys() & left_behind.keys()
 
 
 def test_environment_is_that_of_the_clusters_start(tmp_path, monkeypatch):

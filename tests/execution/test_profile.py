@@ -19,7 +19,8 @@ from support.policies import DISCHARGE_ROLES, discharge_document
 
 ROWS = 12_000
 STAGES = ["start", "inspect", "summarise", "plan", "microaggregate", "verify", "publish"]
-PASSES = ["inspect", "summarise", "distribute", "encode", "microaggregate", "verify", "publish"]
+PASSES = ["inspect", "summarise", "distribute", "encode", "microaggregate", "verify", "compare"]
+PASSES += ["publish"]
 
 
 @pytest.fixture(scope="module")

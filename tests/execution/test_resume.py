@@ -28,11 +28,13 @@ POINTS = [
     "during:summarise",
     "before:plan",
     "during:distribute",
+    "during:grow",
     "during:encode",
     "before:microaggregate",
     "during:microaggregate",
     "before:verify",
     "during:verify",
+    "during:compare",
     "before:publish",
     "during:publish",
     "before:commit",
@@ -128,7 +130,7 @@ def test_finished_units_are_not_run_again(discharges, tmp_path, monkeypatch):
         passes, "_run_unit", lambda f, unit: (done.append(unit.pass_name), original(f, unit))[1]
     )
     run_release(release_policy(policy_file), Progress("none"))
-    assert set(done) == {"verify", "publish"}
+    assert set(done) == {"verify", "compare", "publish"}
 
 
 @pytest.mark.parametrize("harm", ["damage", "delete", "damage-record", "truncate"])

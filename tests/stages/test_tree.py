@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kernels.blocks import find_leaves
-from pipeline.stages.scaling import NOTHING, Scaled
+from pipeline.stages.scaling import Scaled
 from pipeline.stages.subsets import cut_subsets
 from pipeline.stages.tree import (
     LEAVES_PER_REGION,
@@ -17,6 +17,7 @@ from pipeline.stages.tree import (
     USUAL_REGIONS,
     count_regions,
     grow_tree,
+    one_leaf,
     sample_leaves,
     sample_size,
 )
@@ -103,7 +104,7 @@ class TestTree:
 
     def test_single_region_is_not_cut(self) -> None:
         subsets, _ = cut_subsets(3, distribution_of(range(9))[0], 9, 0)
-        tree = sample_leaves(subsets, np.empty(0, np.int64), NOTHING, n_regions=1)
+        tree = one_leaf(subsets)
         assert (tree.n_leaves, tree.thresholds.shape) == (1, (3, 0))
 
     @pytest.mark.parametrize(
