@@ -176,11 +176,13 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _flow(given: argparse.Namespace) -> int:
+    from pipeline.execution.engine import expect_cluster
     from pipeline.settings import load_policy
 
     policy = load_policy(
         given.policy, given.overrides, as_of=given.as_of
     )  # refuse a bad one before Prefect starts
+    expect_cluster(policy)
     from flows.command import run_flow
 
     outcome = run_flow(policy, quiet=given.quiet)

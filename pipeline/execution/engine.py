@@ -19,7 +19,7 @@ from pipeline.execution.local import (
 )
 from pipeline.execution.scheduler import existing_address
 from pipeline.execution.tracing import Trace, task_prefix, trace_here, trace_tasks
-from pipeline.execution.versions import check_versions
+from pipeline.execution.versions import check_versions, has_gone
 from pipeline.settings import Policy
 from pipeline.storage.input_files import find_files, total_bytes
 
@@ -113,7 +113,8 @@ class OnCluster:
 
     def sees(self, folder: Path) -> bool:
         """Whether every worker sees the folder."""
-        return all(self.client.run(os.path.isdir, str(folder)).values())
+        answers = self.client.run(os.path.isdir, str(folder), on_error="return").values()
+        return all(answer is True for answer in answers if not has_gone(answer))
 
     def memory_per_unit(self) -> int | None:
         """The least of a worker's limit, shared by its threads, of workers that have one."""

@@ -47,12 +47,12 @@ def _ask_sources(client: Any) -> dict[str, Versions]:
     return {
         place: {_SOURCES: answer if isinstance(answer, str) else "another"}
         for place, answer in answers.items()
-        if not _is_gone(answer)
+        if not has_gone(answer)
     }
 
 
-def _is_gone(answer: Any) -> bool:
-    """Whether a worker ended before it answered: it runs nothing, and is no other software."""
+def has_gone(answer: Any) -> bool:
+    """Whether a worker ended before it answered: it runs nothing, and says nothing of others."""
     from distributed.comm.core import CommClosedError
 
     return type(answer) in (OSError, CommClosedError)  # not what reading its sources could raise

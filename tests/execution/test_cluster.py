@@ -4,6 +4,7 @@ import time
 
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm.core import CommClosedError
 
 from deploy.certificates import make_certificates
 from deploy.stack.processes import Processes
@@ -51,6 +52,24 @@ def test_folder_that_workers_do_not_see_is_noticed(address, tmp_path):
     with engine.connect(address) as connected:
         assert connected.sees(tmp_path)
         assert not connected.sees(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("answers", "seen"),
+    [
+        ([True, True], True),
+        ([True, CommClosedError("it has ended")], True),
+        ([True, False, CommClosedError("it has ended")], False),
+        ([True, RuntimeError("of another kind")], False),
+    ],
+)
+def test_worker_that_ends_meanwhile_says_nothing_of_the_folder(answers, seen, tmp_path):
+    class Answering:
+        def run(self, *_, on_error):
+            assert on_error == "return"
+            return dict(enumerate(answers))
+
+    assert engine.OnCluster(Answering()).sees(tmp_path) is seen
 
 
 def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):

@@ -304,10 +304,16 @@ class TestPrivacy:
         assert not list((prefect_home / "storage").rglob("*"))
 
 
-def test_server_runs_on_postgresql(prefect_server: PrefectServer) -> None:
-    """So all of these tests have: their runs are in its tables."""
+@pytest.mark.usefixtures("prefect_home")
+def test_server_runs_on_postgresql(
+    prefect_server: PrefectServer, discharges: Path, tmp_path: Path
+) -> None:
+    """As in all of these tests: a run is in its tables."""
     if prefect_server.database is None:
         pytest.skip(NO_POSTGRES)
+    from flows.command import run_flow
+
+    run_flow(policy_of(discharges, tmp_path), quiet=True)
     run = last_run("release")
     assert str(run.id).encode() in prefect_server.database.dump()
     assert not list(prefect_server.home.glob("*.db"))
