@@ -112,7 +112,7 @@ def _make_clusters(numeric, nominal, weights, k, targets):
     draft = _new_draft(k, targets)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)
-    made = 0
+    made = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
     while n_left >= 2 * k:
         measure_from_average(records, n_left)
         for _ in range(2):

@@ -53,7 +53,7 @@ def _mdav(numeric, nominal, k, weights):
     records = gather_remaining(numeric, nominal, weights)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)
-    made = 0
+    made = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
     while n_left >= 2 * k:
         measure_from_average(records, n_left)
         for _ in range(2 if n_left >= 3 * k else 1):
@@ -97,7 +97,7 @@ def _v_mdav(numeric, nominal, k, gamma, weights):
     labels = np.full(n_records, -1, dtype=np.int64)
     to_cluster = np.empty(n_records)
     measure_from_average(records, n_left)
-    made = 0
+    made = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
     for row in np.argsort(-records.distances, kind="mergesort"):
         if n_left < k:
             break

@@ -274,7 +274,7 @@ def search_block(block, nearest, k, n_sweeps, least_gain):
         clock_before = clock
         for a in range(n_classes):
             for slot in range(nearest.shape[1]):
-                b = nearest[a, slot]
+                b = np.int64(nearest[a, slot])  # as `mend_block` has it: one type, compiled once
                 if max(changed[a], changed[b]) <= seen[a, slot]:
                     continue
                 if b < a and _is_among(nearest, b, a):

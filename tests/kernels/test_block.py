@@ -73,8 +73,8 @@ class TestExchange:
                 x = -1
             if (y < 0 and block.sizes[a] < 2) or (x < 0 and block.sizes[b] < 2):
                 continue
-            x = block.members[0, a, x] if x >= 0 else -1
-            y = block.members[0, b, y] if y >= 0 else -1
+            x = int(block.members[0, a, x]) if x >= 0 else -1
+            y = int(block.members[0, b, y]) if y >= 0 else -1
             exchange(block, a, b, x, y)
             if x >= 0:
                 expected[a].remove(rows[x])
@@ -89,7 +89,7 @@ class TestExchange:
     @given(classed_records())
     def test_that_is_taken_back_leaves_no_trace(self, records: ClassedRecords) -> None:
         block, rows = records.gather()
-        x, y = block.members[0, 0, 0], block.members[0, 1, 0]
+        x, y = block.members[0, :2, 0].tolist()
         exchange(block, 0, 1, x, y)
         exchange(block, 0, 1, y, x)
         assert classes_of(block, rows) == records.classes
@@ -101,7 +101,7 @@ class TestExchange:
         block, rows = records.gather()
         cap = block.members.shape[2]
         while block.sizes[0] < cap:
-            exchange(block, 1, 0, block.members[0, 1, block.sizes[1] - 1], -1)
+            exchange(block, 1, 0, int(block.members[0, 1, block.sizes[1] - 1]), -1)
         assert block.sizes.tolist() == [cap, records.n_records - cap]
         moved = classes_of(block, rows)
         assert sorted(moved[0] + moved[1]) == list(range(records.n_records))
@@ -111,7 +111,7 @@ class TestExchange:
 
     def test_a_record_that_leaves_and_returns_stands_after_its_equals(self) -> None:
         block, _ = classed_example().gather()
-        first = block.members[0, 0, 0]
+        first = int(block.members[0, 0, 0])
         remove_record(block, 0, first)
         add_record(block, 0, first)
         z = block.places[0, :, 0]

@@ -206,7 +206,7 @@ class TestChoices:
     @staticmethod
     def labels(values: list[float], ends: list[int], n_clusters: int) -> list[int]:
         return cluster_block(
-            np.array([values]),
+            np.array([values], np.float64),
             np.empty((0, len(values)), np.int32),
             np.empty(0),
             np.array([0, *ends]),
