@@ -97,10 +97,10 @@ def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: 
         rows = read_array(workspace.unit("distribute", index).path("counts"))
         stop = filled + rows.size
         maps["values"][filled:stop] = rows["value"]
-        cumulative = records + np.cumsum(rows["count"])
-        maps["cumulative"][filled:stop] = cumulative
-        prefix = work + np.cumsum(cumulative)
-        maps["prefix"][filled + 1 : stop + 1] = prefix
+        cumulative = np.cumsum(rows["count"], out=maps["cumulative"][filled:stop])
+        cumulative += records
+        prefix = np.cumsum(cumulative, out=maps["prefix"][filled + 1 : stop + 1])
+        prefix += work
         if rows.size:
             filled, records, work = stop, int(cumulative[-1]), int(prefix[-1])
     for array in maps.values():

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pipeline.engine_settings import LOCAL, EngineSettings
 from pipeline.errors import LostError, TcloseError, UnitError, UnreachableError
 from pipeline.execution.local import (
+    bytes_per_worker,
     local_cluster,
     memory_limit,
     quieten_dask,
@@ -216,10 +217,7 @@ def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
         return None  # whoever started the workers has said what they may hold
     if runs_in_process(settings, n_bytes):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    from dask.system import CPU_COUNT
-    from distributed.system import MEMORY_LIMIT
-
-    return int(MEMORY_LIMIT / max(1, CPU_COUNT))  # Dask's own rule for a worker of one thread
+    return bytes_per_worker(settings)
 
 
 def merge_in_tree(merge: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:

@@ -12,8 +12,12 @@ from multiprocessing import forkserver
 from pathlib import Path
 
 from pipeline.engine_settings import EngineSettings
+from pipeline.errors import PolicyError
 
 MAX_AUTO_WORKERS = 16
+# A worker holds 150 MB before it has read a record, and one that is above its limit by then is
+# ended and started anew for ever.
+LEAST_MEMORY = 256_000_000
 
 _WORKER_START = "pipeline.execution.worker_start"
 # A worker's arrays come and go by the megabyte. As glibc and Dask have it, each goes back to the
@@ -34,7 +38,14 @@ _QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
 
 @contextlib.contextmanager
 def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
-    """Address of a cluster of single-threaded worker processes; all it listens on is loopback."""
+    """Address of a cluster of single-threaded worker processes; all it listens on is loopback.
+
+    Raises
+    ------
+    PolicyError
+        Its workers would have too little memory to start.
+    """
+    _check_memory(settings)
     start_fork_server()
     import dask
     from distributed import LocalCluster
@@ -68,6 +79,16 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
         ) as cluster,
     ):
         yield cluster.scheduler_address
+
+
+def _check_memory(settings: EngineSettings) -> None:
+    n_bytes = bytes_per_worker(settings)
+    if n_bytes < LEAST_MEMORY:
+        raise PolicyError(
+            f"engine.memory_per_worker {settings.memory_per_worker}: is {n_bytes / 1e6:,.0f} MB "
+            "for a worker here, which holds most of that before it has read a record; give it "
+            f"{LEAST_MEMORY // 1_000_000}MB or more"
+        )
 
 
 def start_fork_server() -> None:
@@ -115,3 +136,14 @@ def memory_limit(settings: EngineSettings) -> str | int:
     ).group(1, 2)  # type: ignore[union-attr]
     base = 1024 if "ib" in settings.memory_per_worker.lower() else 1000
     return math.floor(float(number) * base ** ("kmgt".index(unit) + 1))
+
+
+def bytes_per_worker(settings: EngineSettings) -> int:
+    """Bytes that a worker of a local cluster is limited to; by Dask's own rule where not given."""
+    limit = memory_limit(settings)
+    if isinstance(limit, int):
+        return limit
+    from dask.system import CPU_COUNT
+    from distributed.system import MEMORY_LIMIT
+
+    return int(MEMORY_LIMIT / max(1, CPU_COUNT))

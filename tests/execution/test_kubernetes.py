@@ -100,7 +100,11 @@ def operated(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Names of services that were asked for; each leads to a scheduler that runs already."""
     asked: list[str] = []
     with LocalCluster(
-        n_workers=1, processes=False, host="127.0.0.1", protocol="tcp", dashboard_address=None
+        n_workers=1,
+        processes=False,
+        host="127.0.0.1",
+        protocol="tcp",
+        dashboard_address="127.0.0.1:0",
     ) as cluster:
 
         def address(settings: Any, protocol: str) -> str:

@@ -1,12 +1,17 @@
 """What workers hold stays within what is stated, and what is not enough is said."""
 
-import pytest
-from distributed import LocalCluster
+import time
 
-from pipeline.errors import LostError
+import numpy as np
+import pytest
+from distributed import LocalCluster, system
+
+from pipeline.engine_settings import EngineSettings
+from pipeline.errors import LostError, PolicyError
 from pipeline.execution import estimate
 from pipeline.execution.engine import InProcess, OnCluster, connect
 from pipeline.execution.estimate import unit_megabytes
+from pipeline.execution.local import LEAST_MEMORY, local_cluster
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import microaggregate, open_run, plan, publish, summarise, verify
 from support.policies import discharge_policy, write_discharges
@@ -37,11 +42,28 @@ def test_no_pass_holds_more_than_the_stated_multiple_of_a_piece(tmp_path):
     assert min(held.values()) > 50e6  # of a process that has numpy and pyarrow: it was measured
 
 
+def hold(n_values: int) -> float:
+    """More than a worker may hold, for long enough to be noticed."""
+    held = np.ones(n_values)
+    time.sleep(2)
+    return float(held[-1])
+
+
 def test_workers_with_too_little_end_the_run_and_do_not_stand_still(tmp_path):
+    least = EngineSettings(workers=1, memory_per_worker=f"{LEAST_MEMORY // 1_000_000}MB")
+    with local_cluster(least, tmp_path) as address, connect(address) as engine:
+        assert list(engine.run(hold, [1])) == [(0, 1.0)]
+        with pytest.raises(LostError, match=r"give engine\.memory_per_worker more"):
+            list(engine.run(hold, [40_000_000]))
+
+
+def test_workers_that_could_not_even_start_are_refused(tmp_path):
     path = write_discharges(tmp_path / "discharges.parquet", 5_000)
     engine = {"workers": 1, "memory_per_worker": "150MB"}
     policy = discharge_policy(path, tmp_path / "releases", engine=engine)
-    with pytest.raises(LostError, match=r"give engine\.memory_per_worker more"):
+    with pytest.raises(
+        PolicyError, match=r"memory_per_worker 150MB: is 150 MB .*; give it 256MB or more"
+    ):
         run_with(policy, Progress("none"))
     assert not list(tmp_path.rglob("manifest.json"))
 
@@ -61,7 +83,7 @@ def test_less_than_a_unit_may_need_is_said(limit, says, monkeypatch, capsys):
 def test_limit_of_a_cluster_is_shared_by_a_workers_threads():
     with LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, memory_limit="1GB",
-        host="127.0.0.1", protocol="tcp", dashboard_address=None,
+        host="127.0.0.1", protocol="tcp", dashboard_address="127.0.0.1:0",
     ) as cluster, connect(cluster.scheduler_address) as engine:  # fmt: skip
         assert engine.memory_per_unit() == 500_000_000
 
@@ -75,3 +97,12 @@ def test_client_that_lost_its_scheduler_is_told_so():
 
     with pytest.raises(LostError, match="the Dask scheduler went away"):
         OnCluster(Client()).memory_per_unit()
+
+
+def test_so_are_those_of_a_machine_that_has_too_little(tmp_path, monkeypatch):
+    monkeypatch.setattr(system, "MEMORY_LIMIT", 100_000_000)
+    with (
+        pytest.raises(PolicyError, match=r"memory_per_worker auto: is \d+ MB .*; give it 256MB"),
+        local_cluster(EngineSettings(workers=1), tmp_path),
+    ):
+        pass

@@ -44,6 +44,10 @@ class TestScheduler:
 
     def test_scheduler_answers(self):
         with LocalCluster(
-            n_workers=0, processes=False, dashboard_address=None, host="127.0.0.1", protocol="tcp"
+            n_workers=0,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
+            protocol="tcp",
         ) as cluster:
             scheduler.check_scheduler(EngineSettings(scheduler=cluster.scheduler_address))
