@@ -1,6 +1,6 @@
 """Scale-out: one release by 1, 2 and 4 workers, its bytes compared; and what each pass writes.
 
-``python -m benchmarks.scale [--rows N] [--repeats N] [--folder DATA] [--out RESULTS.md]``
+``python -m benchmarks.scale [--rows N] [--repeats N] [--refine off] [--folder DATA] [--out PAGE]``
 
 Beside them two releases by one worker each, at the same time: what the machine gives two processes
 that have nothing to do with each other, which no release by two workers can be better than.
@@ -59,7 +59,7 @@ def main() -> None:
         source = write_source(folder / f"{given.rows}.parquet", given.rows)
         rows = [
             row
-            for refine in ("off", "fast")
+            for refine in given.refine
             for row in _time(Case(given.rows, 5, 0.05, 1, refine, repeats=given.repeats), source)
         ]
         space = _measure_space(Case(given.rows, 5, 0.05, 2, "off"), source, folder)
@@ -82,6 +82,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time one release by 1, 2 and 4 workers.")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--refine", nargs="+", default=["off", "fast"], choices=["off", "fast"])
     parser.add_argument("--folder", type=Path, help="keep the data here, and use what is there")
     parser.add_argument("--out", type=Path, help="write the tables into this page, too")
     return parser.parse_args()
