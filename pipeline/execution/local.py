@@ -28,7 +28,7 @@ ALLOCATION = {
     "MALLOC_TRIM_THRESHOLD_": 256 << 20,
     "MALLOC_TOP_PAD_": 16 << 20,
 }
-# A worker has one thread, and numpy's library reads these when it is loaded.
+# As Dask has it for workers; numpy's library reads these when it is loaded.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 # Elsewhere there are libraries of the system that do not stand a fork.
@@ -45,8 +45,8 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
     PolicyError
         Its workers would have too little memory to start.
     """
-    _check_memory(settings)
     start_fork_server()
+    _check_memory(settings)
     import dask
     from distributed import LocalCluster
 
@@ -56,7 +56,7 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
         "distributed.admin.system-monitor.gil.enabled": False,
         "distributed.worker.profile.enabled": False,
         "distributed.logging": _QUIET_LOGGING,
-        _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | _ONE_THREAD | ALLOCATION,
+        _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
         "distributed.worker.preload": [_WORKER_START],
         # A paused worker waits for results to go, and units keep theirs in files: it would wait
         # for ever. One that reaches its limit is started anew instead.

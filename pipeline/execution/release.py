@@ -121,7 +121,8 @@ def plan(run: Run, progress: Progress) -> None:
         workspace = run.workspace
         made = decide_plan(run, engine, progress)
         tell_of_draws(run, made, progress)
-        tell_short_memory(made, engine, progress)
+        compiles = not kernels_are_compiled(made.effort)
+        tell_short_memory(made, engine, progress, compiles=compiles)
         items = [EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
         sizes = [item.partition.n_records for item in items]
         counts = run_pass(engine, workspace, "encode", encode_unit, items, progress, sizes=sizes)

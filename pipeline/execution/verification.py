@@ -9,7 +9,7 @@ from pipeline.execution.engine import Engine, connect
 from pipeline.execution.passes import run_pass, share_evenly
 from pipeline.execution.progress import Progress
 from pipeline.execution.run import Run, timed_stage
-from pipeline.execution.units.changes import ChangesItem, count_changes
+from pipeline.execution.units.comparing import CompareItem, compare_unit
 from pipeline.execution.units.regions import RegionResult
 from pipeline.execution.units.shared import load_distributions
 from pipeline.execution.units.stretches import StretchItem, StretchResult, verify_unit
@@ -99,11 +99,11 @@ def _count_changes(
 ) -> dict[str, int]:
     """Per confidential attribute, values that more or fewer rows have than the table."""
     items = [
-        ChangesItem(a, first, last, n_stretches)
+        CompareItem(a, first, last, n_stretches)
         for a, table in enumerate(load_distributions(workspace, made))
         for first, last in pairwise([*range(0, max(1, table.values.size), COMPARED_VALUES), None])
     ]
-    counted = run_pass(engine, workspace, "compare", count_changes, items, progress)
+    counted = run_pass(engine, workspace, "compare", compare_unit, items, progress)
     changes = dict.fromkeys((e.column.name for e in made.confidential), 0)
     for item, n_changed in zip(items, counted, strict=True):
         changes[made.confidential[item.attribute].column.name] += n_changed

@@ -15,5 +15,5 @@ collect_rarely()
 # pyarrow imports pandas with the first array that it hands to numpy.
 for needed in ("distributed.nanny", "pandas", "pipeline.execution.release"):
     importlib.import_module(needed)
-importlib.import_module("pipeline.kernels.compiled").prepare()
+importlib.import_module("pipeline.kernels.compiled").load_compiler()
 gc.freeze()  # what is there by now stays, and so do the pages that workers share

@@ -46,7 +46,7 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "neve
     return dispatcher
 
 
-def prepare() -> None:
+def load_compiler() -> None:
     """Load now what the first kernel that a process calls would load: numba's own declarations."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()

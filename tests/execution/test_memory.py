@@ -29,12 +29,13 @@ def run_with(policy, progress):
 
 
 def test_no_pass_holds_more_than_the_stated_multiple_of_a_piece(tmp_path):
-    path = write_discharges(tmp_path / "discharges.parquet", 120_000)
-    policy = discharge_policy(
-        path, tmp_path / "releases", engine={"workers": 1}, method={"refine": "off"}
-    )
+    def make_policy(n_records, name, **engine):
+        path = write_discharges(tmp_path / f"{name}.parquet", n_records)
+        return discharge_policy(path, tmp_path / name, engine=engine, method={"refine": "off"})
+
+    run_with(make_policy(5_000, "first"), Progress("none"))  # compiles what is not: no piece's
     progress = Progress("none", profiled=True)
-    made = run_with(policy, progress)
+    made = run_with(make_policy(120_000, "measured", workers=1), progress)
 
     held = {trace.pass_name: max(trace.peaks.values()) for trace in progress.traces}
     assert {"inspect", "summarise", "encode", "microaggregate", "verify"} <= set(held)
@@ -68,16 +69,22 @@ def test_workers_that_could_not_even_start_are_refused(tmp_path):
     assert not list(tmp_path.rglob("manifest.json"))
 
 
-@pytest.mark.parametrize(("limit", "says"), [(200e6, True), (400e6, False), (None, False)])
-def test_less_than_a_unit_may_need_is_said(limit, says, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("limit", "compiles", "needed"),
+    [(200e6, False, 300), (400e6, False, None), (400e6, True, 750), (None, True, None)],
+)
+def test_less_than_a_unit_may_need_is_said(limit, compiles, needed, monkeypatch, capsys):
     class Limited(InProcess):
         def memory_per_unit(self):
             return limit
 
     monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 300.0)
-    estimate.tell_short_memory(None, Limited(), Progress("lines"))
+    estimate.tell_short_memory(None, Limited(), Progress("lines"), compiles=compiles)
     shown = capsys.readouterr().err
-    assert ("may need 300 MB, and a worker has 200 MB for each of its threads" in shown) is says
+    if needed is None:
+        assert not shown
+    else:
+        assert f"may need {needed} MB, and a worker has {limit / 1e6:.0f} MB" in shown
 
 
 def test_limit_of_a_cluster_is_shared_by_a_workers_threads():

@@ -11,7 +11,7 @@ from pipeline.storage.workspace import Drafts, Workspace
 
 
 @dataclass(frozen=True)
-class ChangesItem:
+class CompareItem:
     """A range of an attribute's values, by their positions among the table's; and of stretches.
 
     The last range has no end: there must be no value in the release that it does not have.
@@ -23,7 +23,7 @@ class ChangesItem:
     n_stretches: int
 
 
-def count_changes(workspace: Workspace, item: ChangesItem, _: Drafts) -> int:
+def compare_unit(workspace: Workspace, item: CompareItem, _: Drafts) -> int:
     """Values of the range that more or fewer rows of the release have than of the table.
 
     Raises
@@ -42,7 +42,7 @@ def count_changes(workspace: Workspace, item: ChangesItem, _: Drafts) -> int:
     return int(np.count_nonzero(released != table))
 
 
-def _add_counts(released: Int64, rows: np.ndarray, item: ChangesItem) -> None:
+def _add_counts(released: Int64, rows: np.ndarray, item: CompareItem) -> None:
     """Add a stretch's ``rows``, ascending by value, that lie in the range."""
     start = np.searchsorted(rows["value"], item.first) if item.first else 0
     stop = rows.size if item.last is None else np.searchsorted(rows["value"], item.last)
