@@ -5,7 +5,8 @@ from the code. Of two processes that compile at once one may end with its number
 code, and whoever loads that gets wrong results without a word. And it looks at one file's source
 only: a kernel that calls one of another module would go on with the old one after an upgrade. Here
 a file is named by all sources, the function, its signature and the processor, says within what it
-is, and is moved to its place whole; what is not as it says is compiled anew.
+is, and is moved to its place whole; what is not as it says is compiled anew. What several processes
+want at once, one compiles.
 """
 
 import contextlib
@@ -24,6 +25,8 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
+
+from pipeline.kernels.turns import end_turn, take_turn
 
 _DIGEST_BYTES = 32
 
@@ -85,6 +88,7 @@ class CodeFiles(_Cache):
         self._folder = folder
         self._name = f"{function.__module__}.{function.__qualname__}"
         self._enabled = True
+        self._turns: dict[Path, int] = {}
 
     @property
     def cache_path(self) -> str:
@@ -109,9 +113,30 @@ class CodeFiles(_Cache):
         return list(self._folder.glob(f"{self._name}-*.code"))
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """Code for a signature; None if there is none that is whole and for this very signature."""
+        """Code for a signature, from whoever compiles it already; None: it is the caller's turn."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
+        found = self._load(key, target_context)
+        turn = self._turn(key)
+        if found is not None or not self._enabled or turn in self._turns:
+            return found
+        descriptor = take_turn(turn)
+        if descriptor is not None:
+            self._turns[turn] = descriptor
+            found = self._load(key, target_context)
+        if found is not None:
+            self._end(turn)
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the code for a signature; a full disk or addresses within the code prevent it."""
+        key = self._key(sig, data.codegen)
+        if self._enabled and not data.library.has_dynamic_globals:
+            self._save(key, dumps((key, data._reduce())))  # noqa: SLF001
+        self._end(self._turn(key))
+
+    def _load(self, key: tuple[Any, ...], target_context: Any) -> CompileResult | None:
+        """None if there is none that is whole and for this very signature."""
         try:
             stored = self._path(key).read_bytes()
         except OSError:
@@ -122,12 +147,7 @@ class CodeFiles(_Cache):
         found, code = pickle.loads(data)  # noqa: S301  # in a folder that the user trusts
         return CompileResult._rebuild(target_context, *code) if found == key else None  # noqa: SLF001
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the code for a signature; a full disk or addresses within the code prevent it."""
-        if not self._enabled or data.library.has_dynamic_globals:
-            return
-        key = self._key(sig, data.codegen)
-        pickled = dumps((key, data._reduce()))  # noqa: SLF001
+    def _save(self, key: tuple[Any, ...], pickled: bytes) -> None:
         path = self._path(key)
         draft = path.with_suffix(f".{secrets.token_hex(8)}")
         with contextlib.suppress(OSError):
@@ -135,6 +155,13 @@ class CodeFiles(_Cache):
             draft.replace(path)
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
+
+    def _end(self, turn: Path) -> None:
+        if turn in self._turns:
+            end_turn(turn, self._turns.pop(turn))
+
+    def _turn(self, key: tuple[Any, ...]) -> Path:
+        return self._path(key).with_suffix(".turn")
 
     def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...]]:
         return self._name, sig, codegen.magic_tuple()
