@@ -74,7 +74,7 @@ def main() -> None:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time tclose against a plain sort.")
-    parser.add_argument("--full", action="store_true", help="ten million records, 1 and 2 workers")
+    parser.add_argument("--full", action="store_true", help="ten million records, too")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="keep the data here, and use what is there")
     parser.add_argument("--out", type=Path, help="write the tables into this page, too")
@@ -108,7 +108,7 @@ def _measure_sections(
     results = [run_case(case, folder) for case in smaller]
     yield f"Time: {given.rows:,} records", render_timings(results, (), how)
     if given.full:
-        larger = [Case(FULL_ROWS, 5, 0.05, w, refine) for w in (2, 1) for refine in REFINEMENTS]
+        larger = [Case(FULL_ROWS, 5, 0.05, 2, refine) for refine in REFINEMENTS]
         larger.append(Case(FULL_ROWS, 5, 0.05, 2, "fast", SMALL_MEMORY))
         results += [run_case(case, folder) for case in larger]
         targets = find_targets(results, FULL_ROWS, given.rows)
