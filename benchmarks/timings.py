@@ -67,7 +67,7 @@ class Result:
 
     @property
     def seconds_per_record(self) -> float:
-        """Wall seconds of the run."""
+        """Wall seconds of the run, by record."""
         return self.run.seconds / self.case.n_rows
 
     @property

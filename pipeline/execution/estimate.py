@@ -19,7 +19,6 @@ SECONDS_PER_RECORD_AND_COLUMN = 0.8e-6
 SECONDS_PER_DISTANCE = 1e-9
 START_SECONDS = 3.0
 BASE_MEGABYTES = 300.0
-COMPILER_MEGABYTES = 450.0  # a first use of the search was seen to hold 445 more
 COPIES_OF_A_PIECE = 16  # the most that was seen is 14
 
 
@@ -88,11 +87,9 @@ def unit_megabytes(plan: Plan) -> float:
     return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + search_bytes(plan)) / 1e6
 
 
-def tell_short_memory(plan: Plan, engine: Engine, progress: Progress, *, compiles: bool) -> None:
-    """Say so where workers have less memory for a unit than it may need, compiling or not."""
+def tell_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
+    """Say so where workers have less memory for a unit than it may need."""
     limit, needed = engine.memory_per_unit(), unit_megabytes(plan)
-    if compiles:
-        needed += COMPILER_MEGABYTES
     if limit is not None and needed * 1e6 > limit:
         progress.say(
             f"a unit of work may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB for "

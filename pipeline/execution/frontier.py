@@ -11,17 +11,12 @@ from pathlib import Path
 
 from pipeline.engine_settings import EngineSettings
 from pipeline.errors import DataError, InfeasibleError, VerificationError
+from pipeline.execution.compiling import COMPILING, kernels_are_compiled
 from pipeline.execution.engine import local_address, runs_in_process
 from pipeline.execution.grid import Grid
 from pipeline.execution.linking import link_attackers
 from pipeline.execution.progress import Progress
-from pipeline.execution.release import (
-    kernels_are_compiled,
-    microaggregate,
-    plan,
-    summarise,
-    verify,
-)
+from pipeline.execution.release import microaggregate, plan, summarise, verify
 from pipeline.execution.run import Run, inspect_input
 from pipeline.execution.sample import Sample, take_sample
 from pipeline.model import AttributeResult, ClassSizes
@@ -104,7 +99,7 @@ def _compute_points(
     policy: Policy, sample: Sample, grid: Grid, address: str, progress: Progress
 ) -> tuple[Point, ...]:
     if not kernels_are_compiled(choose_effort(policy.method.refine, sample.n_records)):
-        progress.say("compiling the kernels, once on this machine: a minute or so")
+        progress.say(COMPILING)
     quiet, pairs = Progress("none"), list(grid.points())
     points: list[Point] = []
     paths = input_files.find_files(sample.policy.input)

@@ -12,6 +12,7 @@ import numpy as np
 
 from pipeline.errors import DataError, InfeasibleError, OutputError, VerificationError
 from pipeline.execution.columns import make_source, naming_input, released_attributes, type_columns
+from pipeline.execution.compiling import tell_compiling
 from pipeline.execution.distributing import distribute
 from pipeline.execution.draws import tell_of_draws
 from pipeline.execution.engine import Engine, connect, local_address
@@ -35,13 +36,9 @@ from pipeline.execution.units.encoding import EncodeItem, encode_unit
 from pipeline.execution.units.reading import summarise_unit
 from pipeline.execution.units.regions import RegionResult, microaggregate_unit, place_regions
 from pipeline.execution.verification import verify
-from pipeline.kernels.clusters import cluster_blocks
-from pipeline.kernels.compiled import is_kept
-from pipeline.kernels.refine import refine_blocks
 from pipeline.model import Partition
 from pipeline.settings import Policy
 from pipeline.stages.columns import resolve_column
-from pipeline.stages.effort import Effort
 from pipeline.stages.places import locate_regions
 from pipeline.stages.plan import Plan, Region
 from pipeline.stages.refine import merge_rounds
@@ -121,8 +118,7 @@ def plan(run: Run, progress: Progress) -> None:
         workspace = run.workspace
         made = decide_plan(run, engine, progress)
         tell_of_draws(run, made, progress)
-        compiles = not kernels_are_compiled(made.effort)
-        tell_short_memory(made, engine, progress, compiles=compiles)
+        tell_short_memory(made, engine, progress)
         items = [EncodeItem(i, p) for i, p in enumerate(workspace.load("partitions"))]
         sizes = [item.partition.n_records for item in items]
         counts = run_pass(engine, workspace, "encode", encode_unit, items, progress, sizes=sizes)
@@ -153,8 +149,7 @@ def microaggregate(run: Run, progress: Progress) -> None:
         made: Plan = workspace.load("plan")
         histogram = workspace.load("histogram")
         regions = list(made.regions())
-        if not kernels_are_compiled(made.effort):
-            progress.say("compiling the kernels, once on this machine: a minute or so")
+        tell_compiling(made, engine, progress)
         while True:
             items = place_regions(workspace, regions, locate_regions(made, regions, histogram))
             results = run_pass(
@@ -185,11 +180,6 @@ def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) ->
         progress.say(
             f"  {what}: loss {found.loss / n_terms:.3g}, largest EMD {found.largest_emd:.6f}"
         )
-
-
-def kernels_are_compiled(effort: Effort) -> bool:
-    """Whether the kernel that takes longest to compile, of those that are needed, is on disk."""
-    return is_kept(refine_blocks if effort.n_rounds else cluster_blocks)
 
 
 def _join_failing(regions: list[Region], n_above: list[int]) -> list[Region]:

@@ -16,6 +16,7 @@ import os
 import pickle
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,10 +24,11 @@ import numba
 from numba.core import config
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from pipeline.kernels.turns import end_turn, take_turn
+from pipeline.kernels.turns import in_turn
 
 _DIGEST_BYTES = 32
 
@@ -46,7 +48,20 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "neve
     folder = _find_folder()
     if folder is not None:
         dispatcher._cache = CodeFiles(folder, function)  # noqa: SLF001  # where numba has its own
+        dispatcher.compile = _in_turn(dispatcher)
     return dispatcher
+
+
+def _in_turn(dispatcher: Any) -> Callable[[Any], Any]:
+    """What compiles a signature or loads its code, when nobody else is about to leave it."""
+    compile_signature, cache = dispatcher.compile, dispatcher._cache  # noqa: SLF001
+
+    @global_compiler_lock
+    def compile_in_turn(signature: Any) -> Any:
+        with cache.turn(signature, dispatcher.targetctx):
+            return compile_signature(signature)
+
+    return compile_in_turn
 
 
 def load_compiler() -> None:
@@ -88,7 +103,6 @@ class CodeFiles(_Cache):
         self._folder = folder
         self._name = f"{function.__module__}.{function.__qualname__}"
         self._enabled = True
-        self._turns: dict[Path, int] = {}
 
     @property
     def cache_path(self) -> str:
@@ -112,31 +126,15 @@ class CodeFiles(_Cache):
         """Files with code of the function."""
         return list(self._folder.glob(f"{self._name}-*.code"))
 
+    def turn(self, sig: Any, target_context: Any) -> AbstractContextManager[None]:
+        """To look for the code of a signature, and to compile what is not there."""
+        path = self._path(self._key(sig, target_context.codegen()))
+        return contextlib.nullcontext() if path.exists() else in_turn(path.with_suffix(".turn"))
+
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """Code for a signature, from whoever compiles it already; None: it is the caller's turn."""
+        """Code for a signature; None if there is none that is whole and for this very signature."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
-        found = self._load(key, target_context)
-        turn = self._turn(key)
-        if found is not None or not self._enabled or turn in self._turns:
-            return found
-        descriptor = take_turn(turn)
-        if descriptor is not None:
-            self._turns[turn] = descriptor
-            found = self._load(key, target_context)
-        if found is not None:
-            self._end(turn)
-        return found
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the code for a signature; a full disk or addresses within the code prevent it."""
-        key = self._key(sig, data.codegen)
-        if self._enabled and not data.library.has_dynamic_globals:
-            self._save(key, dumps((key, data._reduce())))  # noqa: SLF001
-        self._end(self._turn(key))
-
-    def _load(self, key: tuple[Any, ...], target_context: Any) -> CompileResult | None:
-        """None if there is none that is whole and for this very signature."""
         try:
             stored = self._path(key).read_bytes()
         except OSError:
@@ -147,7 +145,12 @@ class CodeFiles(_Cache):
         found, code = pickle.loads(data)  # noqa: S301  # in a folder that the user trusts
         return CompileResult._rebuild(target_context, *code) if found == key else None  # noqa: SLF001
 
-    def _save(self, key: tuple[Any, ...], pickled: bytes) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the code for a signature; a full disk or addresses within the code prevent it."""
+        if not self._enabled or data.library.has_dynamic_globals:
+            return
+        key = self._key(sig, data.codegen)
+        pickled = dumps((key, data._reduce()))  # noqa: SLF001
         path = self._path(key)
         draft = path.with_suffix(f".{secrets.token_hex(8)}")
         with contextlib.suppress(OSError):
@@ -155,13 +158,6 @@ class CodeFiles(_Cache):
             draft.replace(path)
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-
-    def _end(self, turn: Path) -> None:
-        if turn in self._turns:
-            end_turn(turn, self._turns.pop(turn))
-
-    def _turn(self, key: tuple[Any, ...]) -> Path:
-        return self._path(key).with_suffix(".turn")
 
     def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...]]:
         return self._name, sig, codegen.magic_tuple()

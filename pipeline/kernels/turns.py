@@ -1,48 +1,40 @@
 """One of several processes compiles what all of them want; the others wait for its code.
 
 Compiling the search takes a minute and some hundred megabytes, in every process that does it: on a
-first use that would be every worker. Nothing depends on a turn but who does the work: a process
-that cannot wait, or has waited for long, compiles for itself.
+first use that would be every worker. Nothing depends on a turn but who does the work: whoever has
+waited in vain, or cannot lock a file, compiles for itself, beside others.
 """
 
 import contextlib
 import fcntl
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-LONGEST_WAIT = 300.0  # seconds; the kernel that takes longest takes a tenth of it
+LONGEST_WAIT = 300.0  # seconds, for all kernels that one calls: they take about one minute
 _LOOK_EVERY = 0.02  # seconds
 
 
-def take_turn(path: Path) -> int | None:
-    """Wait until nobody else has the turn that a file stands for; it ends with the process, too.
+@contextlib.contextmanager
+def in_turn(path: Path) -> Iterator[None]:
+    """Have the turn that a file stands for, or begin when whoever has it ends it, or has died."""
+    with contextlib.ExitStack() as kept:
+        with contextlib.suppress(OSError):  # no such folder, or a file system without locks
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            kept.callback(os.close, descriptor)
+            if _lock(descriptor):
+                kept.callback(path.unlink, missing_ok=True)
+            else:
+                _wait(descriptor)
+                kept.close()
+        yield
 
-    Returns
-    -------
-    Descriptor for `end_turn`. None: the file cannot be locked, or the wait took too long.
-    """
-    try:
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError:
-        return None
+
+def _wait(descriptor: int) -> None:
     until = time.monotonic() + LONGEST_WAIT
-    with contextlib.suppress(OSError):
-        while not _lock(descriptor):
-            if time.monotonic() > until:
-                break
-            time.sleep(_LOOK_EVERY)
-        else:
-            return descriptor
-    os.close(descriptor)
-    return None
-
-
-def end_turn(path: Path, descriptor: int) -> None:
-    """Let the next one in; who waits by then has the removed file open, and locks that."""
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
-    os.close(descriptor)
+    while not _lock(descriptor) and time.monotonic() < until:
+        time.sleep(_LOOK_EVERY)
 
 
 def _lock(descriptor: int) -> bool:

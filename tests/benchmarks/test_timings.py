@@ -5,7 +5,6 @@ import yaml
 
 from benchmarks.measure import Measured
 from benchmarks.run import make_document, median
-from benchmarks.scale import Timed, render_times
 from benchmarks.timings import (
     COLUMNS,
     HAND_COLUMNS,
@@ -82,21 +81,3 @@ def test_policy(refine, asked, tmp_path):
     policy = parse_policy(yaml.safe_load(yaml.safe_dump(document)))
     assert policy.method.refine == asked
     assert policy.engine.memory_per_worker == "1.5GiB"
-
-
-def test_speed_up_is_of_medians():
-    manifest = MANIFEST | {"files": [{"path": "data/a.parquet", "sha256": "00"}]}
-    seconds = {"1": [40.0, 60.0, 50.0], "2": [25.0, 31.25, 30.0], "1 and 1": [62.5], "4": [40.0]}
-    timed = {
-        refine: {
-            workers: [Timed(times * took, manifest) for took in runs]
-            for workers, runs in seconds.items()
-        }
-        for refine, times in (("off", 1.0), ("fast", 2.0))
-    }
-    timed["fast"]["2"] = [Timed(50.0, manifest)]
-    times, targets = render_times(timed)
-    assert "| off | 2 | 25.0, 31.2, 30.0 | 30.0 | 1.67 | plan 1.2, verify 2.0 | " in times
-    assert "| off | 1 and 1 | 62.5 | 62.5 | 1.60 |" in times
-    assert "| off: 2 workers as fast as 1, times | at least 1.7 | 1.6667 | **not met** |" in targets
-    assert "| fast: 2 workers as fast as 1, times | at least 1.7 | 2 | met |" in targets

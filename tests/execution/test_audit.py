@@ -17,12 +17,20 @@ from pipeline.storage.releases import file_sha256
 from support.policies import discharge_policy, write_discharges
 
 
-@pytest.fixture
-def published(tmp_path):
-    path = write_discharges(tmp_path / "discharges.parquet", 5_000)
-    output = {"path": str(tmp_path / "releases"), "rows_per_file": 1_500}
-    policy = discharge_policy(path, tmp_path / "releases", output=output)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    path = write_discharges(folder / "discharges.parquet", 5_000)
+    output = {"path": str(folder / "releases"), "rows_per_file": 1_500}
+    policy = discharge_policy(path, folder / "releases", output=output)
     return run_release(policy, Progress("none")).release
+
+
+@pytest.fixture
+def published(made, tmp_path):
+    """The release, for a test to change."""
+    shutil.copytree(made.parents[1], tmp_path / "releases")
+    return tmp_path / "releases" / made.parent.name / made.name
 
 
 def test_untouched_release_passes(published, capsys):

@@ -1,6 +1,7 @@
 """What workers hold stays within what is stated, and what is not enough is said."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ from distributed import LocalCluster, system
 
 from pipeline.engine_settings import EngineSettings
 from pipeline.errors import LostError, PolicyError
-from pipeline.execution import estimate
+from pipeline.execution import compiling, estimate
 from pipeline.execution.engine import InProcess, OnCluster, connect
 from pipeline.execution.estimate import unit_megabytes
 from pipeline.execution.local import LEAST_MEMORY, local_cluster
 from pipeline.execution.progress import Progress
 from pipeline.execution.release import microaggregate, open_run, plan, publish, summarise, verify
+from pipeline.stages.effort import choose_effort
+from pipeline.stages.methods.method import Method
 from support.policies import discharge_policy, write_discharges
 
 
@@ -69,22 +72,41 @@ def test_workers_that_could_not_even_start_are_refused(tmp_path):
     assert not list(tmp_path.rglob("manifest.json"))
 
 
-@pytest.mark.parametrize(
-    ("limit", "compiles", "needed"),
-    [(200e6, False, 300), (400e6, False, None), (400e6, True, 750), (None, True, None)],
-)
-def test_less_than_a_unit_may_need_is_said(limit, compiles, needed, monkeypatch, capsys):
-    class Limited(InProcess):
-        def memory_per_unit(self):
-            return limit
+class Limited(InProcess):
+    """Workers that have 400 MB for a unit."""
 
-    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 300.0)
-    estimate.tell_short_memory(None, Limited(), Progress("lines"), compiles=compiles)
+    def memory_per_unit(self):
+        return 400_000_000
+
+
+@pytest.mark.parametrize(("needed", "is_said"), [(500.0, True), (300.0, False)])
+def test_less_than_a_unit_may_need_is_said(needed, is_said, monkeypatch, capsys):
+    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: needed)
+    estimate.tell_short_memory(None, Limited(), Progress("lines"))
     shown = capsys.readouterr().err
-    if needed is None:
-        assert not shown
-    else:
-        assert f"may need {needed} MB, and a worker has {limit / 1e6:.0f} MB" in shown
+    assert ("may need 500 MB, and a worker has 400 MB for each of its threads" in shown) is is_said
+
+
+def test_nothing_is_said_where_there_is_no_limit(monkeypatch, capsys):
+    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 1e6)
+    estimate.tell_short_memory(None, InProcess(), Progress("lines"))
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", [Limited(), InProcess()])
+@pytest.mark.parametrize("name", ["t-closeness-first", "mdav"])
+def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys):
+    plan = SimpleNamespace(method=Method(name), effort=choose_effort("off", 1000))
+    monkeypatch.setattr(compiling, "unit_megabytes", lambda plan: 300.0)
+    monkeypatch.setattr(compiling, "is_kept", lambda kernel: False)
+    compiling.tell_compiling(plan, engine, Progress("lines"))
+    shown = capsys.readouterr().err
+    assert ("compiling the kernels" in shown) is (name == "t-closeness-first")
+    said = "may need 750 MB, and a worker has 400 MB"
+    assert (said in shown) is (name == "t-closeness-first" and isinstance(engine, Limited))
+    monkeypatch.setattr(compiling, "is_kept", lambda kernel: True)
+    compiling.tell_compiling(plan, engine, Progress("lines"))
+    assert not capsys.readouterr().err
 
 
 def test_limit_of_a_cluster_is_shared_by_a_workers_threads():

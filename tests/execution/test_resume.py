@@ -250,7 +250,7 @@ def test_crash_leaves_its_lineage_and_what_was_done(discharges, tmp_path, monkey
 def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
     policy_file = write_policy(discharges, tmp_path)
     run_and_die(policy_file, "before:verify")
-    document = discharge_document(discharges, tmp_path / "releases", seed=2)
+    document = discharge_document(discharges, tmp_path / "releases", method=METHOD, seed=2)
     from pipeline.settings import parse_policy
 
     outcome = run_release(parse_policy(document), Progress("none"))

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from numba.core.errors import TypingError
 
 from pipeline.kernels import compiled, turns
 from pipeline.kernels.compiled import is_kept, kernel
-from pipeline.kernels.turns import end_turn, take_turn
+from pipeline.kernels.turns import in_turn
 
 WHOLE, REAL = np.array([1, 2, 3]), np.array([0.5, 0.25])
 
@@ -77,61 +79,66 @@ def compile_in(folder: Path, start, told) -> None:
     """Compile when all have started, and tell what was done."""
     compiled._find_folder = lambda: folder
     dispatcher = kernel(add)
-    start.wait()
+    start.wait(60)
     told.put((dispatcher(WHOLE), *counts(dispatcher)))
 
 
-def hold_turn(path: Path, started) -> None:
+def hold_turn(path: Path, held) -> None:
     """Have a turn until killed."""
-    take_turn(path)
-    started.set()
-    multiprocessing.Event().wait()
+    with in_turn(path):
+        held.set()
+        multiprocessing.Event().wait()
+
+
+@pytest.fixture
+def held_turn(folder):
+    """The turn of a signature that another process has, which is killed in the end."""
+    kernel(add)(WHOLE)
+    (code,) = folder.iterdir()
+    code.unlink()
+    spawn = multiprocessing.get_context("spawn")
+    held = spawn.Event()
+    path = code.with_suffix(".turn")
+    holder = spawn.Process(target=hold_turn, args=(path, held), daemon=True)
+    holder.start()
+    assert held.wait(60)
+    yield path, holder
+    holder.kill()
+    holder.join()
 
 
 class TestTurns:
     def test_one_of_those_that_want_it_compiles(self, folder):
         spawn = multiprocessing.get_context("spawn")
         start, told = spawn.Barrier(3), spawn.Queue()
-        started = [spawn.Process(target=compile_in, args=(folder, start, told)) for _ in range(3)]
-        for process in started:
-            process.start()
-        found = sorted(told.get(timeout=60) for _ in started)
-        for process in started:
-            process.join()
+        for _ in range(3):
+            spawn.Process(target=compile_in, args=(folder, start, told), daemon=True).start()
+        found = sorted(told.get(timeout=60) for _ in range(3))
         assert found == [(6, 0, 1), (6, 1, 0), (6, 1, 0)]
-        assert len(list(folder.iterdir())) == 1
+        assert len(list(folder.glob("*.code"))) == 1
 
-    def test_who_was_killed_has_no_turn_any_more(self, tmp_path):
-        spawn = multiprocessing.get_context("spawn")
-        started = spawn.Event()
-        holder = spawn.Process(target=hold_turn, args=(tmp_path / "add.turn", started))
-        holder.start()
-        assert started.wait(60)
-        holder.kill()
-        descriptor = take_turn(tmp_path / "add.turn")
-        holder.join()
-        assert descriptor is not None
-        end_turn(tmp_path / "add.turn", descriptor)
-        assert not list(tmp_path.iterdir())
+    def test_who_has_waited_for_long_compiles(self, folder, held_turn, monkeypatch):
+        monkeypatch.setattr(turns, "LONGEST_WAIT", 0.5)
+        dispatcher, start = kernel(add), time.monotonic()
+        assert dispatcher(WHOLE) == 6
+        assert time.monotonic() - start > 0.5
+        assert counts(dispatcher) == (0, 1)
 
-    def test_who_has_waited_for_long_compiles(self, folder, monkeypatch):
-        kernel(add)(WHOLE)
-        (code,) = folder.iterdir()
-        code.unlink()
-        descriptor = take_turn(code.with_suffix(".turn"))
-        monkeypatch.setattr(turns, "LONGEST_WAIT", 0.1)
+    def test_who_was_killed_has_no_turn_any_more(self, folder, held_turn):
+        path, holder = held_turn
+        threading.Timer(0.5, holder.kill).start()
         dispatcher = kernel(add)
         assert dispatcher(WHOLE) == 6
+        assert not holder.is_alive()
         assert counts(dispatcher) == (0, 1)
-        end_turn(code.with_suffix(".turn"), descriptor)
-        assert list(folder.iterdir()) == [code]
-
-    def test_what_cannot_be_compiled_keeps_nobody_waiting(self, folder):
-        dispatcher = kernel(add)
-        for _ in range(2):
-            with pytest.raises(TypingError):
-                dispatcher("no numbers")
+        path.with_suffix(".code").unlink()
         assert kernel(add)(WHOLE) == 6
+        assert list(folder.iterdir()) == [path.with_suffix(".code")]
+
+    def test_what_cannot_be_compiled_keeps_no_turn(self, folder):
+        with pytest.raises(TypingError):
+            kernel(add)("no numbers")
+        assert not list(folder.iterdir())
 
 
 class TestNotAsItSays:

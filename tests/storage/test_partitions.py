@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import DataError
+from pipeline.stages import tree
 from pipeline.storage import csv_files, partitions
 from pipeline.storage.partitions import (
     Reading,
@@ -162,12 +163,14 @@ class TestHowItIsCut:
         assert len(data[0]) > 5
 
     def test_several_regions(self, tmp_path, monkeypatch):
-        table = mixed_people(60_000)
+        monkeypatch.setattr(tree, "MIN_REGION_RECORDS", 5_000)
+        table = mixed_people(20_000)
+        assert tree.count_regions(int(0.9 * table.num_rows)) > 1  # some records are incomplete
         whole = write_parquet(tmp_path / "whole.parquet", table)
         first = mixed_policy(whole, tmp_path / "0")
         first["output"]["rows_per_file"] = 1_000_000
         data = [release(first).data]
-        monkeypatch.setattr(partitions, "MIN_PARTITION_ROWS", 5_000)
+        monkeypatch.setattr(partitions, "MIN_PARTITION_ROWS", 2_000)
         second = mixed_policy(whole, tmp_path / "1")
         second["output"]["rows_per_file"] = 1_000_000
         data.append(release(second).data)
