@@ -24,11 +24,16 @@ def in_turn(path: Path) -> Iterator[None]:
             descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
             kept.callback(os.close, descriptor)
             if _lock(descriptor):
-                kept.callback(path.unlink, missing_ok=True)
+                kept.callback(_remove, path)
             else:
                 _wait(descriptor)
                 kept.close()
         yield
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # a disk that can no longer be written to
+        path.unlink(missing_ok=True)
 
 
 def _wait(descriptor: int) -> None:

@@ -128,7 +128,7 @@ def test_client_that_lost_its_scheduler_is_told_so():
         OnCluster(Client()).memory_per_unit()
 
 
-def test_so_are_those_of_a_machine_that_has_too_little(tmp_path, monkeypatch):
+def test_workers_of_a_machine_that_has_too_little_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(system, "MEMORY_LIMIT", 100_000_000)
     with (
         pytest.raises(PolicyError, match=r"memory_per_worker auto: is \d+ MB .*; give it 256MB"),

@@ -135,6 +135,18 @@ class TestTurns:
         assert kernel(add)(WHOLE) == 6
         assert list(folder.iterdir()) == [path.with_suffix(".code")]
 
+    def test_a_turn_that_cannot_be_removed_hinders_nobody(self, folder, monkeypatch):
+        def refuse(path, *, missing_ok=False):
+            raise PermissionError(path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", refuse)
+            with in_turn(folder / "add.turn"):
+                pass
+        with in_turn(folder / "add.turn"):
+            pass
+        assert not list(folder.iterdir())
+
     def test_what_cannot_be_compiled_keeps_no_turn(self, folder):
         with pytest.raises(TypingError):
             kernel(add)("no numbers")
