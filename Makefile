@@ -4,7 +4,10 @@
 PYTHON ?= python3
 ROWS ?= 200000
 TRIALS ?= 66
-CASES ?= 2000
+CASES ?= 5000
+FLIPS ?= 1000
+KILLS ?= 300
+INTERRUPTS ?= 50
 SEED ?= 1
 PYTEST_ARGS ?=
 DATABASE ?= postgres
@@ -18,7 +21,7 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo stack test faults fuzz check bench bench-full reproduce lock clean
+.PHONY: help demo stack test faults nightly check bench bench-full reproduce attacks lock clean
 
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
@@ -26,11 +29,13 @@ help:
 	@echo "                 (DATABASE=sqlite where PostgreSQL is not to be had)"
 	@echo "make test        run the tests (PYTEST_ARGS=...)"
 	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
-	@echo "make fuzz        release or refuse $(CASES) drawn policies and tables (CASES=...)"
+	@echo "make nightly     all trials at length: those of faults, $(CASES) drawn policies and tables,"
+	@echo "                 $(FLIPS) flipped bits, $(KILLS) kills, $(INTERRUPTS) interrupts, canaries (CASES=..., SEED=...)"
 	@echo "make check       format, lint, docstrings, types, import contracts"
 	@echo "make bench       benchmark, a few minutes: a million records, the main loss tables"
 	@echo "make bench-full  benchmark at full size: ten million records, all loss tables"
 	@echo "make reproduce   the papers' tables and figures again, beside theirs, in some minutes"
+	@echo "make attacks     what an intruder who knows the algorithm gains, method by method"
 	@echo "make lock        resolve the locks anew from pyproject.toml (needs uv)"
 	@echo "make clean       remove the environment, caches, and the demonstration's files"
 
@@ -61,8 +66,9 @@ test: $(VENV)/.dev
 faults: $(VENV)/.dev
 	TCLOSE_FAULTS=$(TRIALS) TCLOSE_FAULTS_SEED=$(SEED) $(PYTEST) tests/faults $(PYTEST_ARGS)
 
-fuzz: $(VENV)/.dev
-	TCLOSE_FUZZ=$(CASES) $(PYTEST) tests/execution/test_any_policy.py --timeout 3600 $(PYTEST_ARGS)
+nightly: faults
+	TCLOSE_CASES=$(CASES) TCLOSE_FLIPS=$(FLIPS) TCLOSE_KILLS=$(KILLS) TCLOSE_INTERRUPTS=$(INTERRUPTS) \
+	    TCLOSE_SEED=$(SEED) $(PYTEST) tests/nightly --timeout 7200 $(PYTEST_ARGS)
 
 # All of them run, so that one call shows everything; ruff checks docstrings too.
 check: $(VENV)/.dev
@@ -81,11 +87,16 @@ bench: $(VENV)/.dev
 bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.run --full --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.scale --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.wide --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.quality --full --out benchmarks/RESULTS.md
 
 # The page and the figures beside it are written anew.
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.reproduction --out benchmarks/REPRODUCTION.md
+
+# Some minutes on two cores that nobody else uses; the page is written anew.
+attacks: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.attacks --processes 2 --out benchmarks/ATTACKS.md
 
 lock:
 	uv pip compile $(LOCK_OPTIONS) --group build pyproject.toml -o requirements.lock

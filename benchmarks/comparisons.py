@@ -17,7 +17,7 @@ from benchmarks.catalogue import (
 from benchmarks.releases import FAST, FULL, OFF, REFERENCE, Measurement
 from benchmarks.results import Target, render_table, render_targets
 from benchmarks.sources import Stored
-from pipeline.errors import TcloseError
+from tclose.errors import TcloseError
 
 RELEASE_COLUMNS = (
     "k",
@@ -151,7 +151,7 @@ def _cells(one: Compared, method: str) -> list[str]:
 
 def _share_cells(one: Compared) -> list[str]:
     """A row of `SHARE_COLUMNS`; empty where there is nothing to compare."""
-    reached, took = one.share_reached, one.share_of_time
-    if reached is None or took is None:
+    achieved, took = one.share_reached, one.share_of_time
+    if achieved is None or took is None:
         return []
-    return [str(one.row.k), f"{one.row.t:g}", f"{reached:.0%}", f"{took:.0%}"]
+    return [str(one.row.k), f"{one.row.t:g}", f"{achieved:.0%}", f"{took:.0%}"]

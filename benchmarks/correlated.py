@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pipeline.errors import UsageError
-from pipeline.model import Float64
+from tclose.errors import UsageError
+from tclose.model import Float64
 
 Column = NDArray[np.int32] | Float64
 

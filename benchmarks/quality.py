@@ -21,7 +21,7 @@ from benchmarks.correlated import generate_correlated
 from benchmarks.releases import METHODS, Measurement, make_release
 from benchmarks.results import describe_command, describe_machine, update_page
 from benchmarks.sources import Stored, generated, store
-from pipeline.errors import TcloseError
+from tclose.errors import TcloseError
 
 NOTE_TITLE = "Loss"
 NOTE = (

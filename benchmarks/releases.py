@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sources import Source, Stored
-from pipeline.errors import TcloseError
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.settings import parse_policy
+from tclose.errors import TcloseError
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.runtime.progress import Progress
 
 REFERENCE, OFF, FAST, FULL = "reference", "off", "fast", "full"
 METHODS: dict[str, dict[str, str]] = {

@@ -37,9 +37,14 @@ from benchmarks.run import (
     write_source,
 )
 from benchmarks.timings import Case
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import microaggregate, open_run, plan, publish, summarise, verify
-from pipeline.settings import parse_policy
+from tclose.passes.publish.publish import PUBLISH
+from tclose.passes.release import (
+    TRIAL,
+    open_run,
+)
+from tclose.policy.policy import parse_policy
+from tclose.runtime.pipeline import Pipeline, run_pipeline
+from tclose.runtime.progress import Progress
 
 PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publish")
 TITLE = "Scale-out"
@@ -163,12 +168,11 @@ def _measure_space(case: Case, source: Path, folder: Path) -> list[Sequence[str]
     quiet = Progress("none")
     found: dict[str, tuple[int, int]] = {}
     with open_run(parse_policy(make_document(case, source, folder)), quiet) as run:
-        for stage in (summarise, plan, microaggregate, verify):
-            stage(run, quiet)
+        run_pipeline(TRIAL, run, quiet)
         for name in PASSES[:-1]:
             found[name] = _size_of(run.workspace.root / name)
-        publish(run, quiet)
-        found["publish"] = _size_of(Path(str(run.shelf.release(run.release_id))) / "data")
+        run_pipeline(Pipeline(PUBLISH.reads, (PUBLISH,)), run, quiet)
+        found["publish"] = _size_of(Path(str(run.repository.release(run.release_id))) / "data")
     return [
         [name, f"{n_files:,}", f"{n_bytes / case.n_rows:.1f}"]
         for name, (n_files, n_bytes) in found.items()

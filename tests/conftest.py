@@ -4,10 +4,13 @@ import signal
 
 import pytest
 
+from nightly.counts import add_up
 from support.buckets import environment, make_bucket, running_server
+from support.killed_run import SMALL_REGION
+from tclose.passes.plan import coarse_tree
 
 # What passing tests record of what they drew, and under what title it is told at the end.
-TITLES = {"fault": "trials of faults", "cases": "policies drawn at random"}
+TITLES = {"fault": "trials of faults"}
 
 
 def pytest_configure() -> None:
@@ -33,6 +36,14 @@ def bucket(object_store):
     return make_bucket()
 
 
+@pytest.fixture(scope="module")
+def small_regions():
+    """Regions of fewer records, so that small tables have several, as large ones do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coarse_tree, "MIN_REGION_RECORDS", SMALL_REGION)
+        yield
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what passing tests have recorded of themselves."""
     for name, title in TITLES.items():
@@ -47,3 +58,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for text in told:
                 terminalreporter.line(f"  {text}")
             terminalreporter.line(f"{len(told)} passed")
+    counted = add_up(terminalreporter.stats.get("passed", []))
+    if counted:
+        terminalreporter.section("counts of trials")
+        for line in counted:
+            terminalreporter.line(f"  {line}")

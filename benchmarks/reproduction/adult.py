@@ -29,10 +29,13 @@ from benchmarks.reproduction.page import (
 from benchmarks.reproduction.pictures import Chart, Curve, draw_charts, write_picture
 from benchmarks.reproduction.printed import ADULT, ADULT_RECORDS, SIMILARITY
 from benchmarks.results import render_table
-from pipeline.stages.methods.incognito import find_generalisations
-from pipeline.stages.models.attacks import Exposure, measure_similarity
-from pipeline.stages.models.counts import count_values
-from pipeline.stages.models.utility import measure_average_size, measure_discernibility
+from tclose.methods.incognito.search import find_generalisations
+from tclose.passes.microaggregate.utility import (
+    measure_average_size,
+    measure_discernibility,
+)
+from tclose.privacy.attacks import Exposure, measure_similarity
+from tclose.privacy.class_counts import count_values
 
 PARAMETERS = (2, 5, 8, 10)  # k and l; Figures 3 (b) and 4 have some that the text does not name
 MINIMAL_DEGRADATION = 1.25  # of discernibility, in times of k-anonymity's

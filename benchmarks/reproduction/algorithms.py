@@ -11,14 +11,14 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.reproduction.records import Partition, Records, examine
-from pipeline.kernels.clusters import cluster_block
-from pipeline.kernels.kanonymity_first import k_anonymity_first
-from pipeline.kernels.mdav import mdav
-from pipeline.kernels.merge_farthest import merge_farthest
-from pipeline.kernels.subsets import assign_subsets
-from pipeline.model import Int64
-from pipeline.stages.class_sizes import choose_class_size
-from pipeline.stages.subsets import cut_subsets
+from tclose.kernels.clustering.algorithm1 import merge_farthest
+from tclose.kernels.clustering.algorithm2 import k_anonymity_first
+from tclose.kernels.clustering.algorithm3 import cluster_block
+from tclose.kernels.clustering.assign_subsets import assign_subsets
+from tclose.kernels.clustering.mdav import mdav
+from tclose.model import Int64
+from tclose.passes.plan.class_sizes import choose_class_size
+from tclose.passes.plan.quantile_subsets import cut_subsets
 
 Algorithm = Callable[[Records, int, str], Int64]
 SUBSETS_SEED = 1  # of the dealing out of equal confidential values

@@ -9,8 +9,12 @@ import numpy as np
 from benchmarks.reproduction.printed import FIGURE_2, table_1_shares
 from benchmarks.reproduction.records import distribute
 from benchmarks.results import render_table
-from pipeline.stages.methods.bucketization import BucketClasses, RatioDemand, build_classes
-from pipeline.stages.methods.stochastic import stochastic_closeness
+from tclose.methods.bucketization.bucketization import (
+    BucketClasses,
+    RatioDemand,
+    build_classes,
+)
+from tclose.privacy.stochastic_closeness import stochastic_closeness
 
 Shares = tuple[tuple[Fraction, ...], ...]
 TABLE_1_TS = (2, 3)

@@ -142,7 +142,7 @@ def _describe_data(records: dict[str, Records]) -> str:
 
 def _say_agreement(cells: Sequence[Cell]) -> str:
     found = summarise(cells)
-    n_above = sum(cell.partition.n_above for cell in cells)
+    n_violating = sum(cell.partition.n_violating for cell in cells)
     n_clusters = sum(cell.partition.n_clusters for cell in cells)
     text = (
         f"**{found.n_same} of {found.n_cells} cells agree to the digit**; the smallest size in "
@@ -153,9 +153,10 @@ def _say_agreement(cells: Sequence[Cell]) -> str:
             f" Mean sizes are {found.ratio:.2f} times the paper's, and apart from them by a factor "
             f"of {found.factor:.2f} (geometric means)."
         )
-    if n_above:
+    if n_violating:
         text += (
-            f" {n_above:,} of the {n_clusters:,} clusters of all cells are above t by the distance "
+            f" {n_violating:,} of the {n_clusters:,} clusters of all cells are above t by the "
+            "distance "
             "over distinct values: the algorithm as printed counts equal values as different ones. "
             "The pipeline repairs those before it publishes."
         )

@@ -18,11 +18,11 @@ from benchmarks.reproduction.printed import (
     TREE_DISTANCES,
 )
 from benchmarks.results import render_table
-from pipeline.kernels.emd import exact_emd
-from pipeline.kernels.tree_emd import exact_tree_emd, star_metric
-from pipeline.stages.models.counts import ClassCounts, count_values
-from pipeline.stages.models.diversity import check_distinct, check_entropy
-from pipeline.stages.taxonomy import Taxonomy, build_from_mapping
+from tclose.data.taxonomy import Taxonomy, build_from_mapping
+from tclose.kernels.emd.ordered import exact_emd
+from tclose.kernels.emd.tree import exact_tree_emd, star_metric
+from tclose.privacy.class_counts import ClassCounts, count_values
+from tclose.privacy.l_diversity import check_distinct, check_entropy
 
 # Figure 1 of papers/004 as its text describes it, for the diseases of Table 3 and the one more.
 TAXONOMY: Taxonomy = build_from_mapping(

@@ -170,7 +170,7 @@ def _say_above(found: Sequence[Series]) -> str:
     """Clusters that the algorithms as printed leave above t."""
     counts = [
         f"Algorithm {number} on {series.name.split(',')[0]} "
-        f"{sum(r.partition.n_above for r in series.runs if r.number == number):,}"
+        f"{sum(r.partition.n_violating for r in series.runs if r.number == number):,}"
         for series in found
         for number in ALGORITHMS
     ]

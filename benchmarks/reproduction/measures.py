@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from benchmarks.reproduction.hierarchies import AGE_WIDTHS, TREES
 from benchmarks.sources import adult
-from pipeline.kernels.tree_emd import star_metric, tree_emds, tree_exceeds
-from pipeline.model import Int64, TreeMetric
-from pipeline.stages.intervals import build_intervals
-from pipeline.stages.methods.incognito import Node, Predicate
-from pipeline.stages.models.counts import count_values
-from pipeline.stages.models.diversity import check_entropy, check_recursive
-from pipeline.stages.taxonomy import build_from_mapping
+from tclose.data.taxonomy import build_from_mapping
+from tclose.kernels.emd.tree import star_metric, tree_emds, tree_exceeds
+from tclose.methods.generalisation.intervals import build_intervals
+from tclose.methods.incognito.search import Node, Predicate
+from tclose.model import Int64, TreeMetric
+from tclose.privacy.class_counts import count_values
+from tclose.privacy.l_diversity import check_entropy, check_recursive
 
 # Papers/004, section 6: the first seven attributes of Figure 2; occupation is confidential.
 QUASI_IDENTIFIERS = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.charts import (
+from tclose.render.charts import (
     LEFT,
     Axis,
     Layout,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from benchmarks.reproduction.printed import Sizes
 from benchmarks.sources import SEED, Source
-from pipeline.kernels.aggregate import group_by_label
-from pipeline.kernels.emd import class_emds, exceeds
-from pipeline.model import Distribution, Float64, Int64
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.emd.ordered import class_emds, exceeds
+from tclose.model import Distribution, Float64, Int64
 
 # What a numeric quasi-identifier is divided by.
 SCALES: dict[str, Callable[[Float64], float]] = {
@@ -76,7 +76,7 @@ class Partition:
     smallest: int
     n_records: int
     loss: float
-    n_above: int
+    n_violating: int
 
     @property
     def mean(self) -> float:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.reproduction.records import Records
-from pipeline.kernels.aggregate import group_by_label
-from pipeline.kernels.kanonymity_first import k_anonymity_first
-from pipeline.kernels.mdav import mdav, v_mdav
-from pipeline.kernels.merge_farthest import merge_farthest, ordered_excess
-from pipeline.model import Int64
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.clustering.algorithm1 import merge_farthest, ordered_excess
+from tclose.kernels.clustering.algorithm2 import k_anonymity_first
+from tclose.kernels.clustering.mdav import mdav, v_mdav
+from tclose.model import Int64
 
 MERGING_SEED = 1
 

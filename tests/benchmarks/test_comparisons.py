@@ -23,8 +23,8 @@ from benchmarks.correlated import generate_correlated
 from benchmarks.quality import measure_section
 from benchmarks.releases import METHODS, Measurement, make_release, write_document
 from benchmarks.sources import Stored, generated, measure_spread, store
-from pipeline.errors import InfeasibleError
-from pipeline.settings import parse_policy
+from tclose.errors import InfeasibleError
+from tclose.policy.policy import parse_policy
 
 SOURCE = replace(generated(2, 0.13), read=partial(generate_correlated, 300, 2, 0.13, 1))
 WANTED = {RATIO: 0.5, NUMERIC_LOSS: 0.1, CLUSTER_SIZE: 5.5, EXCESS: 0, SUPPRESSED: 0}

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.correlated import generate_correlated
-from pipeline.errors import UsageError
 from support.generated import SEED, column
+from tclose.errors import UsageError
 
 
 def multiple_correlation(table: pa.Table) -> float:

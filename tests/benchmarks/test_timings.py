@@ -14,7 +14,7 @@ from benchmarks.timings import (
     hand_cells,
     render_timings,
 )
-from pipeline.settings import parse_policy
+from tclose.policy.policy import parse_policy
 
 MANIFEST = {
     "seconds": {"plan": 1.25, "verify": 2.0},

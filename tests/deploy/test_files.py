@@ -13,9 +13,9 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-import pipeline
-from pipeline.execution import local
-from pipeline.settings import load_policy
+import tclose
+from tclose.policy.policy import load_policy
+from tclose.runtime.engines import local
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
@@ -174,7 +174,7 @@ class TestPromises:
         assert re.search(r"^DATABASE_PASSWORD=$", example, re.MULTILINE)
 
     def test_everything_but_the_database_runs_the_one_image(self) -> None:
-        image = f"tclose:{pipeline.__version__}"
+        image = f"tclose:{tclose.__version__}"
         own = {name: c["image"] for name, pod in pods() for c in pod["containers"]}
         assert own.pop("prefect-job-worker").startswith("prefecthq/prefect:")  # it sees no data
         assert set(own.values()) == {image}

@@ -9,12 +9,12 @@ import os
 
 import pytest
 
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.stages import tree
 from support.faults import KINDS, METHOD, finish, make_site
 from support.killed_run import SMALL_REGION
 from support.policies import data_digests, discharge_policy, write_discharges
+from tclose.passes.plan import coarse_tree
+from tclose.passes.release import run_release
+from tclose.runtime.progress import Progress
 
 ROWS = 60_000
 N_TRIALS = int(os.environ.get("TCLOSE_FAULTS", "11"))
@@ -30,7 +30,7 @@ def discharges(tmp_path_factory):
 @pytest.fixture(scope="module")
 def undisturbed(discharges, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree, "MIN_REGION_RECORDS", SMALL_REGION)
+        patch.setattr(coarse_tree, "MIN_REGION_RECORDS", SMALL_REGION)
         place = tmp_path_factory.mktemp("whole") / "releases"
         policy = discharge_policy(discharges, place, method=METHOD)
         return data_digests(run_release(policy, Progress("none")).release)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.execution.audit import audit_release
 from support.cases import Released, people, policy_for, release, write_parquet
 from support.faulty_run import counted, watch_renames
+from tclose.assess.auditing.audit import audit_release
 
 STEP = 1 if "TCLOSE_FAULTS" in os.environ else 5
 SECONDS = 60
@@ -63,6 +63,7 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
     (folder / ".release-key").write_bytes(bytes(32))
+    (folder / ".release-key").chmod(0o600)
 
 
 @pytest.mark.timeout(1800)

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.generator import generate_rows
 from support.servers import (
     PrefectServer,
     find_postgres,
     running_postgres,
     running_prefect,
 )
+from tclose.data.synthetic import generate_rows
 
 
 @pytest.fixture(scope="session")

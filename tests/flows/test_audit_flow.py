@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from pipeline.storage.releases import Shelf
 from support.cases import people, policy_for, release, tree, write_csv
 from support.runs import artifacts_of, last_run
+from tclose.releases.manifest.signing_keys import write_key_pair
+from tclose.releases.repository import ReleaseRepository
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
 
-def audit(folder: Path) -> Any:
-    from flows.audit import audit as flow
+def audit(folder: Path, **parameters: Any) -> Any:
+    from tclose_flows.audit_flow import audit as flow
 
-    return flow(str(folder), return_state=True)
+    return flow(str(folder), return_state=True, **parameters)
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def releases(tmp_path: Path) -> Path:
     path = write_csv(tmp_path / "people.csv", people())
     for name in ("first", "second"):
         release(policy_for(path, name=name))
-    with Shelf(tmp_path / "releases", "third").claim():
+    with ReleaseRepository(tmp_path / "releases", "third").claim():
         (tmp_path / "releases" / "third" / "notes").touch()
     return tmp_path / "releases"
 
@@ -58,6 +59,24 @@ class TestAudit:
         assert "data/part-00000.parquet: its content has changed" in account
         assert f"tclose rollback {releases}/NAME" in account
 
+    def test_signatures_are_checked_where_a_public_key_is_given(self, tmp_path):
+        keys = write_key_pair(tmp_path / "keys")
+        path, place = write_csv(tmp_path / "people.csv", people()), str(tmp_path / "releases")
+        output = {"path": place, "signing_key": str(keys.private)}
+        release(policy_for(path, name="signed", output=output))
+        given = {"public_key": str(keys.public)}
+        assert audit(tmp_path / "releases", **given).is_completed()
+        release(policy_for(path, name="unsigned", output={"path": place}))
+        state = audit(tmp_path / "releases", **given)
+        assert state.is_failed()
+        assert "1 of 2 current releases fail: unsigned: manifest.sig: is missing" in state.message
+
+    def test_public_key_that_cannot_be_read_fails_it(self, releases, tmp_path):
+        state = audit(releases, public_key=str(tmp_path / "none.pem"))
+        assert state.is_failed()
+        assert "public key" in state.message
+        assert "cannot be read" in state.message
+
     def test_current_release_that_has_gone_fails_it(self, releases):
         (releases / "first" / "CURRENT").write_text("0" * 20)
         state = audit(releases)
@@ -66,14 +85,14 @@ class TestAudit:
         assert "CURRENT names a release that is not there" in state.message
 
     def test_one_that_cannot_be_audited_does_not_keep_the_others(self, releases, monkeypatch):
-        from flows import audit as flows_audit
+        from tclose_flows import audit_flow as flows_audit
 
         works = flows_audit.audit_release
 
-        def audit_release(place: Path) -> Any:
+        def audit_release(place: Path, key: Any) -> Any:
             if "first" in place.parts:
                 raise PermissionError(13, "Permission denied")
-            return works(place)
+            return works(place, key)
 
         monkeypatch.setattr(flows_audit, "audit_release", audit_release)
         state = audit(releases)
@@ -101,16 +120,16 @@ class TestAudit:
     def test_store_that_does_not_answer_is_asked_again_and_is_no_finding(
         self, releases, monkeypatch
     ):
-        from flows import audit as flows_audit
-        from pipeline.errors import StoreError
+        from tclose.errors import StoreError
+        from tclose_flows import audit_flow as flows_audit
 
         works, left = flows_audit.audit_release, [1]
 
-        def audit_release(place: Path) -> Any:
+        def audit_release(place: Path, key: Any) -> Any:
             if left:
                 left.pop()
                 raise StoreError("the object store does not answer")
-            return works(place)
+            return works(place, key)
 
         monkeypatch.setattr(flows_audit, "audit_release", audit_release)
         at_once = flows_audit.audit_current.with_options(retry_delay_seconds=0)
@@ -132,7 +151,7 @@ class TestBackfill:
         return policy_for(tmp_path / "people-{as_of:%Y-%m}.csv", name="people-{as_of:%Y-%m}")
 
     def run(self, policy: dict[str, Any], first: date, last: date) -> Any:
-        from flows.backfill import backfill
+        from tclose_flows.backfill import backfill
 
         return backfill(policy, first, last, return_state=True)  # type: ignore[arg-type]
 

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.errors import InfeasibleError, PolicyError, UnitError
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.settings import Policy, parse_policy
+from support.passes import replace_work
 from support.runs import artifacts_of, last_run, read_tasks, stages_of
 from support.servers import NO_POSTGRES, PrefectServer
+from tclose.errors import InfeasibleError, PolicyError, UnitError
+from tclose.passes.release import run_release
+from tclose.policy.policy import Policy, parse_policy
+from tclose.runtime.progress import Progress
 
 N_RECORDS = 3_000
 CANARY_IDENTIFIER = "canary-identifier-7c1e"
@@ -71,13 +72,13 @@ class TestRelease:
     def test_flow_publishes_the_bytes_of_a_run_without_prefect(
         self, discharges: Path, tmp_path: Path
     ) -> None:
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         plain = run_release(policy_of(discharges, tmp_path / "plain"), Progress("none"))
         on_cluster = policy_of(discharges, tmp_path / "flow", engine={"workers": 2})
         flowing = run_flow(on_cluster, quiet=True)
 
-        assert not flowing.was_there
+        assert not flowing.already_published
         assert flowing.manifest["verdict"] == "pass"
         assert data_bytes(flowing.release) == data_bytes(plain.release)
         assert len(data_bytes(flowing.release)) == N_RECORDS // 1_000
@@ -88,13 +89,13 @@ class TestRelease:
         assert flow_run_of(plain.release) is None
 
     def test_second_run_finds_the_release_published(self, discharges: Path, tmp_path: Path) -> None:
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         policy = policy_of(discharges, tmp_path)
         first = run_flow(policy, quiet=True)
         second = run_flow(policy, quiet=True)
 
-        assert second.was_there
+        assert second.already_published
         assert (second.release, second.manifest) == (first.release, first.manifest)
         run = last_run("release")
         assert run.state.message == f"already published: {first.release}"
@@ -102,11 +103,11 @@ class TestRelease:
         assert "Already published" in artifacts_of(run)["release-discharges"]
 
     def test_each_stage_is_one_task_in_order(self, discharges: Path, tmp_path: Path) -> None:
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         run_flow(policy_of(discharges, tmp_path), quiet=True)
 
-        stages = ["summarise", "plan", "microaggregate", "verify", "publish"]
+        stages = ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
         found = stages_of(last_run("release"), len(stages))
         assert list(found) == stages
         assert set(found.values()) == {"COMPLETED"}
@@ -120,7 +121,7 @@ class TestRelease:
 
         from prefect import settings
 
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         policy = policy_of(discharges, tmp_path)
         believing = {settings.PREFECT_RESULTS_PERSIST_BY_DEFAULT: True}
@@ -135,11 +136,11 @@ class TestRelease:
             second = run_flow(policy, quiet=True)
             third = run_flow(policy, quiet=True)
 
-        assert (second.was_there, third.was_there) == (False, True)
+        assert (second.already_published, third.already_published) == (False, True)
         assert data_bytes(second.release) == data_bytes(third.release) == content
 
     def test_policy_may_be_a_file_with_overrides(self, discharges: Path, tmp_path: Path) -> None:
-        from flows.release import release
+        from tclose_flows.release_flow import release
 
         file = tmp_path / "policy.yaml"
         file.write_text(
@@ -156,7 +157,7 @@ class TestRelease:
         assert outcome.release.parent.name == "short-2026-11"
 
     def test_verdict_is_an_artifact_with_places(self, discharges: Path, tmp_path: Path) -> None:
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         made = run_flow(policy_of(discharges, tmp_path), quiet=True)
 
@@ -175,7 +176,7 @@ class TestFailure:
     def test_infeasible_policy_raises_its_own_error_and_fails_the_run(
         self, discharges: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         policy = infeasible_policy(discharges, tmp_path)
 
@@ -197,7 +198,7 @@ class TestFailure:
         assert str(caught.value) not in shown
 
     def test_bad_policy_file_fails_the_run(self, tmp_path: Path) -> None:
-        from flows.release import release
+        from tclose_flows.release_flow import release
 
         file = tmp_path / "bad.yaml"
         file.write_text("name: bad\n")
@@ -216,13 +217,12 @@ class TestFailure:
     def test_foreign_error_is_told_without_its_words(
         self, discharges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from flows.command import run_flow
-        from pipeline.execution import release as stages
+        from tclose_flows.flow_command import run_flow
 
         def stop(*_: object) -> None:
             raise ValueError(f"could not convert {CANARY_CITY!r}")
 
-        monkeypatch.setattr(stages, "plan", stop)
+        replace_work(monkeypatch, "plan", stop)
 
         with pytest.raises(UnitError, match=r"^plan: stopped by ValueError") as caught:
             run_flow(policy_of(discharges, tmp_path), quiet=True)
@@ -238,7 +238,7 @@ class TestServer:
     ) -> None:
         from prefect import settings
 
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         nowhere = {settings.PREFECT_API_URL: "http://127.0.0.1:9/api"}
         with (
@@ -254,8 +254,8 @@ class TestPrivacy:
         self, prefect_server: PrefectServer, tmp_path: Path
     ) -> None:
         """Neither releases, failures nor audits leave a value in Prefect's database or storage."""
-        from flows.audit import audit
-        from flows.command import run_flow
+        from tclose_flows.audit_flow import audit
+        from tclose_flows.flow_command import run_flow
 
         n = 200
         table = pa.table(
@@ -311,7 +311,7 @@ def test_server_runs_on_postgresql(
     """As in all of these tests: a run is in its tables."""
     if prefect_server.database is None:
         pytest.skip(NO_POSTGRES)
-    from flows.command import run_flow
+    from tclose_flows.flow_command import run_flow
 
     run_flow(policy_of(discharges, tmp_path), quiet=True)
     run = last_run("release")

@@ -5,11 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 
-from pipeline.errors import (
+from support.cases import people, policy_for, write_csv
+from support.passes import find_pass, replace_work
+from support.runs import artifacts_of, attempts_of, last_run, read_tasks
+from tclose.errors import (
     BusyError,
     DataError,
     InfeasibleError,
@@ -19,12 +23,10 @@ from pipeline.errors import (
     UnreachableError,
     VerificationError,
 )
-from pipeline.execution import release as stages
-from pipeline.execution.engine import describe_failure
-from pipeline.execution.run import shelf_of
-from pipeline.settings import Policy, parse_policy
-from support.cases import people, policy_for, write_csv
-from support.runs import artifacts_of, attempts_of, last_run, read_tasks
+from tclose.policy.policy import Policy, parse_policy
+from tclose.runtime import pipeline
+from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.run import repository_of
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -37,7 +39,7 @@ def policy(tmp_path: Path) -> Policy:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Further attempts do not wait."""
-    from flows import release
+    from tclose_flows import release_flow as release
 
     monkeypatch.setattr(release, "attempt", release.attempt.with_options(retry_delay_seconds=0))
 
@@ -47,7 +49,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let a stage fail in this way, the first times it runs."""
 
     def fail(stage: str, error: Exception, times: int) -> None:
-        works = getattr(stages, stage)
+        works = find_pass(stage).work
         left = times
 
         def fails(*given: Any) -> None:
@@ -57,13 +59,13 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise error
             works(*given)
 
-        monkeypatch.setattr(stages, stage, fails)
+        replace_work(monkeypatch, stage, fails)
 
     return fail
 
 
 def run(policy: Policy | dict[str, Any], **parameters: Any) -> Any:
-    from flows.release import release
+    from tclose_flows.release_flow import release
 
     return release(policy, quiet=True, return_state=True, **parameters)
 
@@ -71,16 +73,17 @@ def run(policy: Policy | dict[str, Any], **parameters: Any) -> Any:
 def _is_tried_again(error: Exception) -> bool:
     from prefect.states import Failed
 
-    from flows.limits import may_pass
+    from tclose_flows.concurrency import retryable
 
-    known = describe_failure(error, "place").without_values()
-    return may_pass(None, None, Failed(data=known))  # type: ignore[arg-type]
+    known = to_safe_error(error, "place").redacted()
+    return retryable(None, None, Failed(data=known))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "error",
     [LostError("lost"), UnreachableError("no scheduler"), BusyError("busy"), CommClosedError(),
-     OSError(5, "Input/output error"), ConnectionResetError(), FutureCancelledError("a", "b")],
+     OSError(5, "Input/output error"), ConnectionResetError(), FutureCancelledError("a", "b"),
+     MemoryError(), pa.ArrowMemoryError("realloc of size 8 failed"), OSError(24, "Too many open")],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip
 def test_what_may_pass(error):
@@ -90,7 +93,7 @@ def test_what_may_pass(error):
 @pytest.mark.parametrize(
     "error",
     [PolicyError("bad"), DataError("bad"), InfeasibleError("never"), VerificationError("wrong"),
-     UnitError("a fault"), ValueError("a fault"), MemoryError(),
+     UnitError("a fault"), ValueError("a fault"),
      PermissionError(13, "Permission denied"), FileNotFoundError(2, "No such file")],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip
@@ -103,14 +106,14 @@ class TestAgain:
         self, policy, failing, monkeypatch
     ):
         seen = []
-        works = stages.run_pass
+        works = pipeline.run_tasks
 
-        def run_pass(*given: Any, **more: Any) -> Any:
-            unit_files = shelf_of(policy).root.glob(f".work/*/{given[2]}/*")
-            seen.append((given[2], len(list(unit_files))))
+        def run_tasks(*given: Any, **more: Any) -> Any:
+            unit_files = repository_of(policy).root.glob(f".work/*/{given[2].name}/*")
+            seen.append((given[2].name, len(list(unit_files))))
             return works(*given, **more)
 
-        monkeypatch.setattr(stages, "run_pass", run_pass)
+        monkeypatch.setattr(pipeline, "run_tasks", run_tasks)
         failing("verify", LostError("lost"), times=2)
         assert run(policy).is_completed()
         ended = last_run("release")
@@ -127,7 +130,7 @@ class TestAgain:
         account = artifacts_of(ended)["failed-people"]
         assert "What was finished is kept" in account
         assert "run again" in account
-        assert list((shelf_of(policy).root / ".work").iterdir())
+        assert list((repository_of(policy).root / ".work").iterdir())
 
     def test_what_would_fail_again_is_not(self, policy, failing):
         failing("plan", InfeasibleError("cannot be met"), times=1)
@@ -144,7 +147,7 @@ class TestAgain:
         assert read_tasks(last_run("release")) == []
 
     def test_command_tries_once(self, policy, failing):
-        from flows.command import run_flow
+        from tclose_flows.flow_command import run_flow
 
         failing("verify", LostError("lost"), times=1)
         with pytest.raises(LostError):
@@ -157,7 +160,7 @@ def test_timeout_ends_the_run_and_says_what_to_do(policy, monkeypatch):
         for _step in range(600):
             time.sleep(0.1)
 
-    monkeypatch.setattr(stages, "verify", take_long)
+    replace_work(monkeypatch, "verify", take_long)
     started = time.monotonic()
     state = run(policy, timeout_minutes=5 / 60)
     assert time.monotonic() - started < 50
@@ -166,7 +169,7 @@ def test_timeout_ends_the_run_and_says_what_to_do(policy, monkeypatch):
     ended = last_run("release")
     assert attempts_of(ended) == 1
     assert "give it more time or workers" in artifacts_of(ended)["failed-people"]
-    assert list((shelf_of(policy).root / ".work").iterdir())
+    assert list((repository_of(policy).root / ".work").iterdir())
 
 
 class TestOneAtATime:
@@ -176,7 +179,7 @@ class TestOneAtATime:
         assert (limit.limit, limit.active_slots) == (1, 0)
 
     def test_busy_release_is_tried_again_then_said_to_be_busy(self, policy):
-        with shelf_of(policy).claim():
+        with repository_of(policy).claim():
             state = run(policy, retries=1)
         assert state.is_failed()
         assert "another run is working on release 'people'" in state.message
@@ -189,7 +192,7 @@ class TestOneAtATime:
         from prefect.client.orchestration import get_client
         from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 
-        from flows import limits
+        from tclose_flows import concurrency as limits
 
         monkeypatch.setattr(limits, "SLOT_SECONDS", 1.0)
         assert run(policy).is_completed()
@@ -212,7 +215,7 @@ def read_limit(name: str) -> Any:
 
 
 def test_verdict_is_kept_though_no_artifact_can_be(policy, monkeypatch):
-    from flows import accounts
+    from tclose_flows import prefect_artifacts as accounts
 
     def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("the server is away")

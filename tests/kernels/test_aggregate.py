@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kernels.aggregate import (
+from support import naive
+from support.tables import repeatable, seeds, starts_of
+from tclose.kernels.aggregate import (
     float_means,
     group_by_label,
     integer_means,
@@ -15,8 +17,6 @@ from pipeline.kernels.aggregate import (
     modes,
     upper_medians,
 )
-from support import naive
-from support.tables import repeatable, seeds, starts_of
 
 # Keys span less than 2**62: `check_span` refuses the rest.
 HIGHEST = 2**61 - 1

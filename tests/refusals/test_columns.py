@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.cli import main
 from support.cases import (
     CONFIDENTIAL,
     N_PEOPLE,
@@ -20,6 +19,7 @@ from support.cases import (
     write_policy,
 )
 from support.refusals import SECRET, csv_of, with_secret
+from tclose.cli.main import main
 
 
 class TestColumns:
@@ -29,12 +29,14 @@ class TestColumns:
         document = policy_for(path)
         document["attributes"]["pey"] = CONFIDENTIAL
         document["attributes"]["colour"] = QUASI
-        refuse(document, "people.x: has no column 'pey' (did you mean 'pay'?), 'colour', which")
+        refuse(
+            document, "people.x: has no column 'pey' (column 3 has a name like it), 'colour', which"
+        )
 
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
     def test_column_not_in_the_policy(self, write, tmp_path, refuse):
         path = write(tmp_path / "people.x", people(colour=[SECRET] * N_PEOPLE))
-        refuse(policy_for(path), "people.x: column 'colour' is not in the policy", "unlisted: drop")
+        refuse(policy_for(path), "people.x: column 4 of 4 is not in the policy", "unlisted: drop")
 
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
     def test_text_has_no_order(self, write, tmp_path, refuse):

@@ -73,11 +73,13 @@ class TestFiles:
 
     def test_column_named_twice(self, tmp_path, refuse):
         path = csv_of(tmp_path, f"age,age,pay\n1,{SECRET},3\n")
-        refuse(policy_for(path), "people.csv: several columns are named 'age'; rename them")
+        refuse(policy_for(path), "people.csv: columns 1 and 2 of 3 have the same name; rename them")
         arrays = [pa.array([1, 2]), pa.array([3, 4])]
         twice = pa.Table.from_arrays(arrays, names=["age", "age"])
         path = write_parquet(tmp_path / "people.parquet", twice)
-        refuse(policy_for(path), "people.parquet: several columns are named 'age'; rename them")
+        refuse(
+            policy_for(path), "people.parquet: columns 1 and 2 of 2 have the same name; rename them"
+        )
 
     @pytest.mark.parametrize("blocked", ["a file", "/proc"])
     def test_output_that_cannot_be_written(self, blocked, tmp_path, refuse):
@@ -100,7 +102,7 @@ class TestSeveralFiles:
 
     def test_missing_column(self, folder, refuse):
         write_parquet(folder / "b.parquet", with_secret().drop_columns("pay"))
-        refuse(policy_for(folder), "a.parquet and b.parquet: column 'pay' is in one of them only")
+        refuse(policy_for(folder), "a.parquet and b.parquet: column 'pay' is in a.parquet only")
 
     def test_other_type(self, folder, refuse):
         write_parquet(folder / "b.parquet", with_secret("age"))

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.cli import main
 from support.cases import CONFIDENTIAL, QUASI, policy_for, write_policy
 from support.refusals import Refuse, table_of
+from tclose.cli.main import main
 
 
 class TestKeys:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.cli import main
 from support.cases import CONFIDENTIAL, QUASI
 from support.refusals import ILLS, SECRET, Refuse, table_of
+from tclose.cli.main import main
 
 
 class TestMethods:

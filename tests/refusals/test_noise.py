@@ -5,11 +5,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.errors import PolicyError
-from pipeline.settings import parse_policy
-from pipeline.stages.methods import dp_confidential
 from support.cases import CONFIDENTIAL, QUASI
 from support.refusals import ILLS, SECRET, Refuse, table_of
+from tclose.errors import PolicyError
+from tclose.methods.dp import dp_confidential
+from tclose.policy.policy import parse_policy
 
 ORDINAL = {"type": "ordinal", "order": ["f", "m"]}
 PAY = {"epsilon": 1, "low": 0, "high": 10_000}
@@ -66,6 +66,22 @@ class TestNoise:
         attribute = {"role": CONFIDENTIAL, "noise": {"epsilon": 1} | noise} | given
         others = {"age": QUASI, "day": QUASI, "pay": "identifier"}
         refuse_method(DP, fragment, attributes=others | {column: attribute})
+
+    @pytest.mark.parametrize(
+        ("values", "listed", "fragment"),
+        [
+            (pa.array([1, 2] * 30).cast(pa.duration("s")), ["1", "2"], "go with durations; store"),
+            (pa.array([1, 2] * 30).cast(pa.time64("us")), ["8h", "9h"], "not of type time64[us]"),
+            (pa.array([0] * 60).cast(pa.time64("us")), ["08:00", "08:00:00"], "each listed once"),
+            (pa.array([0] * 60).cast(pa.time64("us")), ["08:00", "09:00"], "60 values that its"),
+        ],
+    )
+    def test_on_times(
+        self, values: pa.Array, listed: list[str], fragment: str, refuse_method: Refuse
+    ) -> None:
+        noise = {"epsilon": 1, "values": listed}
+        attributes = {"pay": "identifier", "at": {"role": CONFIDENTIAL, "noise": noise}}
+        refuse_method(DP, "column 'at'", fragment, attributes=attributes, table=table_of(at=values))
 
     @pytest.mark.parametrize(
         ("pays", "fragment"),

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from pipeline.cli import main
 from support.cases import CONFIDENTIAL, people, policy_for, write_csv
+from tclose.cli.main import main
 
 
 class TestPolicyFile:
@@ -20,7 +20,7 @@ class TestPolicyFile:
             ("\tname: x", "not valid YAML at line 1"),
             ("just text", "has to be a mapping of keys"),
             ("", "has to be a mapping of keys"),
-            ("name: 2020-13-45", "not valid YAML"),
+            ("a: &x [1]\nb: [*x, *y]", "not valid YAML at line 2"),
             ("name: a\nname: b", "key 'name' stands twice (line 2)"),
         ],
     )
@@ -68,7 +68,7 @@ class TestPolicyFile:
             ("privacy.t=-0.1", "privacy.t: has to be above 0 (given: -0.1)"),
             ("privacy.t=1.01", "privacy.t: has to be at most 1 (given: 1.01)"),
             ("privacy.t=.nan", "privacy.t: has to be a number (given: nan)"),
-            ("privacy.t=yes", "privacy.t: has to be a number (given: 'True')"),
+            ("privacy.t=yes", "privacy.t: has to be a number (given: 'yes')"),
             ("privacy.t=", "privacy.t is missing: 'pay' is confidential and has no t"),
             ("attributes.pay={role: confidential, t: 2}", "attributes.pay.t: has to be at most 1"),
             ("attributes.age.order=[1, 2]", "attributes.age: order goes with type: ordinal"),
@@ -77,7 +77,7 @@ class TestPolicyFile:
             ("attributes.sex.t=0.1", "attributes.sex: t belongs to confidential attributes only"),
             ("attributes.pay.round=false", "aggregate and round belong to quasi-identifiers only"),
             ("attributes.age=unknown", "attributes.age.role: has to be 'identifier', 'quasi-"),
-            ("attributes.no=identifier", "attributes: YAML reads"),
+            ("attributes.7=identifier", "attributes: YAML reads a column name as 7; put it in"),
             ("attributes={pay: confidential}", "attributes: no quasi-identifier"),
             ("attributes={}", "attributes: is empty"),
             ("output.partition_by=[agee]", "'agee' has to be a quasi-identifier or a non-conf"),
@@ -108,8 +108,8 @@ class TestPolicyFile:
     )
     def test_values_and_overrides(self, override, fragment, tmp_path, refuse):
         write_csv(tmp_path / "people.csv", people())
-        if "attributes.no" in override:  # YAML's no is false; --set keys are text always
+        if "attributes.7" in override:  # a number in a file; --set keys are text always
             text = yaml.safe_dump(policy_for(tmp_path / "people.csv"))
-            refuse(text.replace("attributes:\n", "attributes:\n  no: identifier\n"), fragment)
+            refuse(text.replace("attributes:\n", "attributes:\n  7: identifier\n"), fragment)
             return
         refuse(policy_for(tmp_path / "people.csv"), fragment, sets=(override,))

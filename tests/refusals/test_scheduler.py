@@ -8,9 +8,9 @@ import time
 import pytest
 from distributed import LocalCluster
 
-from pipeline.engine_settings import EngineSettings
-from pipeline.execution import scheduler
 from support.cases import people, policy_for, write_csv
+from tclose.policy.engine_settings import EngineSettings
+from tclose.runtime.engines import scheduler
 
 
 class TestScheduler:

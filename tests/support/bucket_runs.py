@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.execution.run import Outcome
-from pipeline.settings import parse_policy
-from pipeline.storage.buckets import BucketPath
 from support.buckets import objects
+from tclose.data.places.bucket_paths import BucketPath
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Outcome
 
 QUIET = Progress("none")
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pipeline.storage.bucket_client import filesystem
-from pipeline.storage.buckets import BucketPath
+from tclose.data.places.bucket_client import filesystem
+from tclose.data.places.bucket_paths import BucketPath
 
 SECRET = "wJalrXUtnFEMI-not-to-be-told"
 START_SECONDS = 60

@@ -10,11 +10,12 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import yaml
 
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.settings import InputSettings, parse_policy
-from pipeline.storage.inspection import FileContent, inspect_file
-from pipeline.storage.releases import read_manifest
+from tclose.data.files.input_settings import InputSettings
+from tclose.data.files.inspection import FileContent, inspect_file
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.releases.repository import read_manifest
+from tclose.runtime.progress import Progress
 
 QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
 N_PEOPLE = 60

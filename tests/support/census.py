@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from pipeline.kernels.kanonymity_first import k_anonymity_first
-from pipeline.kernels.mdav import mdav
-from pipeline.kernels.merge_farthest import merge_farthest
 from support.microdata import Microdata
 from support.policies import shared_file
+from tclose.kernels.clustering.algorithm1 import merge_farthest
+from tclose.kernels.clustering.algorithm2 import k_anonymity_first
+from tclose.kernels.clustering.mdav import mdav
 
 SIZES = (2, 5, 10, 15, 20, 25, 30)
 LIMITS = tuple(Fraction(percent, 100) for percent in (1, 5, 9, 13, 17, 21, 25))

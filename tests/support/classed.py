@@ -13,19 +13,28 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from pipeline.kernels.aggregate import group_by_label
-from pipeline.kernels.block import SPARE, Block, gather_block
-from pipeline.kernels.budget import place_records, table_sums
-from pipeline.kernels.emd import ERROR_PER_STEP
-from pipeline.kernels.tree_budget import Trees
-from pipeline.model import Attribute, Column, Distance, Distribution, Float64, Int64, Kind, Role
-from pipeline.stages.distances import class_distances, stack_trees, with_metric
-from pipeline.stages.refine import MAX_SEARCHED
 from support import naive, naive_taxonomy
 from support.naive_taxonomy import Tree
 from support.tables import distribution_from, distribution_of, seeds, weighted_columns
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.emd.ordered import ERROR_PER_STEP
+from tclose.kernels.emd.ordered_delta import place_records, table_sums
+from tclose.kernels.emd.tree_delta import Trees
+from tclose.kernels.refinement.block import SPARE, Block, gather_block
+from tclose.model import (
+    Attribute,
+    Column,
+    Distance,
+    Distribution,
+    Float64,
+    Int64,
+    Kind,
+    Role,
+)
+from tclose.passes.plan.search_budget import MAX_SEARCHED
+from tclose.privacy.t_closeness import class_distances, stack_trees, with_metric
 
-# What the code takes a distance to err by at most: `pipeline.stages.refine.make_refiner`.
+# What the code takes a distance to err by at most: `refine_classes.make_refiner`.
 MARGIN = ERROR_PER_STEP * (2 * MAX_SEARCHED)
 
 

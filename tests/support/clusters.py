@@ -4,12 +4,13 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCES = (ROOT / "pipeline", ROOT / "flows")
 
 
 def clean_environment(*first: Path) -> dict[str, str]:
     """This environment without Dask's settings; packages of these sources, after ``first``."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("DASK_", "COVERAGE_"))}
-    return kept | {"PYTHONPATH": os.pathsep.join(str(path) for path in (*first, ROOT))}
+    return kept | {"PYTHONPATH": os.pathsep.join(map(str, (*first, *SOURCES, ROOT)))}
 
 
 def pretend_version(folder: Path, package: str, version: str) -> Path:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.model import Attribute, Column, Kind, Role
-from pipeline.stages.columns import resolve_column
+from tclose.data.columns import resolve_column
+from tclose.model import Attribute, Column, Kind, Role
 
 QUASI, CONFIDENTIAL, CARRIED = Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL
 

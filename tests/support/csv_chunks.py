@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from pipeline.storage.csv_files import parse_chunk
+from tclose.data.files.csv_chunks import parse_chunk
 
 HEADER = ("a", "b")
 TEXTS = {name: pa.string() for name in HEADER}

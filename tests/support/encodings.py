@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.model import Attribute, Column, Kind, Role
-from pipeline.stages.columns import resolve_column
-from pipeline.stages.encodings import make_encoding
-from pipeline.stages.keys import Encoding, Keys
-from pipeline.stages.summarise import summarise_table
+from tclose.data.columns import resolve_column
+from tclose.data.encodings import make_encoding
+from tclose.data.keys import Encoding, Keys
+from tclose.data.value_counts import summarise_table
+from tclose.model import Attribute, Column, Kind, Role
 
 SPAN = 64
 PRIORITY = np.array([1, 0, 2])  # of ties the second value wins

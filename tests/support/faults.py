@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.execution.audit import audit_release
-from pipeline.storage.bucket_store import BucketStore
 from support.buckets import free_port, make_bucket
 from support.fault_servers import SECONDS, TESTS, changed_environment, cluster, prefect_server
 from support.faulty_run import FOREIGN
 from support.policies import data_digests, discharge_document
+from tclose.assess.auditing.audit import audit_release
+from tclose.releases.stores.object_store import BucketStore
 
 METHOD = {"refine": "off"}  # a search takes most of a run's time, and fails like all else
 IN_A_MOUNT = ("unshare", "--mount", "--map-root-user")

@@ -25,12 +25,12 @@ from typing import Any
 
 import psutil
 
-from pipeline import cli
-from pipeline.execution.progress import Progress
-from pipeline.stages import tree
-from pipeline.storage.buckets import BucketPath
-from pipeline.storage.releases import KEY_FILE
 from support.killed_run import SMALL_REGION
+from tclose.cli import main as cli
+from tclose.data.places.bucket_paths import BucketPath
+from tclose.passes.plan import coarse_tree
+from tclose.releases.repository import KEY_FILE
+from tclose.runtime.progress import Progress
 
 RENAMES = ("rename", "replace", "link")
 FOREIGN = b"of somebody else"
@@ -56,9 +56,9 @@ def strike_in(pass_name: str, strike: Callable[[], None]) -> None:
 
     @contextlib.contextmanager
     def following(
-        self: Progress, name: str, n_units: int, *, done: int = 0
+        self: Progress, name: str, n_units: int, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
-        with original(self, name, n_units, done=done) as step:
+        with original(self, name, n_units, label=label, done=done) as step:
 
             def one_more() -> None:
                 step()
@@ -117,7 +117,7 @@ def jump_clock(seconds: float, after: int) -> None:
 
     time.time = jumping
     for name, module in list(sys.modules.items()):
-        if name.startswith(("pipeline", "flows")) and hasattr(module, "datetime"):
+        if name.startswith("tclose") and hasattr(module, "datetime"):
             module.datetime = Jumping  # type: ignore[attr-defined]
 
 
@@ -159,7 +159,7 @@ def arrange(fault: str) -> None:
 
 def main() -> int:
     """Run the command with the fault."""
-    tree.MIN_REGION_RECORDS = SMALL_REGION
+    coarse_tree.MIN_REGION_RECORDS = SMALL_REGION
     arrange(sys.argv[1])
     status = cli.main(sys.argv[2:])
     if sys.argv[1] == "count":

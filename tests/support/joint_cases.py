@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.execution.audit import audit_release
 from support import naive_joint
 from support.cases import CONFIDENTIAL, QUASI, Released
+from tclose.assess.auditing.audit import audit_release
 
 QUASI_NAMES = ["age", "sex", "weight"]
 ILLS = ["flu", "ulcer", "asthma", "rabies"]

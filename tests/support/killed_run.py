@@ -12,11 +12,14 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pipeline.execution import release
-from pipeline.execution.progress import Progress
-from pipeline.settings import load_policy
-from pipeline.stages import tree
-from pipeline.storage.releases import Shelf
+import pytest
+
+from support.passes import find_pass, replace_work
+from tclose.passes import release
+from tclose.passes.plan import coarse_tree
+from tclose.policy.policy import load_policy
+from tclose.releases.repository import ReleaseRepository
+from tclose.runtime.progress import Progress, Work
 
 # As tests of runs have it, see tests/execution/conftest.py: another plan would have other regions.
 SMALL_REGION = 12_000
@@ -48,27 +51,29 @@ class EndingProgress(Progress):
 
     @contextlib.contextmanager
     def following(
-        self, pass_name: str, n_units: int, *, done: int = 0
+        self, pass_name: str, n_units: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
         """Follow a pass; in the fatal one the first step is the last."""
-        with super().following(pass_name, n_units, done=done) as step:
+        with super().following(pass_name, n_units, label=label, done=done) as step:
             yield end_now if pass_name == self.pass_name else step
 
 
 def main() -> None:
     """Run until the point is reached."""
-    tree.MIN_REGION_RECORDS = SMALL_REGION
+    coarse_tree.MIN_REGION_RECORDS = SMALL_REGION
     policy = load_policy(sys.argv[1])
     when, _, name = sys.argv[2].partition(":")
     progress = EndingProgress("none")
     if when == "during":
         progress.pass_name = name
     else:
-        owner: Any = Shelf if name in STEPS else release
         if name == "clear_work" and when == "before":
             when = "after"
             name = "set_current"
-        setattr(owner, name, wrap(getattr(owner, name), when))
+        if name in STEPS:
+            setattr(ReleaseRepository, name, wrap(getattr(ReleaseRepository, name), when))
+        else:
+            replace_work(pytest.MonkeyPatch(), name, wrap(find_pass(name).work, when))
     release.run_release(policy, progress)
 
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.execution.run import Outcome
-from pipeline.settings import parse_policy
 from support.patients import ILLS, STAGES, TOWNS
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Outcome
 
 QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"
 N_RECORDS = 2_000
@@ -49,7 +49,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "buckets of ills": (
         {"name": "bucketization", "ratio": 1.6, "buckets": 4},
-        {"privacy": {"k": 12}, "attributes": ILL_ALONE},
+        {"privacy": {"k": 12}, "attributes": {"pay": "identifier", "ill": CONFIDENTIAL}},
     ),
     "values in buckets": ({"name": "bucketization", "ratio": 2} | VALUES, {}),
     "stages in buckets": (

@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.execution.run import Outcome
-from pipeline.settings import parse_policy
 from support.policies import discharge_document
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Outcome
 
 QUASI = ["age", "sex", "zip", "length_of_stay"]
 ROLES = dict.fromkeys(QUASI, "quasi-identifier")

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from pipeline.model import Int64
-from pipeline.stages.models.counts import ClassCounts, count_values
 from support.tables import class_sizes, confidential_values, distribution_of, starts_of
+from tclose.model import Int64
+from tclose.privacy.class_counts import ClassCounts, count_values
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,8 +152,8 @@ def k_anonymity_first(
                     (excess.of(without := [i for i in cluster if i != old] + [new]), old, without)
                     for old in sorted(cluster)
                 ]
-                reached, _, exchanged = min(options)
-                if reached < excess.of(cluster):
+                achieved, _, exchanged = min(options)
+                if achieved < excess.of(cluster):
                     cluster = exchanged
         clusters.append(cluster)
         left[:] = [i for i in left if i not in cluster]

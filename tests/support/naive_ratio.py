@@ -68,12 +68,12 @@ def allowed_counts(size: int, sizes: Sequence[int], t: Fraction) -> list[tuple[i
 
 def counts_exist(class_sizes: Sequence[int], sizes: Sequence[int], t: Fraction) -> bool:
     """Whether classes of these sizes can use the buckets up, all within t: tries everything."""
-    reached = {(0,) * len(sizes)}
+    achieved = {(0,) * len(sizes)}
     for size in class_sizes:
         allowed = allowed_counts(size, sizes, t)
-        sums = {tuple(map(add, used, counts)) for used in reached for counts in allowed}
-        reached = {used for used in sums if all(map(le, used, sizes))}
-    return tuple(sizes) in reached
+        sums = {tuple(map(add, used, counts)) for used in achieved for counts in allowed}
+        achieved = {used for used in sums if all(map(le, used, sizes))}
+    return tuple(sizes) in achieved
 
 
 def fill_block(numeric, nominal, buckets: Sequence[int], counts) -> list[int]:

@@ -4,21 +4,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.stages.requirements import Model, Requirement
 from support import naive_models
+from tclose.privacy.privacy_model import PrivacyModel
 
 
-def meets(requirement: Requirement, members: Sequence[int], table: Sequence[int]) -> bool:
+def meets(requirement: PrivacyModel, members: Sequence[int], table: Sequence[int]) -> bool:
     """Whether a class with these values meets a requirement without buckets."""
     model, limit = requirement.model, requirement.limit
     distinct = naive_models.n_distinct(members)
-    if model is Model.DISTINCT:
+    if model == "distinct-l-diversity":
         return distinct >= limit
-    if model is Model.SENSITIVITY:
+    if model == "p-sensitive-k-anonymity":
         return distinct >= limit and len(members) >= requirement.count
-    if model is Model.ENTROPY:
+    if model == "entropy-l-diversity":
         return naive_models.has_entropy(members, limit)
-    if model is Model.RECURSIVE:
+    if model == "recursive-cl-diversity":
         return naive_models.is_recursive(members, limit, requirement.count)
     return naive_models.ratio_distance(members, table) <= limit
 

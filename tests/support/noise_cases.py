@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from pipeline.execution.progress import Progress
-from pipeline.execution.release import run_release
-from pipeline.execution.run import Outcome
-from pipeline.settings import parse_policy
 from support.patients import CONFIDENTIAL, STAGES, patient_document
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Outcome
 
 N_RECORDS = 1_000
 # Bounds narrower than the data, which go from 50 to 1,850.

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.execution.audit import audit_release
 from support import naive_taxonomy
 from support.cases import CONFIDENTIAL, QUASI, Released
+from tclose.assess.auditing.audit import audit_release
 
 N_RECORDS = 1_200
 # Of different depths: a rare disease stands right below the root.

@@ -4,21 +4,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from pipeline.stages.class_sizes import ClassSize
-from pipeline.stages.plan import Domain, Plan
-from pipeline.stages.subsets import cut_subsets
-from pipeline.stages.tree import CoarseTree
 from support.tables import distribution_of
+from tclose.passes.plan.class_sizes import ClassSize
+from tclose.passes.plan.coarse_tree import CoarseTree
+from tclose.passes.plan.plan import Plan, ReleasePartition
+from tclose.passes.plan.quantile_subsets import cut_subsets
 
 
 def make_domain(
     n_records: int, size: int, *, n_leaves: int = 1, n_regions: int = 1, first_bin: int = 0
-) -> Domain:
+) -> ReleasePartition:
     """A domain of distinct confidential values; its tree has leaves, but no say in what follows."""
     table, _ = distribution_of(range(n_records))
     subsets, n_clusters = cut_subsets(size, table, n_records, 0)
     tree = CoarseTree(np.zeros(n_leaves - 1, np.int32), np.zeros((size, n_leaves - 1)))
-    return Domain(
+    return ReleasePartition(
         (),
         (),
         n_records,
@@ -32,6 +32,6 @@ def make_domain(
     )
 
 
-def make_plan(*domains: Domain) -> Plan:
+def make_plan(*domains: ReleasePartition) -> Plan:
     """A plan of these domains and no columns."""
     return Plan(2, (Fraction(1),), (), (), (), (), (), (), 0, domains, 100, 1_000)

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.generator import generate_rows
-from pipeline.settings import Policy, parse_policy
+from tclose.data.synthetic import generate_rows
+from tclose.policy.policy import Policy, parse_policy
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 DISCHARGE_ROLES = {

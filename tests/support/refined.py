@@ -7,19 +7,19 @@ from math import ceil
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from pipeline.model import Int64
-from pipeline.stages.effort import Effort
-from pipeline.stages.refine import Refiner, make_refiner
-from pipeline.stages.scaling import Scaled
 from support import naive_refine
 from support.classed import MARGIN, ClassedRecords, classed_records
 from support.tables import repeatable
+from tclose.methods.scaling import Scaled
+from tclose.model import Int64
+from tclose.passes.microaggregate.refine_classes import Refiner, make_refiner
+from tclose.passes.plan.search_budget import SearchBudget
 
 fewer = settings(repeatable, max_examples=40)
 
 regions = classed_records(n_classes=st.integers(1, 9), max_size=6)
 efforts = st.builds(
-    Effort,
+    SearchBudget,
     n_rounds=st.integers(1, 4),
     block_classes=st.integers(2, 6),
     n_neighbours=st.integers(1, 4),
@@ -46,7 +46,7 @@ def keep(labels: Int64) -> Int64:
     return labels
 
 
-def run(refiner: Refiner, records: ClassedRecords, effort: Effort) -> list[ClassedRecords]:
+def run(refiner: Refiner, records: ClassedRecords, effort: SearchBudget) -> list[ClassedRecords]:
     """The records after no round, after one, and so on, nothing merged."""
     after = [records]
     for n_rounds in range(1, effort.n_rounds + 1):

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.stages.notation import parse_interval, parse_set
 from support import naive, naive_ratio, naive_taxonomy
+from tclose.methods.generalisation.notation import parse_interval, parse_set
 
 GENERALISING = ("mondrian", "incognito", "sabre")
 HALF_OPEN = re.compile(r"\[([^,]+), ([^,]+)\)")

@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from pipeline.model import Distribution, Float64, Int64
-from pipeline.stages.scaling import Scaled
+from tclose.methods.scaling import Scaled
+from tclose.model import Distribution, Float64, Int64
 
 # Compilation happens within the first example, so there is no deadline.
 repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=60)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pipeline.stages.notation import parse_interval
 from support.released import HALF_OPEN, attributes_of, class_columns, covers, with_role
+from tclose.methods.generalisation.notation import parse_interval
 
 
 def naive_utility(rows: pd.DataFrame, table: pa.Table, names: list[str], quasi: int) -> Any:

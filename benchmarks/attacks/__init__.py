@@ -1,0 +1,1 @@
+"""What intruders learn from releases beyond what k and t allow for."""

@@ -1,0 +1,159 @@
+"""The audit as a Prefect flow: every current release of a folder, verified again from its files."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, task
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from tclose.assess.auditing.audit import audit_release
+from tclose.data.places.locations import parse_location
+from tclose.errors import OutputError, VerificationError
+from tclose.releases.catalog import current_id, find_repositories, list_entries
+from tclose.releases.manifest.public_signatures import PublicKey, read_public_key
+from tclose.releases.repository import ReleaseRepository
+from tclose.runtime.engines.engine import to_safe_error
+from tclose_flows.concurrency import (
+    RETRIES,
+    RETRY_SECONDS,
+    TIMEOUT_MINUTES,
+    Minutes,
+    Retries,
+    retryable,
+)
+from tclose_flows.prefect_artifacts import leave, quote, table, tell_failure
+from tclose_flows.release_flow import NOTHING_KEPT, describe
+
+_TO_DO = """What was published is not what stands there: keep whoever uses it from it.
+
+- `tclose audit {folder}/NAME` shows the whole account.
+- `tclose rollback {folder}/NAME` makes the release before it the current one, after auditing it.
+- Running the policy again makes the release again: the same input and policy give the same bytes.
+- Find out who could write there."""
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What an audit found of one release; ``findings`` is empty where nothing is wrong."""
+
+    name: str
+    release_id: str
+    n_records: int | None
+    findings: tuple[str, ...]
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """For a table: name, release, records, verdict."""
+        records = "" if self.n_records is None else f"{self.n_records:,}"
+        return self.name, self.release_id, records, "FAIL" if self.findings else "PASS"
+
+
+@task(
+    **NOTHING_KEPT,
+    retries=RETRIES,
+    retry_delay_seconds=RETRY_SECONDS,
+    retry_condition_fn=retryable,
+)
+def audit_current(repository: ReleaseRepository, key: PublicKey | None = None) -> Audited:
+    """Audit the current release of a name; one that cannot be found is a finding."""
+    release_id = ""
+    try:
+        release_id = current_id(repository)
+        found = audit_release(repository.release(release_id), key)
+    except Exception as error:
+        known = to_safe_error(error, "could not be audited").redacted()
+        if isinstance(known, OutputError) and not known.retryable:
+            return Audited(repository.name, release_id, None, (_redacted(str(known)),))
+        raise known from None
+    findings = tuple(_redacted(finding) for finding in found["findings"])
+    return Audited(repository.name, release_id, found.get("records"), findings)
+
+
+@flow(
+    name="audit", persist_result=False, cache_result_in_memory=False, validate_parameters=False
+)  # fmt: skip
+def audit(
+    folder: str,
+    retries: Retries = RETRIES,
+    timeout_minutes: Minutes = TIMEOUT_MINUTES,
+    public_key: str | None = None,
+) -> State[Any]:
+    """Audit every current release, and fail where a file has changed or anything else is wrong.
+
+    Args:
+        folder: An output folder, with the releases of all its names, or the folder of one name;
+            in a bucket, too, as in s3://bucket/releases.
+        retries: Further attempts where one can help.
+        timeout_minutes: Of the audit of one release.
+        public_key: File of the public key that every manifest has to be signed by, where the flow
+            runs.
+    """
+    limited = audit_current.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
+    try:
+        key = None if public_key is None else read_public_key(Path(public_key))
+        audited = [_audit(limited, repository, key) for repository in _with_releases(folder)]
+    except Exception as error:
+        failure = describe(error, "audit")
+        leave("audit", folder, tell_failure(failure, "Audit: could not be done"))
+        return Failed(message=str(failure), data=failure)
+    leave("audit", folder, _tell(audited, folder))
+    if wrong := find_failure(audited):
+        return Failed(message=str(wrong), data=wrong)
+    return Completed(message=f"{len(audited)} current releases pass", data=len(audited))
+
+
+def _audit(
+    task: Callable[[ReleaseRepository, PublicKey | None], Audited],
+    repository: ReleaseRepository,
+    key: PublicKey | None,
+) -> Audited:
+    """Run the task; what keeps one release from being audited does not keep the others."""
+    try:
+        return task(repository, key)
+    except Exception as error:
+        return Audited(repository.name, "", None, (str(describe(error, "could not be audited")),))
+
+
+def _with_releases(folder: str) -> list[ReleaseRepository]:
+    """The names of which anything was published; a first run may not have ended."""
+    found = find_repositories(parse_location(folder))
+    repositories = [
+        repository for repository in found if repository.current() or _stands(repository)
+    ]
+    if not repositories:
+        raise OutputError(f"{folder}: nothing was published there; name the output folder")
+    return repositories
+
+
+def _stands(repository: ReleaseRepository) -> bool:
+    return bool(list_entries(repository))
+
+
+def find_failure(audited: list[Audited]) -> VerificationError | None:
+    """What is wrong, in one message; None where nothing is."""
+    wrong = [f"{one.name}: {'; '.join(one.findings)}" for one in audited if one.findings]
+    if not wrong:
+        return None
+    return VerificationError(
+        f"{len(wrong)} of {len(audited)} current releases fail: {' | '.join(wrong)}"
+    )
+
+
+def _tell(audited: list[Audited], folder: str) -> str:
+    wrong = [one for one in audited if one.findings]
+    lines = [f"# Audit: {'FAIL' if wrong else 'PASS'}", ""]
+    lines += table(("release", "id", "records", "verdict"), [one.row for one in audited])
+    for one in wrong:
+        lines += ["", f"## {one.name}", "", *quote("\n".join(one.findings))]
+    if wrong:
+        lines += ["", "## What to do", "", _TO_DO.format(folder=folder)]
+    return "\n".join(lines)
+
+
+def _redacted(finding: str) -> str:
+    """Folders are named by values of the table, as in city=Bergen/: of them, the column."""
+    return re.sub(r"=[^/]*/", "=*/", finding)

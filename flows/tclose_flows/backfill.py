@@ -1,0 +1,105 @@
+"""A range of releases as a Prefect flow: the flow ``release`` for each of many days."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from tclose.errors import PolicyError, UnitError
+from tclose.policy.policy import Policy
+from tclose_flows.concurrency import RETRIES, TIMEOUT_MINUTES, Minutes, Retries
+from tclose_flows.prefect_artifacts import leave, table, tell_failure
+from tclose_flows.release_flow import describe, release, resolve_policy
+from tclose_flows.schedule import Day, Step, days_between, parse_day
+
+_TO_DO = """The days that failed have flow runs of their own below this one, and each says what to
+do. Then run the backfill again with the same range: what is published is found by its digests and
+skipped."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """How the release of one day ended."""
+
+    day: date
+    name: str
+    state: State[Any]
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """For a table: day, name, state, message."""
+        return str(self.day), self.name, str(self.state.name), self.state.message or ""
+
+
+@flow(
+    name="backfill", persist_result=False, cache_result_in_memory=False, validate_parameters=False
+)  # fmt: skip
+def backfill(
+    policy: Policy | str,
+    first: Day,
+    last: Day,
+    every: Step = "month",
+    overrides: tuple[str, ...] = (),
+    retries: Retries = RETRIES,
+    timeout_minutes: Minutes = TIMEOUT_MINUTES,
+) -> State[Any]:
+    """Make the releases of a range of days, one after the other; what is published is skipped.
+
+    A day that fails does not keep the others from being made.
+
+    Args:
+        policy: A policy, or the path of its file where the flow runs; its name has {as_of}.
+        first: The first day.
+        last: The last day, included where it falls on a step.
+        every: The step from day to day.
+        overrides: Of the policy's keys, as in privacy.t=0.05.
+        retries: Further attempts of each release where one can help.
+        timeout_minutes: Of one attempt at one release.
+    """
+    try:
+        days = days_between(parse_day(first, "first"), parse_day(last, "last"), every)
+        policies = [resolve_policy(policy, overrides, day, "UTC") for day in days]
+        _check_names(policies)
+    except Exception as error:
+        failure = describe(error, "backfill")
+        leave("failed", "backfill", tell_failure(failure, "Backfill: failed"))
+        return Failed(message=str(failure), data=failure)
+    made = [
+        _Made(day, asked.name, release(
+            policy, overrides, day, retries=retries, timeout_minutes=timeout_minutes,
+            return_state=True,
+        ))
+        for day, asked in zip(days, policies, strict=True)
+    ]  # fmt: skip
+    return _end(made)
+
+
+def _check_names(policies: list[Policy]) -> None:
+    """Refuse releases of several days under one name: the last made would become the current one.
+
+    Raises
+    ------
+    PolicyError
+    """
+    if len({policy.name for policy in policies}) < len(policies):
+        raise PolicyError(
+            f"name: {policies[0].name!r} stands for several days, so that an old release would "
+            "become the current one; tell them apart, as in adult-{as_of:%Y-%m}"
+        )
+
+
+def _end(made: list[_Made]) -> State[Any]:
+    failed = [one for one in made if not one.state.is_completed()]
+    lines = [f"# Backfill: {len(made) - len(failed)} of {len(made)} releases stand", ""]
+    lines += table(("as of", "release", "state", "message"), [one.row for one in made])
+    if failed:
+        lines += ["", "## What to do", "", _TO_DO]
+    leave("backfill", made[0].name, "\n".join(lines))
+    if failed:
+        days = ", ".join(str(one.day) for one in failed)
+        failure = UnitError(f"{len(failed)} of {len(made)} releases failed: those of {days}")
+        return Failed(message=str(failure), data=failure)
+    return Completed(message=f"{len(made)} releases stand", data=len(made))

@@ -1,0 +1,126 @@
+"""Prefect's embedded server: of this user alone, and gone when the process that started it is.
+
+It listens on loopback, which every user of the machine can reach, and shows policies and messages
+to whoever asks. So it asks for a secret that each run draws anew, which is in the environment of
+the run's processes, that no other user can read, and in no file.
+
+Prefect stops it at the end of the program, but not after a kill. Here it holds one end of a pipe,
+whose other end is open for as long as its parent lives, and leaves when that closes.
+"""
+
+import contextlib
+import contextvars
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from prefect.server.api.server import SubprocessASGIServer
+from prefect.settings import (
+    PREFECT_API_AUTH_STRING,
+    PREFECT_SERVER_API_AUTH_STRING,
+    get_current_settings,
+    temporary_settings,
+)
+
+from tclose_flows.prefect_home import make_home_private
+
+_SECONDS_TO_LEAVE = 10
+
+
+class _Server(SubprocessASGIServer):
+    """The one that Prefect's clients find: it is the only instance."""
+
+    def find_available_port(self) -> int:
+        """A port that stays this user's, also before the server listens and after it has gone.
+
+        Another user who listened there instead would be given the secret, and then the policy.
+        """
+        self._held = _bind(0)
+        port: int = self._held.getsockname()[1]
+        return port
+
+    def _run_uvicorn_command(self) -> "subprocess.Popen[bytes]":
+        as_prefect_does = {
+            "PREFECT_UI_ENABLED": "0",
+            "PREFECT__SERVER_EPHEMERAL": "1",
+            "PREFECT__SERVER_FINAL": "1",
+        }
+        settings = get_current_settings().to_environment_variables(exclude_unset=True)
+        ending, _held_open = os.pipe()  # the other end is never closed: it ends with this process
+        try:
+            with _bind(self.port or 0) as serving:
+                return subprocess.Popen(  # noqa: S603 (this program itself)
+                    [sys.executable, "-m", "tclose_flows.embedded_server", str(serving.fileno())],
+                    env={**os.environ, **as_prefect_does, **settings},
+                    stdin=ending,
+                    pass_fds=[serving.fileno()],
+                )
+        finally:
+            os.close(ending)
+
+
+def _bind(port: int) -> socket.socket:
+    """A socket on loopback; of several on one port all have to be one user's."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    bound.bind(("127.0.0.1", port))
+    return bound
+
+
+@contextlib.contextmanager
+def serving_this_run() -> Iterator[None]:
+    """An embedded server that answers flows within the block and nobody else.
+
+    Raises
+    ------
+    OutputError
+        Its database cannot be kept from others.
+    """
+    make_home_private()
+    secret = f"tclose:{secrets.token_urlsafe(32)}"
+    both = {PREFECT_SERVER_API_AUTH_STRING: secret, PREFECT_API_AUTH_STRING: secret}
+    with temporary_settings(both):
+        _start_server()
+        yield
+
+
+def _start_server() -> None:
+    """Start the embedded server out of reach of Ctrl-C.
+
+    A terminal sends Ctrl-C to every process that was started from it. The server has to outlive it
+    by a moment, or Prefect tries for minutes to tell it that the run was interrupted.
+    """
+
+    def start() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the server inherits
+        _Server().start()
+
+    with ThreadPoolExecutor(1) as starter:
+        starter.submit(contextvars.copy_context().run, start).result()
+
+
+def _leave_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)  # nothing is ever written: it returns when the parent has gone
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(_SECONDS_TO_LEAVE)
+    os._exit(1)
+
+
+def _serve(descriptor: int) -> None:
+    import uvicorn
+
+    os.umask(0o077)  # Prefect leaves its database to all
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    application = "prefect.server.api.server:create_app"
+    configured = uvicorn.Config(application, factory=True, log_level="error", lifespan="on")
+    uvicorn.Server(configured).run(sockets=[socket.socket(fileno=descriptor)])
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]))

@@ -1,0 +1,146 @@
+"""The release as a Prefect flow: one task per stage, each a thin cover of ``pipeline.execution``.
+
+What Prefect's server stores of a run is the policy, times, states, tclose's own error messages and
+the verdict: no results, and no values of the microdata. Whether a release is made already is
+decided by its own manifest and digests, never by Prefect's cache, so tasks have none. What may pass
+is tried again: a further attempt goes on from the last piece whose files match their digests.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from tclose.errors import TcloseError, UnitError
+from tclose.passes import release as recipe
+from tclose.policy.policy import Policy, load_policy, parse_policy
+from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.pipeline import Pass, Runner
+from tclose.runtime.progress import Progress, default_style
+from tclose.runtime.run import Outcome, open_run, outcome_of
+from tclose_flows.concurrency import (
+    RETRIES,
+    RETRY_SECONDS,
+    TIMEOUT_MINUTES,
+    Minutes,
+    Retries,
+    one_at_a_time,
+    retryable,
+)
+from tclose_flows.interrupts import check_interrupted
+from tclose_flows.prefect_artifacts import leave, tell_failure, tell_outcome
+from tclose_flows.schedule import AsOf, resolve_day
+
+NOTHING_KEPT: dict[str, Any] = {
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+    "cache_result_in_memory": False,
+}
+
+
+def _task_of(one: Pass) -> Callable[[Runner], None]:
+    """Make a task of a pass; nothing but tclose's own errors, which hold no values, leaves it."""
+
+    def guarded(runner: Runner) -> None:
+        try:
+            runner.execute(one)
+        except Exception as error:
+            raise to_safe_error(error, one.name).redacted() from None
+
+    options: dict[str, Any] = NOTHING_KEPT | {"name": one.name, "description": one.about}
+    return cast("Callable[[Runner], None]", task(guarded, **options))
+
+
+@task(
+    **NOTHING_KEPT,
+    retries=RETRIES,
+    retry_delay_seconds=RETRY_SECONDS,
+    retry_condition_fn=retryable,
+)
+def attempt(policy: Policy, style: str) -> Outcome:
+    """Claim the release and run the stages that are left; or find it published."""
+    try:
+        with (
+            one_at_a_time(policy.name),
+            open_run(policy, Progress(style), flow_run=flow_run.id) as run,
+        ):
+            already_published = run.is_published
+            if not already_published:
+                with Runner(run, Progress(style)).opened() as runner:
+                    for one in recipe.RELEASE.passes:
+                        _task_of(one)(runner)
+                        check_interrupted()
+            return outcome_of(run, already_published=already_published)
+    except Exception as error:
+        raise to_safe_error(error, "release").redacted() from None
+
+
+# Parameters of flows are described under Args: there Prefect's pages find what to say of them.
+@flow(
+    name="release",
+    persist_result=False,
+    cache_result_in_memory=False,
+    validate_parameters=False,  # tclose's own messages say what is wrong with a policy
+)
+def release(
+    policy: Policy | str,
+    overrides: tuple[str, ...] = (),
+    as_of: AsOf = None,
+    timezone: str = "UTC",
+    retries: Retries = RETRIES,
+    timeout_minutes: Minutes = TIMEOUT_MINUTES,
+    quiet: bool = False,
+) -> State[Any]:
+    """Make and publish the release that a policy asks for, or fail and publish nothing.
+
+    Args:
+        policy: A policy, or the path of its file where the flow runs.
+        overrides: Of the policy's keys, as in privacy.t=0.05.
+        as_of: The day put in place of {as_of} in the policy's name and input.path; "scheduled" is
+            the one for which the run is scheduled, "scheduled - 1 month" one before it.
+        timezone: Of the scheduled day, as in Europe/Madrid.
+        retries: Further attempts where one can help; refusals have none.
+        timeout_minutes: Of one attempt.
+        quiet: No progress in the log.
+    """
+    name = "release"
+    try:
+        asked = resolve_policy(policy, overrides, as_of, timezone)
+        name = asked.name
+        limited = attempt.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
+        outcome = limited(asked, default_style(quiet))
+    except Exception as error:
+        failure = describe(error, "release")
+        leave("failed", name, tell_failure(failure, f"{name}: failed"))
+        return Failed(message=str(failure), data=failure)
+    leave("release", name, tell_outcome(outcome))
+    verb = "already published" if outcome.already_published else "published"
+    return Completed(message=f"{verb}: {outcome.release}", data=outcome)
+
+
+def resolve_policy(
+    policy: Policy | str | dict[str, Any], overrides: tuple[str, ...], as_of: AsOf, timezone: str
+) -> Policy:
+    """The policy of a run: read, with overrides, and with its day.
+
+    Raises
+    ------
+    PolicyError, UsageError
+    """
+    day = resolve_day(as_of, flow_run.scheduled_start_time, timezone)
+    if isinstance(policy, str):
+        return load_policy(policy, overrides, as_of=day)
+    if isinstance(policy, Policy):
+        policy = policy.model_dump(exclude_unset=True)  # as JSON it has no passwords
+    return parse_policy(policy, overrides, as_of=day)
+
+
+def describe(error: Exception, place: str) -> TcloseError:
+    """An error as Prefect may keep it; the timeout of a task with its remedy."""
+    if isinstance(error, TimeoutError):
+        return UnitError(f"{place}: stopped after timeout_minutes; give it more time or workers")
+    return to_safe_error(error, place).redacted()

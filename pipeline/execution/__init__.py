@@ -1,1 +1,0 @@
-"""Runs the passes; the only code that knows Dask."""

@@ -1,1 +1,0 @@
-"""Tables in, tables or values out: no files, no engine."""

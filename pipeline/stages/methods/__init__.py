@@ -1,1 +1,0 @@
-"""How classes are made, beside t-closeness-first microaggregation: the methods of the papers."""

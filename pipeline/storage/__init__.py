@@ -1,1 +1,0 @@
-"""Reads microdata, keeps working files, writes releases and their lineage."""

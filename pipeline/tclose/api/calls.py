@@ -1,0 +1,305 @@
+"""The public functions: each takes a table and a policy, and returns a value, or raises.
+
+Nothing is printed unless ``progress`` asks for it.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tclose.api.checking import Check, check_data
+from tclose.api.results import Audit, Frontier, Plan, Release, audit_place
+from tclose.api.staging import Staged, replace_input, staged_data
+from tclose.data.files.input_files import find_files, total_bytes
+from tclose.data.places.locations import parse_location
+from tclose.errors import UsageError
+from tclose.policy.engine_settings import LOCAL
+from tclose.policy.policy import Policy, parse_policy
+from tclose.policy.yaml_loader import read_document
+from tclose.runtime.engines.engine import connect, to_safe_error
+from tclose.runtime.engines.given_client import given_address, using_client
+from tclose.runtime.progress import Progress, default_style
+from tclose.runtime.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from tclose.api.staging import Data
+
+PolicyLike: TypeAlias = Policy | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def release(
+    data: "Data | None",
+    policy: PolicyLike,
+    *,
+    client: "Client | None" = None,
+    progress: bool = False,
+) -> Release:
+    """Make, verify and publish the release that a policy asks for.
+
+    The same table, policy and seed give the same bytes, whatever it runs on. A release that is
+    there already is not made again.
+
+    Parameters
+    ----------
+    data : path, pandas.DataFrame, pyarrow.Table, dask.dataframe.DataFrame or None
+        The records: (n,) rows, a column for each attribute. A path (file, folder, glob or URL)
+        takes the place of ``input.path``; None leaves it as it is. The index of a frame is not
+        read, and its NaN are missing values.
+    policy : Policy, mapping, or path of a YAML file
+        With a table it may leave ``input`` out.
+    client : distributed.Client, optional
+        What it runs on instead of ``engine.scheduler``; it stays open.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    PolicyError, DataError, UsageError, OutputError
+        The policy, the table, the call or the place is wrong; nothing was published.
+    InfeasibleError, VerificationError
+        The policy cannot be met, or was not; nothing was published.
+    TcloseError
+        Anything else.
+    """
+    with _prepared("release", data, policy, client) as asked:
+        from tclose.passes.release import run_release
+
+        outcome = run_release(asked, _progress(progress))
+    return Release(
+        outcome.release,
+        outcome.manifest["release_id"],
+        outcome.manifest,
+        outcome.already_published,
+        outcome.seconds,
+    )
+
+
+def plan(
+    data: "Data | None",
+    policy: PolicyLike,
+    *,
+    client: "Client | None" = None,
+    progress: bool = False,
+) -> Plan:
+    """Say what a release would do, and whether it can be; publishes nothing.
+
+    Parameters, errors: as `release`.
+    """
+    with _prepared("plan", data, policy, client) as asked:
+        from tclose.passes.plan.notices.estimate import estimate_run
+        from tclose.passes.publish.build_manifest import describe_plan
+        from tclose.passes.release import decide_only
+
+        with scratch_folder("plan") as scratch:
+            made, table = decide_only(asked, scratch, _progress(progress))
+        n_bytes = total_bytes(find_files(asked.input))
+        estimate = estimate_run(made, asked.engine, n_bytes)
+        return Plan(describe_plan(made), estimate, table.n_read - table.n_complete)
+
+
+def audit(
+    release: "Release | str | os.PathLike[str]",
+    *,
+    data: "Data | None" = None,
+    policy: PolicyLike | None = None,
+    progress: bool = False,
+) -> Audit:
+    """Verify a published release again, from its files alone.
+
+    Parameters
+    ----------
+    release : Release, folder of a release or of its name (the current one), or NAME/ID
+    data, policy : as of `release`
+        With a policy the release is compared with the records that it was made of, which gives
+        figures of the raw data: keep them inside.
+    progress : bool
+        Show progress on standard error.
+
+    Raises
+    ------
+    OutputError
+        There is no such release.
+    """
+    place = release.path if isinstance(release, Release) else parse_location(os.fspath(release))
+    with _safe("audit"):
+        found = audit_place(place)
+    if policy is None:
+        if data is not None:
+            raise UsageError("data: goes with a policy, which says what its columns are")
+        return found
+    with _prepared("audit", data, policy, None) as asked:
+        from tclose.assess.originals import add_originals
+
+        if not found.details["checked"]:
+            return found
+        return Audit(add_originals(dict(found.details), asked, _progress(progress)))
+
+
+def frontier(
+    data: "Data | None",
+    policy: PolicyLike,
+    *,
+    k: Sequence[int] | None = None,
+    t: Sequence[float] | None = None,
+    sample: int | None = None,
+    seed: int | None = None,
+    progress: bool = False,
+) -> Frontier:
+    """Compute what other k and t would cost and give, on this machine; publishes nothing.
+
+    Parameters
+    ----------
+    data, policy, progress : as of `release`
+    k : whole numbers from 2, optional
+        Class sizes to try, in records; around the policy's where not given.
+    t : numbers above 0, at most 1, optional
+        Distances to try; around the policy's where not given.
+    sample : int, optional
+        Records to compute on, drawn at random: 20,000 where not given.
+    seed : int, optional
+        Draws them; the policy's where not given.
+
+    Raises
+    ------
+    UsageError
+        Numbers out of range. Otherwise as `release`.
+    """
+    with _prepared("frontier", data, policy, None) as asked:
+        from tclose.assess.frontier import compute_frontier
+        from tclose.assess.frontier_grid import make_grid, read_sampling
+
+        try:
+            grid = make_grid(asked, _listed(k), _listed(t))
+            size, drawn_by = read_sampling(asked, sample, seed)
+        except UsageError as error:  # whose words are those of the command's options
+            raise UsageError(str(error).replace("--", "")) from None
+        return Frontier(compute_frontier(asked, grid, size, drawn_by, _progress(progress)))
+
+
+def check(  # noqa: PLR0913 (keywords of what a policy says of attributes)
+    data: "Data",
+    quasi: Sequence[str],
+    confidential: Sequence[str] = (),
+    *,
+    k: int = 5,
+    t: float | Mapping[str, float] = 0.1,
+    distance: Mapping[str, str] | None = None,
+    order: Mapping[str, Sequence[Any]] | None = None,
+    taxonomy: Mapping[str, Any] | None = None,
+) -> Check:
+    """Check k-anonymity and t-closeness of any table, whoever made it.
+
+    Exact over the rows as they are given: whether a class is above t is decided in whole numbers.
+    A missing quasi-identifier is a value of its own; no row is left out. The table is read into
+    memory.
+
+    Parameters
+    ----------
+    data : path, pandas.DataFrame, pyarrow.Table or dask.dataframe.DataFrame
+        Quasi-identifiers of CSV files are compared as texts.
+    quasi : names of the columns that tell classes
+    confidential : names of the columns whose distribution is compared
+    k : int
+        Records that a class has to have, at least.
+    t : float, or mapping of names to floats
+        Largest earth mover's distance of a class to the whole table, 0 to 1.
+    distance : mapping of names to ``ordered``, ``equal`` or ``hierarchical``
+        As in a policy: ordered for numbers, dates and booleans, equal for texts.
+    order : mapping of names to lists of values, lowest first
+    taxonomy : mapping of names to taxonomies, as in a policy
+
+    Returns
+    -------
+    Check
+
+    Raises
+    ------
+    UsageError, PolicyError
+        What is asked has no meaning.
+    DataError
+        A column is missing, or has values without a place in their order.
+    """
+    given = {"distance": distance or {}, "order": order or {}, "taxonomy": taxonomy or {}}
+    for key, values in given.items():
+        for name in values:
+            if name not in confidential:
+                raise UsageError(f"{key}: names {name!r}, which confidential does not")
+    with _safe("check"):
+        return check_data(data, quasi, confidential, k, t, given)
+
+
+@contextlib.contextmanager
+def _prepared(
+    call: str, data: "Data | None", policy: PolicyLike, client: "Client | None"
+) -> Iterator[Policy]:
+    """The policy with its table and its engine, for the block."""
+    with _safe(call), contextlib.ExitStack() as stack:
+        if client is not None:
+            stack.enter_context(using_client(client))
+        staged = None if data is None else stack.enter_context(staged_data(data, client))
+        asked = _read_policy(policy, staged)
+        if client is None:
+            yield asked
+            return
+        if staged is not None:
+            _check_seen(staged)
+        # Settings of a cluster that there is: nothing of a policy's own engine is started.
+        changed = {"scheduler": LOCAL, "tls": None, "workers": sum(client.nthreads().values()) or 1}
+        yield asked.model_copy(update={"engine": asked.engine.model_copy(update=changed)})
+
+
+@contextlib.contextmanager
+def _safe(call: str) -> Iterator[None]:
+    """Raise tclose's own errors: those of others could quote records."""
+    try:
+        yield
+    except Exception as error:
+        known = to_safe_error(error, call)
+        if known is error:
+            raise
+        raise known from None
+
+
+def _read_policy(policy: PolicyLike, staged: Staged | None) -> Policy:
+    if isinstance(policy, Policy):
+        if staged is None:
+            return policy
+        document = replace_input(policy.model_dump(include={"input"}), staged)
+        given = type(policy.input).model_validate(document["input"])
+        return policy.model_copy(update={"input": given})
+    if isinstance(policy, Mapping):
+        document, source = dict(policy), "given"
+    else:
+        source = os.fspath(policy)
+        document = read_document(source)
+    if staged is not None and isinstance(document, dict):
+        document = replace_input(document, staged)
+    return parse_policy(document, source=source)
+
+
+def _check_seen(staged: Staged) -> None:
+    """Refuse workers that do not see the file in which a frame stands."""
+    if staged.folder is None:
+        return
+    with connect(given_address()) as engine:
+        if not engine.sees(staged.folder):
+            raise UsageError(
+                "data: the client's workers do not share this machine's TMPDIR, in which frames "
+                "are handed to them; write it to storage that all share and give the path, or "
+                "name a TMPDIR there"
+            )
+
+
+def _progress(shown: bool) -> Progress:
+    return Progress(default_style(quiet=not shown))
+
+
+def _listed(values: Sequence[Any] | None) -> str | None:
+    return None if values is None else ",".join(map(str, values))

@@ -1,0 +1,193 @@
+"""`tclose.check`: k and t of any table, as rows are given."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+from pydantic import ValidationError
+
+from tclose.api.html_tables import html_rows
+from tclose.api.staging import read_table
+from tclose.assess.any_table import check_rows
+from tclose.data.files.input_files import find_files, open_input, open_parquet
+from tclose.data.files.input_settings import InputSettings
+from tclose.data.files.inspection import FileContent, check_same_schema, inspect_file
+from tclose.errors import DataError, PolicyError, UsageError
+from tclose.model import Attribute, Failure
+from tclose.policy.attribute_settings import AttributeSettings
+from tclose.policy.error_messages import describe_problems
+from tclose.render.release_tables import render_table
+
+if TYPE_CHECKING:
+    from tclose.api.staging import Data
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """What the classes of a table have.
+
+    Attributes
+    ----------
+    k : int
+        Asked: records that a class has to have at least.
+    t : Mapping of str to float
+        Asked: the largest distance of a class to the table, 0 to 1, for each attribute.
+    records, classes : int
+        Rows, and classes of rows that are alike in the quasi-identifiers.
+    smallest, largest : int
+        Sizes of classes, in records.
+    below_k : int
+        Classes of fewer than k records.
+    largest_emd : Mapping of str to float
+        Largest earth mover's distance of a class to the table, 0 to 1, for each attribute.
+    above_t : Mapping of str to int
+        Classes above t, decided without rounding, for each attribute.
+    failures : tuple
+        What is not met: ``what``, ``asked``, ``found``.
+    """
+
+    k: int
+    t: Mapping[str, float]
+    records: int
+    classes: int
+    smallest: int
+    largest: int
+    below_k: int
+    largest_emd: Mapping[str, float]
+    above_t: Mapping[str, int]
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every class has k records or more, and no distance above t."""
+        return not self.failures
+
+    @property
+    def verdict(self) -> str:
+        """``pass`` or ``fail``."""
+        return "pass" if self.passed else "fail"
+
+    @property
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [
+            ("verdict", self.verdict.upper()),
+            ("records", f"{self.records:,}"),
+            ("classes", f"{self.classes:,} of {self.smallest:,} to {self.largest:,} records"),
+            ("k", f"asked {self.k}, smallest class {self.smallest:,}; {self.below_k:,} below"),
+        ]
+        for name, limit in self.t.items():
+            found = f"asked {limit:g}, largest EMD {self.largest_emd[name]:.6f}"
+            rows.append((f"t of {name}", f"{found}; {self.above_t[name]:,} classes above"))
+        return rows
+
+    def __repr__(self) -> str:
+        """The verdict, and what was found of k and t."""
+        return f"Check\n{render_table(self._rows)}"
+
+    def _repr_html_(self) -> str:
+        return html_rows("Check", self._rows)
+
+
+def check_data(
+    data: "Data",
+    quasi: Sequence[str],
+    confidential: Sequence[str],
+    k: int,
+    t: float | Mapping[str, float],
+    settings: Mapping[str, Mapping[str, Any]],
+) -> Check:
+    """Check a table; ``settings``: distance, order and taxonomy by attribute."""
+    _check_names(quasi, confidential)
+    if type(k) is not int or k < 1:
+        raise UsageError(f"k: is {k!r}; has to be a whole number from 1")
+    attributes = [_attribute(name, t, settings) for name in confidential]
+    table = _read(data, quasi, confidential)
+    verdict, checks = check_rows(table, quasi, attributes, k)
+    sizes, counts = checks.size_counts
+    found = verdict.attributes
+    return Check(
+        k=k,
+        t={a.name: float(a.max_emd) for a in found},
+        records=verdict.n_records,
+        classes=verdict.sizes.n_classes,
+        smallest=verdict.sizes.smallest,
+        largest=verdict.sizes.largest,
+        below_k=int(counts[sizes < k].sum()),
+        largest_emd={a.name: a.largest_emd for a in found},
+        above_t={a.name: a.n_violating for a in found},
+        failures=verdict.failures,
+    )
+
+
+def _check_names(quasi: Sequence[str], confidential: Sequence[str]) -> None:
+    if isinstance(quasi, str) or isinstance(confidential, str):
+        raise UsageError("quasi and confidential: are lists of column names, as in ['age']")
+    if not quasi:
+        raise UsageError("quasi: names no column; classes are told by one at least")
+    names = [*quasi, *confidential]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"quasi and confidential: name {twice[0]!r} twice; give it one role")
+
+
+def _attribute(
+    name: str, t: float | Mapping[str, float], settings: Mapping[str, Mapping[str, Any]]
+) -> Attribute:
+    """What is asked of a confidential attribute, checked as a policy's is."""
+    if isinstance(t, Mapping) and name not in t:
+        raise UsageError(f"t: has no entry for {name!r}; give each confidential attribute one")
+    limit = t[name] if isinstance(t, Mapping) else t
+    given = {key: values[name] for key, values in settings.items() if name in values}
+    kind = {"type": "ordinal"} if "order" in given else {}
+    document = {"role": "confidential", "t": limit, **kind, **given}
+    try:
+        checked = AttributeSettings.model_validate(document)
+    except ValidationError as error:
+        problems = "; ".join(describe_problems(error, AttributeSettings))
+        raise PolicyError(f"check of {name!r}: {problems}") from None
+    return checked.resolve(name, Fraction(1))
+
+
+def _read(data: "Data", quasi: Sequence[str], confidential: Sequence[str]) -> pa.Table:
+    """The columns that are checked."""
+    names = [*quasi, *confidential]
+    if not isinstance(data, str | os.PathLike):
+        table = read_table(data)
+        _check_present(table.column_names, names)
+        return table.select(names)
+    settings = InputSettings(path=os.fspath(data))
+    contents = [inspect_file(path, settings) for path in find_files(settings)]
+    check_same_schema(contents, names)
+    _check_present(contents[0].schema.names, names)
+    return pa.concat_tables([_read_file(content, names, quasi) for content in contents])
+
+
+def _check_present(there: Sequence[str], names: Sequence[str]) -> None:
+    absent = [name for name in names if name not in there]
+    if absent:
+        raise DataError(f"data: has no column {absent[0]!r}; mend the name")
+
+
+def _read_file(content: FileContent, names: list[str], quasi: Sequence[str]) -> pa.Table:
+    """A file's columns; quasi-identifiers of CSV are texts: "1" and "01" can be told apart."""
+    file = content.file
+    with open_input(file.path) as stream:
+        if file.format == "parquet":
+            with open_parquet(stream, file.name) as parquet:
+                return parquet.read(names).select(names).replace_schema_metadata(None)
+        options = pa_csv.ConvertOptions(
+            include_columns=names,
+            column_types=dict.fromkeys(quasi, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+        try:
+            return pa_csv.read_csv(stream, convert_options=options)
+        except MemoryError:  # which an exception of pyarrow can be
+            raise
+        except pa.ArrowException:
+            raise DataError(f"file {file.name}: is not valid CSV in UTF-8; mend it") from None

@@ -1,0 +1,53 @@
+"""The rows of a release, read file by file; columns in folders' names among them."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tclose.data.keys import folder_type
+from tclose.data.places.locations import Location
+from tclose.errors import OutputError
+
+
+def read_released(release: Location, manifest: Mapping[str, Any]) -> pa.Table:
+    """All rows, in their canonical order."""
+    files = [entry["path"] for entry in manifest["files"]]
+    return pa.concat_tables([read_released_file(release, manifest, file) for file in files])
+
+
+def read_released_file(release: Location, manifest: Mapping[str, Any], file: str) -> pa.Table:
+    """The rows of one file: columns in the order of the manifest.
+
+    Raises
+    ------
+    OutputError
+        It is gone, or damaged.
+    """
+    table = _open(release, file, lambda stream: pq.ParquetFile(stream).read())
+    types = {column["name"]: column["type"] for column in manifest["columns"]}
+    for folder in file.split("/")[1:-1]:
+        name, _, text = folder.partition("=")
+        value = pa.scalar(unquote(text)).cast(folder_type(types[unquote(name)]))
+        table = table.append_column(unquote(name), pa.repeat(value, len(table)))
+    return table.select([name for name in types if name in table.column_names])
+
+
+def released_schema(release: Location, manifest: Mapping[str, Any]) -> pa.Schema:
+    """Names and types of the released columns."""
+    first = manifest["files"][0]["path"]
+    return read_released_file(release, manifest, first).slice(0, 0).schema
+
+
+def _open(release: Location, file: str, read: Any) -> pa.Table:
+    try:
+        with (release / file).open("rb") as stream:
+            return read(stream)
+    except MemoryError:  # which an exception of pyarrow can be
+        raise
+    except (OSError, pa.ArrowException):
+        raise OutputError(
+            f"{release}: {file} is gone or damaged; audit the release, and publish it again"
+        ) from None

@@ -1,0 +1,282 @@
+"""What the public functions return: values that show themselves in a terminal and in a notebook."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tclose.api.html_tables import html_grid, html_rows
+from tclose.api.released_files import read_released, read_released_file, released_schema
+from tclose.assess import frontier as assessed
+from tclose.data.places.atomic_files import write_atomically
+from tclose.data.places.locations import Location
+from tclose.render.frontier_chart import draw_frontier
+from tclose.render.frontier_tables import describe_frontier, describe_t, report_frontier
+from tclose.render.release_tables import audit_rows, plan_rows, release_rows, render_table
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """A published release.
+
+    Attributes
+    ----------
+    path : Path, or a place in a bucket
+        Folder of the release: ``<output.path>/<name>/<release_id>``.
+    release_id : str
+        Names the content: the same input, policy, seed and code give the same.
+    manifest : Mapping
+        The public manifest, ``manifest.json``.
+    already_published : bool
+        Whether it stood there before the call, so that nothing was done.
+    seconds : Mapping of str to float
+        Wall time of each pass, in seconds; empty where nothing was done.
+    """
+
+    path: Location
+    release_id: str
+    manifest: Mapping[str, Any] = field(compare=False)
+    already_published: bool = field(default=False, compare=False)
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the policy, and of the folder that its releases stand in."""
+        return str(self.manifest["name"])
+
+    @property
+    def verdict(self) -> str:
+        """``pass``: nothing else is published."""
+        return str(self.manifest["verdict"])
+
+    def to_arrow(self) -> "pa.Table":
+        """The released rows in their canonical order, all of them in memory."""
+        return read_released(self.path, self.manifest)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The released rows in their canonical order, all of them in memory."""
+        return self.to_arrow().to_pandas()
+
+    def to_dask(self) -> "dd.DataFrame":
+        """The released rows, read when they are computed: a partition for each file."""
+        import dask.dataframe as dd
+
+        meta = released_schema(self.path, self.manifest).empty_table().to_pandas()
+        files = [entry["path"] for entry in self.manifest["files"]]
+        return dd.from_map(  # type: ignore[no-untyped-call]
+            _read_pandas, files, release=self.path, manifest=dict(self.manifest), meta=meta
+        )
+
+    def audit(self) -> "Audit":
+        """Verify the release again, from its files alone."""
+        return audit_place(self.path)
+
+    @property
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = release_rows(dict(self.manifest))
+        return [*rows, ("release", str(self.path))]
+
+    def __repr__(self) -> str:
+        """Verdict, k and t asked and achieved, classes, loss, and where it is."""
+        done = "already published" if self.already_published else "published"
+        return f"Release {self.name}/{self.release_id} ({done})\n{render_table(self._rows)}"
+
+    def _repr_html_(self) -> str:
+        return html_rows(f"Release {self.name}/{self.release_id}", self._rows)
+
+
+def _read_pandas(file: str, release: Location, manifest: dict[str, Any]) -> "pd.DataFrame":
+    return read_released_file(release, manifest, file).to_pandas()
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a release would do.
+
+    Attributes
+    ----------
+    details : Mapping
+        As ``tclose plan --json`` prints it: ``records``, ``k``, ``t``, ``method``, and of each
+        domain its sizes and bounds.
+    estimate : Mapping
+        ``megabytes`` per worker and ``seconds`` of wall time that a run is expected to take.
+    dropped : int
+        Records with a missing value that would be left out.
+    """
+
+    details: Mapping[str, Any]
+    estimate: Mapping[str, Any] = field(compare=False)
+    dropped: int = 0
+
+    @property
+    def records(self) -> int:
+        """Records that would be released."""
+        return int(self.details["records"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the plan, as hexadecimal digits."""
+        return str(self.details["digest"])
+
+    @property
+    def _rows(self) -> list[tuple[str, str]]:
+        return plan_rows(dict(self.details), dict(self.estimate), self.dropped)
+
+    def __repr__(self) -> str:
+        """Sizes, bounds and costs, as ``tclose plan`` prints them."""
+        return f"Plan\n{render_table(self._rows)}"
+
+    def _repr_html_(self) -> str:
+        return html_rows("Plan", self._rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """What the files of a release say of themselves.
+
+    Attributes
+    ----------
+    details : Mapping
+        As ``tclose audit --json`` prints it.
+    """
+
+    details: Mapping[str, Any]
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is wrong; empty where nothing is."""
+        return tuple(self.details["findings"])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not wrong, and should be known."""
+        return tuple(self.details.get("notes", ()))
+
+    @property
+    def passed(self) -> bool:
+        """Whether the rows could be checked, and nothing is wrong."""
+        return bool(self.details["checked"]) and not self.findings
+
+    @property
+    def verdict(self) -> str:
+        """``pass`` or ``fail``."""
+        return "pass" if self.passed else "fail"
+
+    @property
+    def _rows(self) -> list[tuple[str, str]]:
+        return audit_rows(dict(self.details))
+
+    def __repr__(self) -> str:
+        """The verdict, findings, and what the rows say."""
+        return f"Audit\n{render_table(self._rows)}"
+
+    def _repr_html_(self) -> str:
+        return html_rows("Audit", self._rows)
+
+
+def audit_place(place: Location) -> Audit:
+    """Verify a release again.
+
+    Raises
+    ------
+    OutputError
+        There is none.
+    """
+    from tclose.assess.auditing.audit import audit_release
+    from tclose.releases.catalog import find_release
+
+    return Audit(audit_release(find_release(place)))
+
+
+@dataclass(frozen=True, repr=False)
+class Chart:
+    """A picture, drawn as SVG."""
+
+    svg: str
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a file, all of it or nothing."""
+        write_atomically(Path(path), self.svg.encode(), mode=0o644)
+        return Path(path)
+
+    def __repr__(self) -> str:
+        """How large it is."""
+        return f"Chart (SVG, {len(self.svg):,} characters)"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+
+@dataclass(frozen=True, repr=False)
+class Frontier:
+    """What other k and t would cost and give.
+
+    Attributes
+    ----------
+    computed : tclose.assess.frontier.Frontier
+        All points, and on how many records they were computed.
+    """
+
+    computed: assessed.Frontier
+
+    @property
+    def points(self) -> tuple[assessed.Point, ...]:
+        """Each k and t with its figures, or the reason why it cannot be met."""
+        return self.computed.points
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row for each point.
+
+        Columns: ``k``, ``t`` (NaN where no attribute follows ``privacy.t``), ``is_policy``,
+        ``feasible``, ``reason``, ``classes``, ``smallest``, ``largest`` and ``mean`` size in
+        records, ``largest_emd.<attribute>``, ``information_loss`` (normalised SSE per record and
+        quasi-identifier) and ``record_linkage_risk`` (share of records, 0 to 1).
+        """
+        import pandas as pd
+
+        described = describe_frontier(self.computed)["points"]
+        return pd.DataFrame([_flatten(point) for point in described])
+
+    def plot(self) -> Chart:
+        """Information loss and record-linkage risk against t, a line for each k."""
+        return Chart(draw_frontier(self.computed))
+
+    def __repr__(self) -> str:
+        """A line for each point, as ``tclose frontier`` prints them."""
+        return f"Frontier\n{report_frontier(self.computed)}"
+
+    def _repr_html_(self) -> str:
+        heads = ["policy's", "k", "t", "classes", "loss", "linked", "infeasible"]
+        return html_grid(
+            f"Frontier of {self.computed.name}", heads, [_cells(p) for p in self.points]
+        )
+
+
+def _flatten(point: dict[str, Any]) -> dict[str, Any]:
+    sizes, emds = point.get("classes", {}), point.get("largest_emd", {})
+    return {
+        **{name: point[name] for name in ("k", "t", "is_policy", "feasible")},
+        "reason": point.get("reason", ""),
+        "classes": sizes.get("n_classes"),
+        **{name: sizes.get(name) for name in ("smallest", "largest", "mean")},
+        **{f"largest_emd.{name}": value for name, value in emds.items()},
+        "information_loss": point.get("information_loss"),
+        "record_linkage_risk": point.get("record_linkage_risk"),
+    }
+
+
+def _cells(point: assessed.Point) -> list[str]:
+    first = ["*" if point.is_policy else "", str(point.k), describe_t(point.t)]
+    figures = point.figures
+    if figures is None:
+        return [*first, "", "", "", point.reason]
+    classes = f"{figures.classes.n_classes:,}"
+    return [*first, classes, f"{figures.loss:.3g}", f"{figures.risk:.3%}", ""]

@@ -1,0 +1,233 @@
+"""Tables as they are handed over: paths, and frames of memory, which are written to a private file.
+
+The same rows give the same bytes: columns without index and metadata, categories as their values,
+row groups of a fixed size however the frame was cut into chunks or partitions.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tclose.data.files.staged_input import staged_as
+from tclose.data.keys import name_type
+from tclose.errors import DataError, UsageError
+from tclose.runtime.scratch import scratch_folder
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+
+    Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame | pa.Table | dd.DataFrame
+
+ROW_GROUP_ROWS = 1 << 17
+_FILE = "records.parquet"
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What a policy's ``input.path`` is to be; ``folder``: of the scratch file, if there is one."""
+
+    path: str
+    folder: Path | None = None
+
+
+@contextlib.contextmanager
+def staged_data(data: "Data", client: Any = None) -> Iterator[Staged]:
+    """The input that a table is, for the block; frames stand in a scratch file meanwhile.
+
+    Raises
+    ------
+    UsageError
+        It is no table.
+    DataError
+        A column holds values that no column of a file can.
+    OutputError
+        The scratch file cannot be written.
+    """
+    if isinstance(data, str | os.PathLike):
+        yield Staged(os.fspath(data))
+        return
+    name = name_frame(data)
+    with scratch_folder("input") as folder:
+        file = folder / _FILE
+        _write_file(file, _unify(_read_frames(data, client), folder))
+        with staged_as(name, file):
+            yield Staged(name, folder)
+
+
+def name_frame(data: Any) -> str:
+    """What messages, manifests and lineage call a table of memory: as in memory://pandas/DataFrame.
+
+    Raises
+    ------
+    UsageError
+        It is no table.
+    """
+    library = type(data).__module__.partition(".")[0]
+    if _is_dask(data) or _is_pandas(data) or hasattr(data, "__arrow_c_stream__"):
+        return f"memory://{library}/{type(data).__name__}"
+    raise UsageError(
+        f"data: is a {type(data).__name__}; give a path, or a DataFrame of pandas or Dask, or a "
+        "pyarrow.Table"
+    )
+
+
+def read_table(data: Any) -> pa.Table:
+    """All rows of a frame, in their order.
+
+    Raises
+    ------
+    UsageError, DataError
+        As `staged_data`.
+    """
+    name_frame(data)
+    tables = list(_read_frames(data, None))
+    try:
+        return pa.concat_tables(tables, promote_options="default")
+    except MemoryError:  # which an exception of pyarrow can be
+        raise
+    except pa.ArrowException:
+        raise _differing(tables[0].schema, [table.schema for table in tables]) from None
+
+
+def _is_dask(data: Any) -> bool:
+    found = sys.modules.get("dask.dataframe")
+    return found is not None and isinstance(data, found.DataFrame)
+
+
+def _is_pandas(data: Any) -> bool:
+    found = sys.modules.get("pandas")
+    return found is not None and isinstance(data, found.DataFrame)
+
+
+def _read_frames(data: Any, client: Any) -> Iterator[pa.Table]:
+    """A frame, partition by partition."""
+    if _is_dask(data):
+        for part in data.partitions:
+            frame = part.compute() if client is None else client.compute(part).result()
+            yield _from_pandas(frame)
+    elif _is_pandas(data):
+        yield _from_pandas(data)
+    else:
+        yield _plain(pa.table(data))
+
+
+def _from_pandas(frame: "pd.DataFrame") -> pa.Table:
+    """The columns of a frame; its index is no column, and NaN is a missing value."""
+    names = [str(name) for name in frame.columns]
+    _check_names(names)
+    columns = []
+    for i, name in enumerate(names):
+        try:
+            columns.append(pa.array(frame.iloc[:, i], from_pandas=True))
+        except MemoryError:  # which an exception of pyarrow can be
+            raise
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            raise DataError(
+                f"column {name!r}: holds Python objects of several types, or of one that no file "
+                "has; give it one type, as by astype"
+            ) from None
+    return _plain(pa.table([_as_chunked(column) for column in columns], names=names))
+
+
+def _as_chunked(column: Any) -> pa.ChunkedArray:
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The table without metadata; dictionaries, which could be ordered in any way, as values."""
+    _check_names(table.column_names)
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            values = table[i].cast(field.type.value_type)
+            table = table.set_column(i, field.name, values)
+    return table.cast(pa.schema([pa.field(f.name, f.type) for f in table.schema]))
+
+
+def _check_names(names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"data: has {len(twice):,} names of columns twice; give each its own name")
+
+
+def _unify(tables: Iterable[pa.Table], folder: Path) -> Iterator[pa.Table]:
+    """Tables of one schema: a partition in which a column has no value does not know its type.
+
+    Partitions wait in scratch files: no more than one is held.
+    """
+    pieces: list[Path] = []
+    schemas: list[pa.Schema] = []
+    for table in tables:
+        pieces.append(folder / f"piece-{len(pieces)}.arrow")
+        schemas.append(table.schema)
+        with _create(pieces[-1]) as stream, pa.ipc.new_file(stream, table.schema) as writer:
+            writer.write_table(table)
+    schema = _unify_schemas(schemas)
+    for piece in pieces:
+        with piece.open("rb") as stream:
+            yield pa.ipc.open_file(stream).read_all().cast(schema)
+        piece.unlink()
+
+
+def _unify_schemas(schemas: list[pa.Schema]) -> pa.Schema:
+    if not schemas:
+        raise DataError("data: has no partitions")
+    try:
+        return pa.unify_schemas(schemas)
+    except MemoryError:  # which an exception of pyarrow can be
+        raise
+    except pa.ArrowException:
+        raise _differing(schemas[0], schemas) from None
+
+
+def _differing(first: pa.Schema, schemas: list[pa.Schema]) -> DataError:
+    for schema in schemas[1:]:
+        for field in schema:
+            known = first.field(field.name).type if field.name in first.names else None
+            if known not in (None, field.type):
+                types = f"{name_type(known)} in one partition, {name_type(field.type)} in another"
+                return DataError(f"column {field.name!r}: is {types}; give it one type")
+    return DataError("data: its partitions have different columns; make them alike")
+
+
+def _create(file: Path) -> Any:
+    """A new file that only this user can read."""
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _write_file(file: Path, tables: Iterator[pa.Table]) -> None:
+    """Write the rows in row groups of one size; the file's time is always the same."""
+    first = next(tables)
+    with _create(file) as stream, pq.ParquetWriter(stream, first.schema) as writer:
+        waiting = first
+        for table in tables:
+            waiting = _write_whole_groups(writer, pa.concat_tables([waiting, table]))
+        waiting = _write_whole_groups(writer, waiting)
+        if len(waiting) or not first.num_rows:
+            writer.write_table(waiting.combine_chunks())
+    os.utime(file, (0, 0))
+
+
+def _write_whole_groups(writer: pq.ParquetWriter, table: pa.Table) -> pa.Table:
+    """Write what fills whole row groups; returns the rows that are left."""
+    start = 0
+    while len(table) - start >= ROW_GROUP_ROWS:
+        writer.write_table(table.slice(start, ROW_GROUP_ROWS).combine_chunks())
+        start += ROW_GROUP_ROWS
+    return table.slice(start)
+
+
+def replace_input(document: Mapping[str, Any], staged: Staged) -> dict[str, Any]:
+    """A policy's document with the table as its input."""
+    given = document.get("input") or {}
+    if not isinstance(given, Mapping):
+        return dict(document)  # to be refused as what it is
+    changed = {**given, "path": staged.path}
+    return {**document, "input": changed | ({"format": "parquet"} if staged.folder else {})}

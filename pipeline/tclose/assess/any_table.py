@@ -1,0 +1,133 @@
+"""k and t of any table, whoever made it: classes of rows that are alike, decided exactly.
+
+A missing quasi-identifier is a value of its own: rows are never left out.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.assess.auditing.class_checker import ClassChecker
+from tclose.assess.auditing.released_rows import Rows
+from tclose.data.columns import resolve_column
+from tclose.data.keys import name_type, one_zero, plain_type
+from tclose.data.value_counts import confidential_keys, count_values, own_values, summarise_table
+from tclose.data.value_counts import find_problems as find_value_problems
+from tclose.errors import DataError
+from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Verdict
+from tclose.passes.verify.class_checks import ClassChecks, decide
+from tclose.privacy.privacy_model import NOTHING
+from tclose.privacy.t_closeness import with_metric
+from tclose.runtime.arrays import make_distribution
+
+
+def check_rows(
+    table: pa.Table, quasi: Sequence[str], confidential: Sequence[Attribute], k: int
+) -> tuple[Verdict, ClassChecks]:
+    """Check the classes that quasi-identifiers make of the rows.
+
+    Parameters
+    ----------
+    confidential : with the t of each, ``max_emd``
+
+    Raises
+    ------
+    DataError
+        A column is missing, or of no use; confidential values without a place in their order.
+    """
+    _check_columns(table, [*quasi, *(attribute.name for attribute in confidential)])
+    keys = [_class_codes(table[name], name) for name in quasi]
+    columns = [resolve_column(a, plain_type(table.schema.field(a.name).type)) for a in confidential]
+    measured = [_measure(table.select([column.name]), column) for column in columns]
+    distributions = tuple(distribution for distribution, _ in measured)
+    codes = np.array([found for _, found in measured], dtype=np.int64)
+    limits = tuple(_limit(column) for column in columns)
+    checker = ClassChecker(distributions, limits, NOTHING, [])
+    checks = checker.check_at_once([Rows([*keys], codes.reshape(len(columns), len(table)))])
+    verdict = decide(
+        checks,
+        k=k,
+        names=tuple(column.name for column in columns),
+        max_emds=limits,
+        n_expected=len(table),
+        n_changed={},
+    )
+    return verdict, checks
+
+
+def _limit(column: Column) -> Fraction:
+    limit = column.attribute.max_emd
+    assert limit is not None
+    return limit
+
+
+def _check_columns(table: pa.Table, names: Sequence[str]) -> None:
+    absent = [name for name in names if table.column_names.count(name) != 1]
+    if absent:
+        raise DataError(f"data: has no column {absent[0]!r}, or several; mend the name")
+    if not len(table):
+        raise DataError("data: has no records")
+
+
+def _class_codes(values: pa.ChunkedArray, name: str) -> Int64:
+    """A code for each different value, a missing one among them: int64 (n,)."""
+    whole = values.cast(plain_type(values.type)).combine_chunks()
+    try:
+        if pa.types.is_floating(whole.type):
+            whole = one_zero(whole)
+        listed = whole.dictionary_encode(null_encoding="encode")
+    except MemoryError:  # which an exception of pyarrow can be
+        raise
+    except pa.ArrowException:
+        raise DataError(
+            f"column {name!r}: type {name_type(values.type)} cannot tell classes; convert it to "
+            "text or numbers"
+        ) from None
+    return listed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _measure(table: pa.Table, column: Column) -> tuple[Distribution, Int64]:
+    """The distribution of a confidential attribute, and each row's place in it: int64 (n,)."""
+    table = table.cast(pa.schema([(column.name, plain_type(column.type))])).combine_chunks()
+    if column.distance is Distance.EQUAL:
+        codes = _class_codes(table[column.name], column.name)
+        made = make_distribution(np.arange(codes.max() + 1), np.bincount(codes))
+        return with_metric(made, column, ()), codes
+    _refuse_unplaced(table, column)
+    keys = confidential_keys(table, column)
+    counted = count_values(keys)
+    made = make_distribution(counted.values, counted.counts)
+    codes = np.searchsorted(counted.values, keys).astype(np.int64)
+    return with_metric(made, column, _texts(table, column)), codes
+
+
+def _texts(table: pa.Table, column: Column) -> list[str]:
+    """Values of a nominal attribute in the order of their codes."""
+    if column.kind is not Kind.NOMINAL:
+        return []
+    present = pc.unique(one_zero(table[column.name].combine_chunks())).to_pylist()
+    return [str(value) for value in own_values(Counter(present))]
+
+
+def _refuse_unplaced(table: pa.Table, column: Column) -> None:
+    """Refuse values without a distance to the others; says how many.
+
+    Raises
+    ------
+    DataError
+    """
+    n_missing = table[column.name].null_count
+    if n_missing:
+        raise DataError(
+            f"column {column.name!r}: {n_missing:,} missing values, which have no distance to the "
+            "others; take distance: equal, by which missing is a value of its own, or leave these "
+            "rows out"
+        )
+    summary, _ = summarise_table(table, (column,), ())
+    problems = find_value_problems(summary, (column,), "error")
+    if problems:
+        raise DataError(f"{problems[0]}; mend them, or take distance: equal")

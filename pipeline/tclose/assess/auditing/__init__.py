@@ -1,0 +1,1 @@
+"""An audit: a release checked from its files alone."""

@@ -1,0 +1,84 @@
+"""Joint attributes in an audit: what the manifest asks of combinations, counted in the files."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from tclose.privacy.joint import Joint, joint_column, number_combinations, place_parts
+from tclose.privacy.t_closeness import with_metric
+from tclose.runtime.arrays import make_distribution
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedJoint:
+    """The joint attributes of some rows, the distributions that they have, and their t."""
+
+    columns: tuple[Column, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    limits: tuple[Fraction, ...] = ()
+    joints: tuple[Joint, ...] = ()
+
+
+def find_joint(
+    asked: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    distributions: Sequence[Distribution],
+    files: Iterable[Int64],
+) -> AuditedJoint:
+    """What classes have to be checked for.
+
+    Parameters
+    ----------
+    asked : as the manifest's ``privacy.joint`` has it
+    columns, distributions : of the confidential attributes
+    files : their codes in each file, int64 (p, n)
+
+    Raises
+    ------
+    MalformedError
+        They are no combinations of these attributes.
+    """
+    attributes = [_read(entry) for entry in asked]
+    if not attributes:
+        return AuditedJoint()
+    names = [column.name for column in columns]
+    if not {name for attribute in attributes for name in attribute.combines} <= set(names):
+        raise MalformedError("combinations of other columns than the confidential ones")
+    places = [place_parts(attribute, names) for attribute in attributes]
+    widths = [[distributions[a].values.size for a in of_joint] for of_joint in places]
+    pieces: list[list[Int64]] = [[] for _ in attributes]
+    for codes in files:
+        for j, of_joint in enumerate(places):
+            found, counts = number_combinations(codes[list(of_joint)], widths[j])
+            pieces[j].append(np.vstack([found.parts(), counts]))
+    made, joints = [], []
+    for j, of_joint in enumerate(places):
+        rows = np.concatenate(pieces[j], axis=1)
+        combinations, counts = number_combinations(rows[:-1], widths[j], rows[-1])
+        made.append(make_distribution(np.arange(counts.size), counts))
+        joints.append(Joint(of_joint, combinations))
+    of_joint_columns = tuple(map(joint_column, attributes))
+    return AuditedJoint(
+        of_joint_columns,
+        tuple(with_metric(d, c, ()) for d, c in zip(made, of_joint_columns, strict=True)),
+        tuple(a.max_emd for a in attributes if a.max_emd is not None),
+        tuple(joints),
+    )
+
+
+def _read(entry: Mapping[str, Any]) -> Attribute:
+    """The attribute that an entry describes."""
+    names = tuple(entry["attributes"])
+    return Attribute(
+        " with ".join(names),
+        Role.CONFIDENTIAL,
+        kind=Kind.NOMINAL,
+        max_emd=Fraction(str(entry["asked"])),
+        distance=Distance.EQUAL,
+        combines=names,
+    )

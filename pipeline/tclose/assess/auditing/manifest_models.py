@@ -1,0 +1,62 @@
+"""The further models that a manifest names, bound to the values that the files have."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.model import Column, Distribution
+from tclose.privacy.privacy_model import PrivacyModel, PrivacyModels, bind, privacy_model_of
+from tclose.privacy.value_groups import similar_values
+from tclose.privacy.whole_table import check_size
+
+
+def bind_models(
+    models: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    distributions: Sequence[Distribution],
+    categories: Mapping[str, pa.Array],
+) -> PrivacyModels:
+    """What classes have to be checked for.
+
+    Parameters
+    ----------
+    models : as the manifest's ``privacy.models`` has them
+    columns, distributions : of the confidential attributes
+    categories : the values of nominal ones in the order of their codes, by name
+
+    Raises
+    ------
+    MalformedError, PolicyError
+        They are no models of these attributes.
+    """
+    places = {column.name: a for a, column in enumerate(columns)}
+    texts = [_texts_of(categories.get(column.name)) for column in columns]
+    requirements = []
+    for entry in models:
+        asked = _read(entry)
+        a = places.get(entry["attribute"])
+        if a is None:
+            raise MalformedError("further models of other columns than the confidential ones")
+        # Memory goes by the number of buckets, before it is found that values are fewer.
+        n_records = distributions[a].n_records
+        if isinstance(asked.buckets, int) and not 2 <= asked.buckets <= max(2, n_records):
+            raise MalformedError("a number of buckets that the rows cannot have")
+        requirements.append(bind(asked, a, columns[a], distributions[a], texts[a]))
+    groupings = map(similar_values, columns, distributions, texts)
+    further = PrivacyModels(tuple(requirements), tuple(groupings))
+    check_size(further, max((d.n_records for d in distributions), default=0))
+    return further
+
+
+def _read(entry: Mapping[str, Any]) -> PrivacyModel:
+    """What an entry asks."""
+    try:
+        return privacy_model_of(entry["name"], entry["attribute"], dict(entry["asked"]))
+    except (KeyError, TypeError, ValueError):
+        raise MalformedError("further models that are none, or with other parameters") from None
+
+
+def _texts_of(values: pa.Array | None) -> list[str]:
+    return [] if values is None else [str(value) for value in values.to_pylist()]

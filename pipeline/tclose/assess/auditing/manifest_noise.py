@@ -1,0 +1,95 @@
+"""Noise in an audit: what the manifest says was drawn, beside the rows that hold it.
+
+What was drawn cannot be told from the rows. What can be: that every value is one that the noise
+gives, and the t that epsilon gives classes of these sizes (papers/001, Proposition 1).
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tclose.data.keys import is_text, to_keys
+from tclose.data.listed_values import read_listed
+from tclose.data.places.locations import Location
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.methods.dp.dp_confidential import Grid
+from tclose.model import ClassSizes
+from tclose.passes.publish.build_manifest import state_closeness
+from tclose.releases.manifest.privacy_summary import find_differences
+
+Noises = dict[str, dict[str, Any]]
+
+
+def measure_noise(manifest: dict[str, Any], n_records: int, sizes: ClassSizes) -> Noises:
+    """What the manifest says of each column with noise, with the t that the classes give it.
+
+    Raises
+    ------
+    MalformedError
+        It says it of other columns than those with noise.
+    """
+    said: Noises = manifest.get("noise", {})
+    if set(said) != {c["name"] for c in manifest["columns"] if c.get("noised")}:
+        raise MalformedError("noise on other columns than those that have it")
+    return {
+        name: given
+        | {"stochastic_t": state_closeness(Fraction(str(given["epsilon"])), n_records, sizes)}
+        for name, given in said.items()
+    }
+
+
+def check_noise(manifest: dict[str, Any], measured: Noises, paths: list[Location]) -> list[str]:
+    """Where the manifest says something else than the rows do.
+
+    Raises
+    ------
+    DataError, PolicyError
+        What it says is no noise.
+    """
+    places = find_differences(manifest.get("noise", {}), measured, "noise")
+    findings = [f"manifest.json: {place} differs from what the rows say" for place in places]
+    for name, given in measured.items():
+        asked, found = given.get("asked_t", inf), given["stochastic_t"]
+        if not found <= asked:
+            what = f"stochastic t of {name}"
+            findings.append(f"{what}: asked at most {asked:g}, found {found:.6f}")
+        n_others = sum(_count_others(_read_column(path, name), given) for path in paths)
+        if n_others:
+            findings.append(f"noise on {name}: {n_others:,} rows have values that it does not give")
+    return findings
+
+
+def _read_column(path: Location, name: str) -> pa.Array:
+    with path.open("rb") as stream:
+        is_listed = is_text(pq.read_schema(stream).field(name).type)
+        stream.seek(0)
+        parquet = pq.ParquetFile(stream, read_dictionary=[name] if is_listed else [])
+        return parquet.read([name])[name].combine_chunks()
+
+
+def _count_others(values: pa.Array, given: Mapping[str, Any]) -> int:
+    """Rows whose value is not on the grid, or not in the list, that the noise was drawn on."""
+    if given["low"] is None:
+        found = values.dictionary_encode()
+        listed = _read_listed(given["values"], found.dictionary.type)
+        known = pc.is_in(found.dictionary, listed).to_numpy(zero_copy_only=False)
+        rows = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
+        return int(np.count_nonzero(~np.append(known, False)[rows]))
+    grid = Grid(*(Fraction(str(given[key])) for key in ("low", "high", "step")))
+    keys = to_keys(values, "noise")
+    return int(np.count_nonzero(grid.to_values(grid.to_steps(keys)) != keys))
+
+
+def _read_listed(values: list[Any], dtype: pa.DataType) -> pa.Array:
+    try:
+        return read_listed([str(value) for value in values], dtype)
+    except MemoryError:  # which an exception of pyarrow can be
+        raise
+    except pa.ArrowException:  # the manifest's, which anybody may have written
+        raise MalformedError("noise among values that are none of its column") from None

@@ -1,0 +1,246 @@
+"""The rows of a release as its manifest lays them out: read file by file, as keys and codes."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tclose.data.keys import Keys, folder_type, plain_type, to_keys
+from tclose.data.places.locations import Location
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.data.value_counts import ValueCounts, count_values, merge_counts
+from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from tclose.privacy.t_closeness import with_metric
+from tclose.runtime.arrays import make_distribution
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the manifest says of the columns: those that tell classes, and the confidential ones."""
+
+    class_columns: tuple[dict[str, Any], ...]
+    confidential: tuple[dict[str, Any], ...]
+    partition_by: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[dict[str, Any], ...]:
+        """All columns that are read."""
+        return self.class_columns + self.confidential
+
+
+def lay_out(manifest: dict[str, Any]) -> Layout:
+    """The layout that a manifest describes."""
+    by_name = {column["name"]: column for column in manifest["columns"]}
+    partition_by = tuple(manifest["partition_by"])
+    quasi = [
+        column
+        for name, column in by_name.items()
+        if column["role"] == Role.QUASI_IDENTIFIER and name not in partition_by
+    ]
+    # Where there is noise classes are held to no distance: the rows need not show it.
+    confidential = [
+        c for c in by_name.values() if c["role"] == Role.CONFIDENTIAL and not c.get("noised")
+    ]
+    first = [by_name[name] for name in partition_by]
+    return Layout((*first, *quasi), tuple(confidential), partition_by)
+
+
+def type_columns(paths: list[Location], layout: Layout) -> tuple[Column, ...]:
+    """The confidential columns, with the types that they have in the files."""
+    schema = _read_schema(paths[0]) if paths else pa.schema([])
+    types = [plain_type(schema.field(column["name"]).type) for column in layout.confidential]
+    return tuple(map(as_column, layout.confidential, types))
+
+
+def check_roles(layout: Layout, asked: dict[str, Any], *, has_files: bool) -> None:
+    """See that a manifest has quasi-identifiers, and a t for each confidential attribute alone.
+
+    Raises
+    ------
+    MalformedError
+        It describes no release.
+    """
+    if not layout.class_columns:
+        raise MalformedError("no quasi-identifiers")
+    if set(asked["t"]) != {column["name"] for column in layout.confidential}:
+        raise MalformedError("t of other columns than the confidential ones")
+    if layout.confidential and not has_files:
+        raise MalformedError("no files")
+
+
+def _read_schema(path: Location) -> pa.Schema:
+    with path.open("rb") as stream:
+        return pq.read_schema(stream)
+
+
+def _read_file(path: Location, layout: Layout) -> pa.Table:
+    """The columns of a file that are checked, those in its folders' names among them.
+
+    Texts stay in dictionaries: one that every row has may be long.
+    """
+    names = [c["name"] for c in layout.columns if c["name"] not in layout.partition_by]
+    texts = [c["name"] for c in layout.columns if c["name"] in names and "string" in c["type"]]
+    with path.open("rb") as stream:
+        parquet = pq.ParquetFile(stream, read_dictionary=texts)
+        table = parquet.read(names).select(names)
+        n_rows = parquet.metadata.num_rows
+    if len(table) != n_rows:
+        raise MalformedError("a file has other rows than its footer says")
+    _check_values(table)
+    folders = path.parts[-1 - len(layout.partition_by) : -1] if layout.partition_by else ()
+    for column, folder in zip(layout.class_columns, folders, strict=False):
+        name, _, text = folder.partition("=")
+        if unquote(name) != column["name"]:
+            raise MalformedError("folders of other columns")
+        value = pa.scalar(unquote(text)).cast(folder_type(column["type"]))
+        table = table.append_column(column["name"], pa.repeat(value, len(table)))
+    return table
+
+
+def _check_values(table: pa.Table) -> None:
+    """Refuse what no release has in a column that is checked.
+
+    Raises
+    ------
+    MalformedError
+        Missing values, or numbers that are not finite.
+    """
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count:
+            raise MalformedError(f"missing values in {name!r}")
+        if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
+            raise MalformedError(f"numbers that are not finite in {name!r}")
+
+
+def _is_listed(column: dict[str, Any]) -> bool:
+    """Whether values are compared by their place in a list: text, booleans, ordered values."""
+    listed = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+    return column["kind"] in listed or column.get("generalised", False)
+
+
+def survey_files(
+    paths: list[Location], layout: Layout
+) -> tuple[dict[str, pa.Array], tuple[Distribution, ...]]:
+    """Pass over all files: the values of listed columns, and the confidential distributions."""
+    seen: dict[str, Counter[Any]] = {c["name"]: Counter() for c in layout.columns if _is_listed(c)}
+    counts: dict[str, list[ValueCounts]] = {c["name"]: [] for c in layout.confidential}
+    types: dict[str, pa.DataType] = {}
+    for path in paths:
+        table = _read_file(path, layout)
+        for name, values in seen.items():
+            found = table[name].combine_chunks().value_counts()
+            pairs = zip(found.field("values").to_pylist(), found.field("counts"), strict=True)
+            values.update({value: count.as_py() for value, count in pairs})
+            types[name] = plain_type(table[name].type)
+        for column in layout.confidential:
+            if column["kind"] != Kind.NOMINAL:
+                counts[column["name"]].append(count_values(_confidential_keys(table, column)))
+    orders = {c["name"]: None if c.get("generalised") else c.get("order") for c in layout.columns}
+    categories = {
+        name: pa.array(_in_order(set(values), orders[name]), type=types[name])
+        for name, values in seen.items()
+    }
+    distributions = []
+    for column in layout.confidential:
+        name = column["name"]
+        if column["kind"] == Kind.NOMINAL:
+            distributions.append(_nominal_distribution(column, categories[name], seen[name]))
+        else:
+            merged = merge_counts(counts[name])
+            made = make_distribution(merged.values, merged.counts)
+            distributions.append(with_metric(made, as_column(column, types.get(name)), ()))
+    return categories, tuple(distributions)
+
+
+def _nominal_distribution(
+    column: dict[str, Any], categories: pa.Array, counts: Counter[Any]
+) -> Distribution:
+    values = categories.to_pylist()
+    made = make_distribution(np.arange(len(values)), np.array([counts[v] for v in values]))
+    return with_metric(made, as_column(column, categories.type), [str(v) for v in values])
+
+
+def as_column(column: dict[str, Any], dtype: pa.DataType | None = None) -> Column:
+    """The column that the manifest describes, with its distance: its kind's where none is named."""
+    named = column.get("distance")
+    attribute = Attribute(
+        column["name"],
+        Role.CONFIDENTIAL,
+        order=tuple(column.get("order", ())),
+        distance=None if named is None else Distance(named),
+        taxonomy=tuple(tuple(row) for row in column.get("taxonomy", ())),
+    )
+    made = Column(attribute, Kind(column["kind"]), dtype or pa.null())
+    if made.kind is Kind.NOMINAL and made.distance is Distance.ORDERED:
+        raise MalformedError(f"an ordered distance of {made.name!r}, which has no order")
+    return made
+
+
+def _in_order(values: set[Any], order: list[str] | None) -> list[Any]:
+    if order is None:
+        return sorted(values)
+    place = _rank(order, values)
+    return sorted(values, key=lambda value: place[str(value)])
+
+
+def _rank(order: list[str], values: Iterable[Any]) -> dict[str, int]:
+    """Places in an order, which has to have all of the values."""
+    place = {text: rank for rank, text in enumerate(order)}
+    if not all(str(value) in place for value in values):
+        raise MalformedError("values that their order does not have")
+    return place
+
+
+def _confidential_keys(table: pa.Table, column: dict[str, Any]) -> Keys:
+    """Keys in the order of the values; ordinal ones by the order that the manifest gives."""
+    values = table[column["name"]].combine_chunks()
+    if column["kind"] != Kind.ORDINAL:
+        return to_keys(values, column["name"])
+    listed = values.dictionary_encode()
+    texts = listed.dictionary.to_pylist()
+    place = _rank(column["order"], texts)
+    ranks = np.array([place[str(text)] for text in texts], np.int64)
+    return ranks[listed.indices.to_numpy(zero_copy_only=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a file: class keys, one array per column (n,), and confidential codes (p, n)."""
+
+    keys: list[Keys]
+    codes: Int64
+
+
+def encode_files(
+    paths: list[Location],
+    layout: Layout,
+    categories: dict[str, pa.Array],
+    distributions: tuple[Distribution, ...],
+) -> Iterator[Rows]:
+    """The rows of each file, in the files' order."""
+    for path in paths:
+        table = _read_file(path, layout)
+        keys = [_class_keys(table, column, categories) for column in layout.class_columns]
+        codes = [
+            _class_keys(table, column, categories)
+            if column["kind"] == Kind.NOMINAL
+            else np.searchsorted(distribution.values, _confidential_keys(table, column))
+            for column, distribution in zip(layout.confidential, distributions, strict=True)
+        ]
+        yield Rows(keys, np.array(codes, dtype=np.int64).reshape(len(codes), len(table)))
+
+
+def _class_keys(table: pa.Table, column: dict[str, Any], categories: dict[str, pa.Array]) -> Keys:
+    values = table[column["name"]].combine_chunks()
+    if column["name"] in categories:
+        listed = values.dictionary_encode()
+        places = pc.index_in(listed.dictionary, value_set=categories[column["name"]])
+        of_texts = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        return of_texts[listed.indices.to_numpy(zero_copy_only=False)]
+    return to_keys(values, column["name"])

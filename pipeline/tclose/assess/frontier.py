@@ -1,0 +1,151 @@
+"""The frontier of a policy: what k and t cost and what they give, before anything is published.
+
+Every point of a grid is made by the stages of a run, verification among them, in a private scratch
+folder that is gone afterwards, whatever happens. Nothing is published.
+"""
+
+import time
+from dataclasses import dataclass
+
+from tclose.assess.frontier_grid import Grid
+from tclose.assess.linking import link_attackers
+from tclose.assess.sample import Sample, take_sample
+from tclose.data.files import input_files
+from tclose.data.files.inspection import FileContent
+from tclose.errors import DataError, InfeasibleError, VerificationError
+from tclose.model import AttributeResult, ClassSizes
+from tclose.passes.microaggregate.losses import merge_losses
+from tclose.passes.microaggregate.region_task import REGION_RESULTS
+from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_compiled
+from tclose.passes.plan.search_budget import choose_search_budget
+from tclose.passes.release import TRIAL
+from tclose.passes.verify.verdict import VERDICT
+from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.policy import Policy
+from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.runtime.engines.engine import local_address, runs_in_process
+from tclose.runtime.pipeline import run_pipeline
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run, begin_trial, inspect_input
+from tclose.runtime.scratch import scratch_folder
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a release would have: classes, loss, distances, and record-linkage risk.
+
+    ``loss``: papers/003, eq. (5), over records and quasi-identifiers; ``risk``: the share of
+    records that an adversary links to their own. Both to three digits, as manifests have them.
+    """
+
+    classes: ClassSizes
+    loss: float
+    attributes: tuple[AttributeResult, ...]
+    risk: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """One k and t: its figures, or why it cannot be."""
+
+    k: int
+    t: float | None
+    is_policy: bool
+    figures: Figures | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """All points of a grid, and on what they were computed.
+
+    ``n_table``: complete records of the input; ``n_records``: those computed on, drawn by ``seed``
+    where they are fewer; ``n_attackers``: those whose own released record was looked for.
+    """
+
+    name: str
+    n_table: int
+    n_records: int
+    n_attackers: int
+    seed: int
+    points: tuple[Point, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was computed on the whole table."""
+        return self.n_records == self.n_table
+
+
+def compute_frontier(
+    policy: Policy, grid: Grid, size: int, seed: int, progress: Progress
+) -> Frontier:
+    """Compute every point of a grid on ``size`` records at random, or on all if there are fewer.
+
+    Runs on this machine, whatever scheduler the policy names: others do not see the scratch folder.
+    """
+    local = policy.engine.scheduler == "local"
+    policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    with (
+        scratch_folder("frontier") as scratch,
+        local_address(policy.engine, n_bytes, scratch / "dask") as address,
+    ):
+        sample = take_sample(policy, scratch, address, size, seed, progress)
+        small = runs_in_process(policy.engine, sample.path.stat().st_size)
+        points = _compute_points(policy, sample, grid, "" if small else address, progress)
+    return Frontier(
+        policy.name, sample.n_table, sample.n_records, sample.attackers.size, seed, points
+    )
+
+
+def _compute_points(
+    policy: Policy, sample: Sample, grid: Grid, address: str, progress: Progress
+) -> tuple[Point, ...]:
+    if not kernels_are_compiled(choose_search_budget(policy.method.refine, sample.n_records)):
+        progress.say(COMPILING)
+    quiet, pairs = Progress("none"), list(grid.points())
+    points: list[Point] = []
+    paths = input_files.find_files(sample.policy.input)
+    contents = inspect_input(sample.policy, paths, address, quiet)
+    with progress.following("computing the frontier", len(pairs)) as step:
+        for k, t in pairs:
+            start = time.perf_counter()
+            changed = {"k": k} if t is None else {"k": k, "t": t}
+            privacy = policy.privacy.model_copy(update=changed)
+            asked = sample.policy.model_copy(update={"privacy": privacy})
+            run = Run(asked, "frontier", sample.path.parent / f"{len(points)}", address)
+            figures, reason = _try_point(run, sample, contents, policy.input.shown)
+            points.append(Point(k, t, (k, t) == (grid.k, grid.t), figures, reason))
+            if progress.style == "lines":
+                name = f"k = {k}" if t is None else f"k = {k}, t = {t:g}"
+                progress.say(f"{name}: {time.perf_counter() - start:.1f} s")
+            step()
+    return tuple(points)
+
+
+def _try_point(
+    run: Run, sample: Sample, contents: list[FileContent], input_path: str
+) -> tuple[Figures | None, str]:
+    """The figures of a point, or the proof that it cannot be met."""
+    k = run.policy.privacy.k
+    if k > sample.n_records:
+        return None, f"k is more than the {sample.n_records:,} records there are"
+    try:
+        return _measure(run, sample, contents), ""
+    except (InfeasibleError, VerificationError) as error:
+        return None, str(error)
+    except DataError as error:  # of a column; the scratch file is none of the user's business
+        raise DataError(str(error).replace(str(sample.path), input_path)) from None
+    finally:
+        run.workspace.remove()
+
+
+def _measure(run: Run, sample: Sample, contents: list[FileContent]) -> Figures:
+    quiet = Progress("none")
+    workspace = run.workspace
+    begin_trial(run, contents)
+    run_pipeline(TRIAL, run, quiet)
+    verdict = workspace.load(VERDICT)
+    losses = merge_losses([result.losses for result in workspace.load(REGION_RESULTS)])
+    loss, risk = float(losses.squares.mean()) / verdict.n_records, link_attackers(run, sample)
+    return Figures(verdict.sizes, three_digits(loss), verdict.attributes, three_digits(risk))

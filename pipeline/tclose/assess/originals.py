@@ -1,0 +1,158 @@
+"""A release beside the records that it was made of: linkage and loss, where the originals are kept.
+
+A release does not say which record became which row. So the release is made again in a private
+scratch folder, with a column that numbers the records; only if that gives the rows of the release
+are they compared. Nothing of it is published.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tclose.assess.linking import link_attackers, read_rows
+from tclose.assess.sample import Sample, take_sample
+from tclose.data.files import input_files
+from tclose.data.places.locations import Location, parse_location
+from tclose.model import Verdict
+from tclose.passes.microaggregate.losses import compared_columns, merge_losses
+from tclose.passes.microaggregate.region_task import REGION_RESULTS
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.publish.utility_summary import describe_utility
+from tclose.passes.release import TRIAL
+from tclose.passes.verify.verdict import VERDICT
+from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.policy import Policy
+from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.releases.repository import read_manifest
+from tclose.runtime.arrays import as_bits
+from tclose.runtime.engines.engine import local_address, runs_in_process
+from tclose.runtime.pipeline import run_pipeline
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run, begin_trial, inspect_input
+from tclose.runtime.scratch import scratch_folder
+
+WHOLE = 2**62  # records of a sample that is the whole table
+
+
+def add_originals(audit: dict[str, Any], policy: Policy, progress: Progress) -> dict[str, Any]:
+    """The audit of a release with ``originals``: the comparison, or a finding that there is none.
+
+    Raises
+    ------
+    TcloseError
+        Whatever a run of the policy would be refused for.
+    """
+    release = parse_location(audit["release"])
+    manifest = read_manifest(release)
+    assert manifest is not None  # it was audited
+    found = compare_originals(release, manifest, policy, progress)
+    if found is not None:
+        return audit | {"originals": found}
+    return audit | {"findings": [*audit["findings"], _OTHERS]}
+
+
+_OTHERS = (
+    "originals: the policy and its input do not give these rows; name the policy, the input and "
+    "the version that the release was made with (a search that ends by time cannot be repeated)"
+)
+
+
+def compare_originals(
+    release: Location, manifest: dict[str, Any], policy: Policy, progress: Progress
+) -> dict[str, Any] | None:
+    """What the release loses and gives away of the records that the policy's input holds.
+
+    All figures have three digits, as manifests do; they come of the raw data: keep them inside.
+
+    Returns
+    -------
+    None where the policy and its input do not give the rows of the release: another input, seed or
+    version, or a search that was ended by time.
+
+    Raises
+    ------
+    TcloseError
+        Whatever a run of the policy would be refused for.
+    """
+    local = policy.engine.scheduler == "local"
+    policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    with (
+        scratch_folder("audit") as scratch,
+        local_address(policy.engine, n_bytes, scratch / "dask") as address,
+    ):
+        sample = take_sample(policy, scratch, address, WHOLE, policy.seed, progress)
+        small = runs_in_process(policy.engine, sample.path.stat().st_size)
+        run = Run(sample.policy, "audit", scratch / "work", "" if small else address)
+        verdict = _make_again(run, progress)
+        made = _Made(run, sample, verdict)
+        return made.measure() if made.is_same(release, manifest) else None
+
+
+def _make_again(run: Run, progress: Progress) -> Verdict:
+    paths = input_files.find_files(run.policy.input)
+    begin_trial(run, inspect_input(run.policy, paths, run.address, progress))
+    run_pipeline(TRIAL, run, progress)
+    return run.workspace.load(VERDICT)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """The rows that were made again, stretch by stretch, each with the number of its record."""
+
+    run: Run
+    sample: Sample
+    verdict: Verdict
+
+    @property
+    def plan(self) -> Plan:
+        """What they were made by."""
+        return self.run.workspace.load(PLAN)
+
+    def is_same(self, release: Location, manifest: dict[str, Any]) -> bool:
+        """Whether the release has these rows, compared piece by piece in its order.
+
+        Columns that decide over classes are compared, but those in the names of folders and those
+        with noise.
+        """
+        released = {c["name"] for c in manifest["columns"]}.difference(manifest["partition_by"])
+        noised = self.plan.epsilons  # is drawn anew
+        names = [n for n in self.sample.policy.attributes if n in released and n not in noised]
+        places = (release / entry["path"] for entry in manifest["files"])
+        theirs = (_read_rows(place).select(names) for place in places)
+        mine = (table.select(names) for table in read_rows(self.run))
+        return _are_equal(mine, theirs)
+
+    def measure(self) -> dict[str, Any]:
+        """Linkage, losses and changes; of columns with noise only their run can tell, and did."""
+        losses = merge_losses([result.losses for result in self.run.workspace.load(REGION_RESULTS)])
+        means = losses.squares / self.verdict.n_records
+        names = [encoding.column.name for encoding in self.plan.encodings]
+        columns = [c for c in compared_columns(self.plan) if c.attribute.noise is None]
+        return {
+            "attackers": int(self.sample.attackers.size),
+            "linkage": three_digits(link_attackers(self.run, self.sample)),
+            "sse": three_digits(float(means.mean())),
+            "sse_of": dict(zip(names, map(three_digits, means.tolist()), strict=True)),
+        } | describe_utility(losses.comparison.first(len(columns)), columns)
+
+
+def _read_rows(place: Location) -> pa.Table:
+    with place.open("rb") as stream:
+        return pq.ParquetFile(stream).read()
+
+
+def _are_equal(mine: Iterator[pa.Table], theirs: Iterator[pa.Table]) -> bool:
+    """Whether two tables in pieces have the same rows in the same order; floats bit by bit."""
+    left, right = next(mine, None), next(theirs, None)
+    while left is not None and right is not None:
+        n_rows = min(len(left), len(right))
+        pair = [as_bits(table.slice(0, n_rows)).combine_chunks() for table in (left, right)]
+        if not pair[0].equals(pair[1]):
+            return False
+        left = left.slice(n_rows) if n_rows < len(left) else next(mine, None)
+        right = right.slice(n_rows) if n_rows < len(right) else next(theirs, None)
+    return left is None and right is None

@@ -1,0 +1,1 @@
+"""The command: arguments in, exit status out."""

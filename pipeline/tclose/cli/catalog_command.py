@@ -1,0 +1,142 @@
+"""The commands of the register: ``releases``, ``show``, ``diff``, ``rollback`` and ``prune``."""
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tclose.data.places.locations import Location, parse_location
+from tclose.errors import OutputError, UsageError
+from tclose.releases.catalog import find_release, find_repositories, has_form, open_repository
+from tclose.releases.repository import read_manifest
+
+AddCommand = Callable[[str, str, str], argparse.ArgumentParser]
+
+_PLACE = "folder of a release or of a name, or NAME/ID; the beginning of an id is enough"
+
+
+def add_register_commands(add: AddCommand) -> None:
+    """Add the commands; ``add`` makes a parser of a name, what it is for, and an example."""
+    releases = add("releases", "list the releases of a name, or of all names of an output folder",
+                   "tclose releases releases/demo")  # fmt: skip
+    releases.add_argument("place", metavar="PLACE", type=as_place,
+                          help="folder of a name, or output folder")  # fmt: skip
+    show = add("show", "show one release: policy, privacy, classes, loss, columns, files",
+               "tclose show releases/demo             # the current release\n"
+               "  tclose show releases/demo/1f0c")  # fmt: skip
+    show.add_argument("release", metavar="RELEASE", type=as_place, help=_PLACE)
+    diff = add("diff", "say what differs between two releases, by their manifests",
+               "tclose diff releases/demo/1f0c releases/demo/92ab\n\n"
+               "  exit status 0: nothing differs, 1: something does, others as below")  # fmt: skip
+    for name in ("first", "second"):
+        diff.add_argument(name, metavar=name.upper(), type=as_place, help=_PLACE)
+    rollback = add("rollback", "make an earlier release the current one, after an audit of it",
+                   "tclose rollback releases/demo         # to the one before\n"
+                   "  tclose rollback releases/demo 1f0c")  # fmt: skip
+    rollback.add_argument("folder", metavar="FOLDER", type=as_place, help="folder of a name")
+    rollback.add_argument("id", metavar="ID", nargs="?",
+                          help="release to go to, or the beginning of its id (default: the one "
+                          "published before, past those that a rollback has left)")  # fmt: skip
+    prune = add("prune", "remove the oldest releases, never the current one",
+                "tclose prune releases/demo --keep 12 --dry-run")  # fmt: skip
+    prune.add_argument("folder", metavar="FOLDER", type=as_place, help="folder of a name")
+    prune.add_argument("--keep", type=int, required=True, metavar="N",
+                       help="newest releases that stay; the current one always does")  # fmt: skip
+    prune.add_argument("--dry-run", action="store_true", help="say what would be removed")
+    for command in (releases, show, diff, rollback, prune):
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def as_place(text: str) -> Location:
+    """The place that an argument names."""
+    try:
+        return parse_location(text)
+    except OutputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def answer(given: argparse.Namespace) -> tuple[str, int]:
+    """What a command of the register prints, and its exit status."""
+    return ANSWERS[given.command](given)
+
+
+def _releases(given: argparse.Namespace) -> tuple[str, int]:
+    from tclose.render.catalog_tables import describe_repository, report_repository
+
+    told = [describe_repository(repository) for repository in find_repositories(given.place)]
+    if given.json:
+        return _as_json(told), 0
+    return "\n\n".join(report_repository(repository) for repository in told), 0
+
+
+def _show(given: argparse.Namespace) -> tuple[str, int]:
+    from tclose.render.catalog_tables import describe_release, report_one
+
+    release = find_release(given.release)
+    manifest = read_manifest(release)
+    if manifest is None or not has_form(manifest):
+        raise OutputError(f"{release}: its manifest is missing or damaged; run its policy again")
+    told = describe_release(release, manifest, is_current=_is_current(release))
+    return _as_json(told) if given.json else report_one(told), 0
+
+
+def _is_current(release: Location) -> bool:
+    """Whether a release is the current one of the folder that it stands in, if it has one."""
+    try:
+        repository = open_repository(release.resolve().parent)
+    except OutputError:
+        return False
+    return repository.current() == release.resolve().name
+
+
+def _diff(given: argparse.Namespace) -> tuple[str, int]:
+    from tclose.releases.diff import compare_releases
+    from tclose.render.catalog_tables import describe_comparison, report_comparison
+
+    first, second = find_release(given.first), find_release(given.second)
+    found = compare_releases(first, second)
+    tell = describe_comparison if given.json else report_comparison
+    told = tell(first, second, found)
+    return told if isinstance(told, str) else _as_json(told), 1 if found.differences else 0
+
+
+def _rollback(given: argparse.Namespace) -> tuple[str, int]:
+    from tclose.assess.rollback import roll_back
+
+    repository = open_repository(given.folder)
+    move = roll_back(repository, given.id)
+    if given.json:
+        told = {"name": repository.name, "from": move.left, "to": move.achieved}
+        return _as_json(told | {"skipped": move.skipped}), 0
+    over = [f"passed over {name}: left by an earlier rollback" for name in move.skipped]
+    moved = f"CURRENT of {repository.name} moved from {move.left or 'none'} to {move.achieved}"
+    return "\n".join([f"{move.achieved} passes the audit", *over, moved]), 0
+
+
+def _prune(given: argparse.Namespace) -> tuple[str, int]:
+    from tclose.releases.prune import plan_pruning, prune
+
+    if given.keep < 1:
+        raise UsageError(f"--keep {given.keep}: has to be at least 1")
+    repository = open_repository(given.folder)
+    done = (plan_pruning if given.dry_run else prune)(repository, given.keep)
+    if given.json:
+        told = {"name": repository.name, "dry_run": given.dry_run, "removed": done.removed}
+        return _as_json(told | {"kept": done.kept, "spared": dict(done.skipped)}), 0
+    verb = "would remove" if given.dry_run else "removed"
+    lines = [f"{verb} {name}" for name in done.removed] or [f"{verb} nothing"]
+    lines += [f"kept {name}: {reason}" for name, reason in done.skipped]
+    return "\n".join([*lines, f"kept the newest: {len(done.kept)}"]), 0
+
+
+def _as_json(told: Any) -> str:
+    return json.dumps(told, indent=2)
+
+
+ANSWERS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {
+    "releases": _releases,
+    "show": _show,
+    "diff": _diff,
+    "rollback": _rollback,
+    "prune": _prune,
+}

@@ -1,0 +1,66 @@
+"""The command ``tclose frontier``: its options, and what it does with them."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from tclose.cli.options import add_as_of
+from tclose.errors import OutputError, UsageError
+from tclose.runtime.progress import Progress
+
+
+def add_frontier_options(command: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    add = command.add_argument
+    add("policy", metavar="POLICY", help="policy file (YAML)")
+    add("--t", metavar="T,T,...", help="distances to try (default: around the policy's)")
+    add("--k", metavar="K,K,...", help="class sizes to try (default: around the policy's)")
+    add("--sample", type=int, metavar="N",
+        help="compute on N records drawn at random (default: on all, or on 20,000 of more)",
+        )  # fmt: skip
+    add("--seed", type=int, help="draws the sample (default: the policy's)")
+    add("--out", type=Path, metavar="FILE.svg", help="draw loss and risk into this file")
+    add("--json", type=Path, metavar="FILE.json", help="write all figures to this file")
+    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+        help="override a key of the policy, as in tclose run")  # fmt: skip
+    add_as_of(command)
+    add("--quiet", action="store_true", help="no progress")
+
+
+def show_frontier(given: argparse.Namespace, progress: Progress) -> str:
+    """Compute what was asked for and write the files; returns the table to print."""
+    from tclose.assess.frontier import compute_frontier
+    from tclose.assess.frontier_grid import make_grid, read_sampling
+    from tclose.data.places.atomic_files import write_atomically
+    from tclose.policy.policy import load_policy
+    from tclose.render.frontier_chart import draw_frontier
+    from tclose.render.frontier_tables import describe_frontier, report_frontier
+
+    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
+    _check_target("--out", given.out, ".svg")
+    _check_target("--json", given.json, ".json")
+    grid = make_grid(policy, given.k, given.t)
+    size, seed = read_sampling(policy, given.sample, given.seed)
+    frontier = compute_frontier(policy, grid, size, seed, progress)
+    if given.out is not None:
+        write_atomically(given.out, draw_frontier(frontier).encode(), mode=0o644)
+    if given.json is not None:
+        text = json.dumps(describe_frontier(frontier), indent=2)
+        write_atomically(given.json, f"{text}\n".encode(), mode=0o644)
+    return report_frontier(frontier)
+
+
+def _check_target(option: str, path: Path | None, suffix: str) -> None:
+    """Refuse a file that could not be written in the end; its ending keeps data files safe.
+
+    Raises
+    ------
+    UsageError, OutputError
+    """
+    if path is None:
+        return
+    if path.suffix.lower() != suffix:
+        raise UsageError(f"{option} {path}: has to end in {suffix}")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise OutputError(f"{option} {path}: cannot be written; name a file in a folder that can")

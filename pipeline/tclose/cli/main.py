@@ -1,0 +1,306 @@
+"""The command ``tclose``. Exit status: 0 done, 2 refused, 3 not to be met or verified, 1 else."""
+
+import argparse
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tclose
+from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer, as_place
+from tclose.cli.frontier_command import add_frontier_options, show_frontier
+from tclose.cli.generate_command import add_generate_options, generate
+from tclose.cli.keys_command import add_keys_options, make_keys
+from tclose.cli.options import add_as_of
+from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
+from tclose.errors import TcloseError, UsageError
+from tclose.runtime.engines.garbage import tune_gc
+from tclose.runtime.interrupts import hear_interrupts, ignore_interrupts
+from tclose.runtime.progress import Progress, default_style
+from tclose.runtime.scratch import clear_scratch, scratch_folder
+
+if TYPE_CHECKING:
+    from tclose.runtime.run import Outcome
+
+_EXIT_CODES = """exit status:
+  0  done
+  2  bad usage, policy or data: the message names it and the remedy
+  3  the policy cannot be met, or a verification failed; nothing was published
+  1  anything else"""
+
+
+def run_command() -> int:
+    """Run the command as a process of its own; nobody else may write to what it makes."""
+    hear_interrupts()
+    os.umask(os.umask(0o022) | 0o022)
+    tune_gc()
+    return main()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors are one message on standard error."""
+    try:
+        return _perform(_parser().parse_args(arguments))
+    except TcloseError as error:
+        print(f"tclose: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        ignore_interrupts()
+        print("tclose: interrupted; run again to go on from here", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # whoever read the result has gone; what was asked for is done
+        sys.stdout = None
+        return 0
+    finally:
+        ignore_interrupts()
+
+
+def _perform(given: argparse.Namespace) -> int:
+    """Do what the command line asks; of an error that nobody foresaw say its type and place."""
+    try:
+        ensure_open_files(OPEN_FILES)
+        clear_scratch()
+        return _COMMANDS[given.command](given)
+    except (TcloseError, BrokenPipeError):
+        raise
+    except Exception as error:
+        from tclose.runtime.engines.engine import to_safe_error
+
+        print(f"tclose: {to_safe_error(error, given.command)}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tclose",
+        description="Publish microdata so that every equivalence class is k-anonymous and t-close.",
+        epilog=f"example:\n  tclose run config/demo.yaml --set privacy.t=0.05\n\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tclose {tclose.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_release_commands(commands)
+    audit = _add(commands, "audit", "re-verify a published release from its files alone",
+                 "tclose audit releases/demo            # the current release\n"
+                 "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
+    audit.add_argument("release", metavar="RELEASE", type=as_place,
+                       help="folder of a release or of its name, or NAME/ID")  # fmt: skip
+    audit.add_argument("--public-key", type=Path, metavar="FILE", help="of who publishes: "
+                       "its manifest has to be signed by that key")  # fmt: skip
+    audit.add_argument("--originals", metavar="POLICY", help="compare with the records that the "
+                       "policy reads: linkage and loss; makes the release again in a private "
+                       "folder; the figures come of the raw data")  # fmt: skip
+    audit.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+                       help="override a key of that policy, as the run did")  # fmt: skip
+    add_as_of(audit)
+    audit.add_argument("--json", action="store_true", help="print the findings as JSON")
+    audit.add_argument("--quiet", action="store_true", help="print the verdict and what is wrong")
+    add_generate_options(
+        _add(
+            commands,
+            "generate",
+            "write realistic hospital discharges, of any size",
+            "tclose generate --rows 1000000 --seed 7 --out discharges/",
+        )
+    )
+    add_frontier_options(
+        _add(
+            commands,
+            "frontier",
+            "show what other k and t would cost and give",
+            "tclose frontier config/demo.yaml --out frontier.svg\n"
+            "  tclose frontier config/demo.yaml --t .02,.05,.1 --k 2,5,10",
+        )
+    )
+    add_keys_options(_add(commands, "keys", "make a pair of keys for public signatures",
+                          "tclose keys --out ~/tclose-keys"))  # fmt: skip
+    add_register_commands(functools.partial(_add, commands))
+    _add(commands, "schema", "print the JSON Schema of a policy, for editors",
+         "tclose schema > policy.schema.json")  # fmt: skip
+    return parser
+
+
+def _add_release_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    texts = {
+        "run": ("make a release: plan, microaggregate, verify, publish",
+                "tclose run config/demo.yaml --set privacy.t=0.05 --set engine.workers=4"),
+        "flow": ("the same through a Prefect flow",
+                 "tclose flow config/demo.yaml"),
+        "plan": ("say what would be done, and whether it can be; writes nothing",
+                 "tclose plan config/demo.yaml --set privacy.k=10"),
+    }  # fmt: skip
+    for name, (summary, example) in texts.items():
+        command = _add(commands, name, summary, example)
+        command.add_argument("policy", metavar="POLICY", help="policy file (YAML)")
+        command.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append",
+                             default=[], help="override a key of the policy; may be repeated; "
+                             'a name with dots stands in double quotes: '
+                             'attributes."a.b".t')  # fmt: skip
+        add_as_of(command)
+        command.add_argument("--quiet", action="store_true", help="no progress")
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
+        if name == "run":
+            command.add_argument("--profile", nargs="?", type=Path, const=Path("profile"),
+                                 metavar="FOLDER", help="write where the time went to a folder "
+                                 "(default profile/): a table, JSON and, of a run on a cluster, "
+                                 "a report of its tasks; after POLICY")  # fmt: skip
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    summary: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example:\n  {example}\n\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _run(given: argparse.Namespace) -> int:
+    from tclose.policy.policy import load_policy
+    from tclose.runtime.engines.engine import prestart_workers
+
+    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
+    prestart_workers(policy)  # so that its start goes on beside the imports
+    from tclose.passes.release import run_release
+    from tclose.runtime.profiling.profile import profiling
+
+    progress = Progress(default_style(given.quiet), profiled=given.profile is not None)
+    with profiling(given.profile, policy, progress):
+        outcome = run_release(policy, progress)
+    _print_release(given, outcome)
+    return 0
+
+
+def _flow(given: argparse.Namespace) -> int:
+    from tclose.policy.policy import load_policy
+    from tclose.runtime.engines.engine import prestart_workers
+
+    policy = load_policy(
+        given.policy, given.overrides, as_of=given.as_of
+    )  # refuse a bad one before Prefect starts
+    prestart_workers(policy)
+    from tclose_flows.flow_command import run_flow
+
+    outcome = run_flow(policy, quiet=given.quiet)
+    _print_release(given, outcome)
+    return 0
+
+
+def _print_release(given: argparse.Namespace, outcome: "Outcome") -> None:
+    from tclose.render.release_tables import report_release
+
+    place = str(outcome.release)
+    if given.json:
+        more = {"release": place, "already_published": outcome.already_published}
+        print(json.dumps(outcome.manifest | more, indent=2))
+        return
+    print(_say_published(outcome))
+    report = report_release(
+        outcome.manifest, place, outcome.seconds, outcome.budget, outcome.beside
+    )
+    print(report)
+    if outcome.current != outcome.release.name:
+        print(f"CURRENT is another release: {outcome.current}")
+
+
+def _say_published(outcome: "Outcome") -> str:
+    if not outcome.already_published:
+        return "published"
+    what = "its manifest was signed" if outcome.signed_now else "nothing was changed"
+    return f"already published; {what}"
+
+
+def _plan(given: argparse.Namespace) -> int:
+    from tclose.data.files.input_files import find_files, total_bytes
+    from tclose.passes.plan.notices.estimate import estimate_run
+    from tclose.passes.publish.build_manifest import describe_plan
+    from tclose.passes.release import decide_only
+    from tclose.policy.policy import load_policy
+    from tclose.render.release_tables import report_plan
+
+    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
+    with scratch_folder("plan") as scratch:
+        made, table = decide_only(policy, scratch, Progress(default_style(given.quiet)))
+    described = describe_plan(made)
+    n_bytes = total_bytes(find_files(policy.input))
+    estimate = estimate_run(made, policy.engine, n_bytes)
+    dropped = table.n_read - table.n_complete
+    if given.json:
+        print(json.dumps(described | {"estimate": estimate, "dropped": dropped}, indent=2))
+    else:
+        print(report_plan(described, estimate, dropped))
+    return 0
+
+
+def _audit(given: argparse.Namespace) -> int:
+    from tclose.assess.auditing.audit import audit_release
+    from tclose.releases.catalog import find_release
+    from tclose.releases.manifest.public_signatures import read_public_key
+    from tclose.render.release_tables import report_audit
+
+    if (given.overrides or given.as_of) and not given.originals:
+        raise UsageError("--set and --as-of go with --originals POLICY")
+    key = None if given.public_key is None else read_public_key(given.public_key)
+    audit = audit_release(find_release(given.release), key)
+    if given.originals and audit["checked"]:
+        from tclose.assess.originals import add_originals
+        from tclose.policy.policy import load_policy
+
+        policy = load_policy(given.originals, given.overrides, as_of=given.as_of)
+        audit = add_originals(audit, policy, Progress(default_style(given.quiet)))
+    print(json.dumps(audit, indent=2) if given.json else report_audit(audit, brief=given.quiet))
+    return 3 if audit["findings"] else 0
+
+
+def _generate(given: argparse.Namespace) -> int:
+    print(generate(given, Progress(default_style(given.quiet))))
+    return 0
+
+
+def _frontier(given: argparse.Namespace) -> int:
+    print(show_frontier(given, Progress(default_style(given.quiet))))
+    return 0
+
+
+def _keys(given: argparse.Namespace) -> int:
+    print(make_keys(given))
+    return 0
+
+
+def _register(given: argparse.Namespace) -> int:
+    text, status = answer(given)
+    print(text)
+    return status
+
+
+def _schema(_: argparse.Namespace) -> int:
+    from tclose.policy.policy import policy_schema
+
+    print(json.dumps(policy_schema(), indent=2))
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "run": _run,
+    "flow": _flow,
+    "plan": _plan,
+    "audit": _audit,
+    "generate": _generate,
+    "frontier": _frontier,
+    "keys": _keys,
+    "schema": _schema,
+    **dict.fromkeys(ANSWERS, _register),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(run_command())

@@ -1,0 +1,20 @@
+"""Options that several commands have."""
+
+import argparse
+from datetime import date
+
+from tclose.policy.date_template import read_day
+
+
+def add_as_of(command: argparse.ArgumentParser) -> None:
+    """The day that is put into a policy."""
+    command.add_argument("--as-of", type=_read_day, metavar="DAY", help="the day, as in "
+                         "2026-11-01, that is put in place of {as_of} in the policy's name and "
+                         "input.path")  # fmt: skip
+
+
+def _read_day(text: str) -> date:
+    try:
+        return read_day(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,1 @@
+"""Microdata in: how values become keys, and what counts of them say."""

@@ -1,0 +1,71 @@
+"""How the values of each column become keys, from what pass 1 has counted."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Encoding, category_type, check_span
+from tclose.data.taxonomy import taxonomy_of
+from tclose.data.value_counts import ColumnSummary
+from tclose.model import ANCESTOR, Column, Kind, Role
+
+
+def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
+    """How a column's values become keys, from its summary over the whole table."""
+    listed = column.kind in (Kind.ORDINAL, Kind.NOMINAL)
+    if column.role is Role.CONFIDENTIAL and not listed:
+        return Encoding(column)
+    if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL:
+        return _categorical_encoding(column, summary.categories)
+    assert summary.low is not None
+    assert summary.high is not None
+    encoding = Encoding(column, summary.low, summary.high)
+    if column.role is Role.QUASI_IDENTIFIER:
+        check_span(encoding)
+    return encoding
+
+
+def _categorical_encoding(column: Column, counts: Counter[Any]) -> Encoding:
+    rank_of = {text: rank for rank, text in enumerate(column.attribute.order)}
+    ordinal = column.kind is Kind.ORDINAL
+    values = sorted(value for value in counts if value is not None)
+    if ordinal:
+        values.sort(key=lambda value: rank_of[str(value)])
+    elif column.role is Role.CONFIDENTIAL:
+        values = _order_nominal(values, counts, column)
+    elif column.attribute.taxonomy:
+        values, counts = _name_nodes(values, counts, column)
+    by_frequency = sorted(range(len(values)), key=lambda i: (-counts[values[i]], i))
+    priority = np.empty(len(values), dtype=np.int64)
+    priority[by_frequency] = np.arange(len(values))
+    ranks = np.array([rank_of[str(value)] for value in values], np.int64) if ordinal else None
+    high = len(rank_of) - 1 if ordinal else max(len(values) - 1, 0)
+    categories = pa.array(values, type=category_type(column))
+    return Encoding(column, 0, high, categories, ranks, priority)
+
+
+def _name_nodes(
+    values: list[Any], counts: Counter[Any], column: Column
+) -> tuple[list[Any], Counter[Any]]:
+    """Values of a quasi-identifier with a taxonomy and their counts.
+
+    Where classes are released as nodes, the names of those above the values are among them.
+    """
+    taxonomy = taxonomy_of(column.attribute.taxonomy)
+    leaves = taxonomy.encode([str(v) for v in values], column.name)
+    if column.aggregate != ANCESTOR:
+        return values, counts
+    nodes = np.unique(taxonomy.levels[:, leaves])
+    of_texts = Counter({str(v): counts[v] for v in values})
+    return sorted(taxonomy.name(node) for node in nodes.tolist()), of_texts
+
+
+def _order_nominal(values: list[Any], counts: Counter[Any], column: Column) -> list[Any]:
+    """Confidential values as subsets take them: by the taxonomy, or the commonest first."""
+    attribute = column.attribute
+    if not attribute.taxonomy or attribute.by_frequency:
+        return sorted(values, key=lambda value: -counts[value])
+    leaves = taxonomy_of(attribute.taxonomy).encode([str(v) for v in values], column.name)
+    return [values[i] for i in np.argsort(leaves, kind="stable")]

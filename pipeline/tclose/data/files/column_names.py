@@ -1,0 +1,83 @@
+"""Columns in messages: a name is quoted where the policy lists it, else positions are given.
+
+A name that the policy does not list comes from the data. Of a CSV file without a header it is a
+record's value.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from tclose.errors import DataError
+
+_MOST_POSITIONS = 5
+NO_HEADER = "if it has no line of column names, put one above its records"
+
+
+def name_positions(indices: Sequence[int], n_columns: int) -> str:
+    """Columns by their positions, counted from 1: ``columns 2 and 5 of 9``."""
+    shown = [f"{index + 1:,}" for index in indices[:_MOST_POSITIONS]]
+    n_more = len(indices) - len(shown)
+    last = f"{n_more:,} more" if n_more else shown.pop()
+    listed = f"{', '.join(shown)} and {last}" if shown else last
+    return f"column{'s' if len(indices) > 1 else ''} {listed} of {n_columns:,}"
+
+
+def check_distinct(names: Sequence[str], file: str) -> None:
+    """Refuse columns of one name, whose roles a policy could not tell apart.
+
+    Raises
+    ------
+    DataError
+    """
+    repeated = {name for name, n_times in Counter(names).items() if n_times > 1}
+    if not repeated:
+        return
+    first = next(name for name in names if name in repeated)
+    alike = [index for index, name in enumerate(names) if name == first]
+    raise DataError(
+        f"file {file}: {name_positions(alike, len(names))} have the same name; rename them, or "
+        f"{NO_HEADER}"
+    )
+
+
+def compare_names(
+    names: Sequence[str], others: Sequence[str], files: tuple[str, str], listed: Collection[str]
+) -> None:
+    """Refuse two files whose columns differ.
+
+    Parameters
+    ----------
+    names, others : columns of the first and of the second file
+    listed : names that the policy lists
+
+    Raises
+    ------
+    DataError
+    """
+    firsts, seconds = set(names), set(others)
+    if firsts == seconds:
+        return
+    pair = f"files {files[0]} and {files[1]}"
+    for file, other, has, lacks in (
+        (files[0], files[1], firsts, seconds),
+        (files[1], files[0], seconds, firsts),
+    ):
+        lost = [name for name in listed if name in has and name not in lacks]
+        if lost:
+            what = _name_lost(lost, file)
+            remedy = "" if lacks.intersection(listed) else f"; look at {other}: {NO_HEADER}"
+            raise DataError(f"{pair}: {what}; make them alike{remedy}")
+    both = firsts & seconds
+    own, file = (others, files[1]) if seconds - firsts else (names, files[0])
+    extra = [index for index, name in enumerate(own) if name not in both]
+    raise DataError(
+        f"{pair}: {name_positions(extra, len(own))} in {file}, which the policy does not list, "
+        f"{'are' if extra[1:] else 'is'} not in the other; make them alike"
+    )
+
+
+def _name_lost(lost: Sequence[str], file: str) -> str:
+    """Which of the policy's columns one of two files alone has."""
+    if len(lost) == 1:
+        return f"column {lost[0]!r} is in {file} only"
+    return f"column {lost[0]!r} and {len(lost) - 1:,} more that the policy lists are in {file} only"

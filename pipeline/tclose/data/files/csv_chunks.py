@@ -1,0 +1,197 @@
+"""CSV: cut at record boundaries into chunks that can be read on their own."""
+
+import hashlib
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pv
+
+from tclose.errors import DataError
+
+CHUNK_BYTES = 1 << 24
+MAX_RECORD_BYTES = 1 << 28
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the records of a CSV file stand: ``chunks`` are byte ranges of whole records."""
+
+    names: tuple[str, ...]
+    chunks: tuple[tuple[int, int], ...]
+    n_bytes: int
+    sha256: str
+
+
+def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> Layout:
+    """Read a file through once and find its header and record boundaries.
+
+    A line feed ends a record where an even number of quotes stands before it (RFC 4180), so quoted
+    fields may hold line feeds.
+
+    Raises
+    ------
+    DataError
+        No header, no text in UTF-8, or quotes that leave open where a record ends.
+    """
+    digest = hashlib.sha256()
+    pending, first, cuts, n_lines = b"", b"", [0], 0
+    while block := stream.read(CHUNK_BYTES):
+        digest.update(block)
+        pending += block
+        end = _last_record_end(pending)
+        if not end and len(pending) > MAX_RECORD_BYTES:
+            raise DataError(
+                f"file {name}: no record ends within {MAX_RECORD_BYTES:,} bytes after line "
+                f"{n_lines:,}; check its quotes and line ends"
+            )
+        if end:
+            _check_quotes(pending[:end], name, delimiter, n_lines)
+            n_lines += pending.count(b"\n", 0, end)
+            first = first or pending[:end]
+            cuts.append(cuts[-1] + end)
+            pending = pending[end:]
+    if pending:
+        _check_quotes(pending, name, delimiter, n_lines)
+        first = first or pending
+        cuts.append(cuts[-1] + len(pending))
+    names, header_bytes = _read_header(first, name, delimiter)
+    starts = [header_bytes, *cuts[1:-1]]
+    chunks = tuple((a, b) for a, b in zip(starts, cuts[1:], strict=True) if a < b)
+    return Layout(names, chunks, cuts[-1], digest.hexdigest())
+
+
+def _last_record_end(data: bytes) -> int:
+    """Position after the last line feed outside quotes; 0 where there is none."""
+    quotes_before = data.count(b'"')
+    end = len(data)
+    while (newline := data.rfind(b"\n", 0, end)) >= 0:
+        quotes_before -= data.count(b'"', newline, end)
+        if quotes_before % 2 == 0:
+            return newline + 1
+        end = newline
+    return 0
+
+
+def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
+    """Refuse quotes that do not enclose whole fields: counting them would not find the records.
+
+    ``data`` holds whole records; ``n_lines`` stand before it.
+    """
+    if b'"' not in data:
+        return
+    octets = np.frombuffer(b"\n%b\n" % data.removeprefix(_BOM), dtype=np.uint8)
+    quotes = np.flatnonzero(octets == ord('"'))
+    outside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
+    opens = np.arange(quotes.size) % 2 == 0
+    beside = octets[np.where(opens, quotes - 1, quotes + 1)]
+    stray = quotes[~np.isin(beside, outside)]
+    where = "stands inside a field that is not quoted, or goes on after its closing quote"
+    if not stray.size and quotes.size % 2:
+        stray, where = quotes[-1:], "opens a field that is never closed"
+    if stray.size:
+        line = n_lines + int(np.count_nonzero(octets[: stray[0]] == ord("\n")))
+        raise DataError(
+            f"file {name}, line {line:,}: a quote {where}; enclose the whole field in quotes and "
+            "double those inside"
+        )
+
+
+def _read_header(data: bytes, name: str, delimiter: str) -> tuple[tuple[str, ...], int]:
+    """Column names, and the number of bytes they take with their line end."""
+    skip = len(_BOM) if data.startswith(_BOM) else 0
+    end, quotes = skip, 0
+    while True:
+        newline = data.find(b"\n", end)
+        stop = len(data) if newline < 0 else newline + 1
+        quotes += data.count(b'"', end, stop)
+        end = stop
+        if newline < 0 or quotes % 2 == 0:
+            break
+    line = data[skip:end].rstrip(b"\r\n")
+    if not line.strip():
+        raise DataError(f"file {name}: has no header line; the first line has to name the columns")
+    if b"\r" in line and not quotes:
+        raise DataError(f"file {name}: its lines end in CR alone; convert them to LF or CR LF")
+    options = pv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    try:
+        names = pv.read_csv(io.BytesIO(line + b"\n"), parse_options=options).column_names
+    except MemoryError:  # which an exception of pyarrow can be; nothing is wrong with the file then
+        raise
+    except (pa.ArrowException, UnicodeError):
+        names = []
+    if not names or b"\0" in line:  # UTF-16 has NULs
+        raise DataError(f"file {name}: the header line cannot be read as CSV in UTF-8; convert it")
+    return tuple(names), end
+
+
+def parse_chunk(
+    data: bytes,
+    name: str,
+    header: tuple[str, ...],
+    types: dict[str, pa.DataType],
+    missing_values: Iterable[str],
+    delimiter: str,
+    first_byte: int = 0,
+) -> pa.Table:
+    """The wanted columns of a chunk, which stands at ``first_byte`` of its file.
+
+    Raises
+    ------
+    DataError
+        Not UTF-8, or a record with more or fewer fields than the header.
+    """
+    try:
+        return pv.read_csv(
+            io.BytesIO(data),
+            read_options=pv.ReadOptions(
+                column_names=list(header), use_threads=False, block_size=max(1, len(data))
+            ),
+            parse_options=pv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=pv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=["", *missing_values],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+                true_values=["true", "True", "TRUE"],
+                false_values=["false", "False", "FALSE"],
+            ),
+        )
+    except MemoryError:  # as above
+        raise
+    except (pa.ArrowException, UnicodeError) as error:
+        raise DataError(f"file {name}: {_explain(str(error), header, first_byte)}") from None
+
+
+def _explain(message: str, header: tuple[str, ...], first_byte: int) -> str:
+    """What is wrong with a chunk, in words that hold nothing of it."""
+    converted = re.search(r"In CSV column #(\d+): (.*)", message)
+    if converted:
+        column = header[int(converted.group(1))]
+        if "UTF8" in message or "UTF-8" in message:
+            return f"column {column!r} holds text that is not UTF-8; convert the file"
+        return (
+            f"column {column!r} holds a text that does not read as the others; mend it, name it in "
+            "input.missing_values, or declare the column nominal"
+        )
+    fields = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
+    if fields:
+        row, wanted, found = fields.groups()
+        return (
+            f"a record has {found} fields where the header names {wanted} (record {row} after byte "
+            f"{first_byte:,}); mend it"
+        )
+    return "cannot be read as CSV in UTF-8; check its quotes and input.delimiter, or convert it"
+
+
+def null_where(column: pa.ChunkedArray, texts: Iterable[str]) -> pa.ChunkedArray:
+    """The column with a null in place of each of the texts."""
+    found = pc.is_in(column, value_set=pa.array(list(texts), type=column.type))
+    return pc.if_else(found, pa.scalar(None, column.type), column)

@@ -1,0 +1,239 @@
+"""Partitions of the input: how its files are cut into them, and how the records of one are read."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tclose.data.files import csv_chunks
+from tclose.data.files.input_files import (
+    file_stamp,
+    open_input,
+    open_parquet,
+    reading_file,
+)
+from tclose.data.files.inspection import FileContent
+from tclose.data.files.piece_widths import PieceWidth
+from tclose.data.keys import is_text, plain_type
+from tclose.data.widths import WIDE_RECORD
+from tclose.errors import DataError
+from tclose.model import Partition
+
+PARTITION_ROWS = 500_000
+MIN_PARTITION_ROWS = 65_536
+PARTITION_BYTES = 1 << 27  # of what a unit holds of a partition, all at once
+# Of what is held and carried, decoded at a time. Batches do not follow the values, so that where
+# long ones stand among short ones a batch has at most so many of them.
+BATCH_BYTES = 1 << 24
+BATCH_ROWS = 65_536
+LONG_BYTES = 1 << 24
+FEW_ROWS = 16
+COLUMNS_AT_ONCE = 32
+
+
+def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
+    """Partitions of Parquet files: row groups, those of many rows or bytes in several pieces."""
+    total = sum(stop for content in contents for _, _, stop in content.pieces)
+    size = min(PARTITION_ROWS, max(MIN_PARTITION_ROWS, -(-total // 8)))
+    partitions: list[Partition] = []
+    position = 0
+    for content in contents:
+        for (group, _, n_rows), width in zip(content.pieces, content.widths, strict=True):
+            by_bytes = -(-_held_bytes(width, n_rows) // PARTITION_BYTES)
+            n_parts = min(n_rows, max(-(-n_rows // size), by_bytes))
+            cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]
+            for start, stop in pairwise(cuts):
+                file = content.file
+                partitions.append(
+                    Partition(
+                        path=file.path,
+                        name=file.name,
+                        format="parquet",
+                        row_group=group,
+                        start=start,
+                        stop=stop,
+                        n_records=stop - start,
+                        first_position=position,
+                        stamp=file.stamp,
+                        batch_rows=choose_batch(n_rows, width),
+                    )
+                )
+                position += stop - start
+    return tuple(partitions)
+
+
+def _held_bytes(width: PieceWidth, n_rows: int) -> int:
+    """Bytes of a piece that stay in memory: what is carried and wide is written as it comes."""
+    is_narrow = width.passthrough <= n_rows * WIDE_RECORD
+    return width.held + (width.passthrough if is_narrow else 0)
+
+
+def choose_batch(n_rows: int, width: PieceWidth) -> int:
+    """Rows of a row group to decode at a time."""
+    n_bytes = max(1, width.held + width.passthrough)
+    fitting = min(BATCH_ROWS, n_rows * BATCH_BYTES // n_bytes)
+    if width.largest > LONG_BYTES:
+        fitting = min(fitting, 8 * LONG_BYTES // width.largest)
+        return max(FEW_ROWS if width.passthrough + width.held < n_rows * LONG_BYTES else 1, fitting)
+    return max(1, fitting)
+
+
+def csv_partitions(contents: list[FileContent]) -> tuple[Partition, ...]:
+    """Partitions of CSV files; how many records each holds is not known before it is read."""
+    return tuple(
+        Partition(file.path, file.name, "csv", group, start, stop, -1, -1, file.stamp)
+        for file, pieces in ((content.file, content.pieces) for content in contents)
+        for group, start, stop in pieces
+    )
+
+
+def place_partitions(
+    partitions: tuple[Partition, ...], n_records: list[int]
+) -> tuple[Partition, ...]:
+    """The partitions with their numbers of records and first positions filled in."""
+    placed, position = [], 0
+    for partition, n_rows in zip(partitions, n_records, strict=True):
+        placed.append(replace(partition, n_records=n_rows, first_position=position))
+        position += n_rows
+    return tuple(placed)
+
+
+def name_files(bad: Sequence[Partition], among: Sequence[Partition]) -> str:
+    """In which files of several something is wrong, as the end of a message."""
+    names = list(dict.fromkeys(partition.name for partition in bad))
+    if len({partition.path for partition in among}) < 2 or not names:
+        return ""
+    more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+    return f"\nin {', '.join(names[:3])}{more}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How partitions are read: the columns wanted, their types, and what stands for missing."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    header: tuple[str, ...]
+    missing_values: tuple[str, ...]
+    delimiter: str
+
+    def of(self, names: Collection[str]) -> "Reading":
+        """The same of those columns alone."""
+        kept = [pair for pair in zip(self.names, self.types, strict=True) if pair[0] in names]
+        return replace(self, names=tuple(n for n, _ in kept), types=tuple(t for _, t in kept))
+
+
+def read_partition(partition: Partition, reading: Reading) -> pa.Table:
+    """The wanted columns of one partition, in plain types, missing values as nulls.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or is another one than was digested.
+    """
+    groups = column_groups(partition, reading)
+    tables = [pa.concat_tables(read_batches(partition, group)) for group in groups]
+    return pa.table({name: table[name] for table in tables for name in table.column_names})
+
+
+def column_groups(partition: Partition, reading: Reading) -> list[Reading]:
+    """The columns in groups that are decoded together: of each one some pages are in memory."""
+    if partition.format == "csv" or len(reading.names) <= COLUMNS_AT_ONCE:
+        return [reading]
+    starts = range(0, len(reading.names), COLUMNS_AT_ONCE)
+    return [reading.of(reading.names[i : i + COLUMNS_AT_ONCE]) for i in starts]
+
+
+def read_batches(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
+    """The same, some records after the other; there is one table at least.
+
+    Raises
+    ------
+    DataError
+        As above.
+    """
+    with reading_file(partition.name):
+        _check_unchanged(partition)
+        is_csv = partition.format == "csv"
+        yield from _read_chunk(partition, reading) if is_csv else _read_rows(partition, reading)
+        _check_unchanged(partition)
+
+
+def _check_unchanged(partition: Partition) -> None:
+    if file_stamp(partition.path) != partition.stamp:
+        raise DataError(
+            f"file {partition.name}: changed while it was read; run again when it is at rest"
+        )
+
+
+def _read_chunk(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
+    with open_input(partition.path) as stream:
+        stream.seek(partition.start)
+        data = stream.read(partition.stop - partition.start)
+    yield csv_chunks.parse_chunk(
+        data,
+        partition.name,
+        reading.header,
+        dict(zip(reading.names, reading.types, strict=True)),
+        reading.missing_values,
+        reading.delimiter,
+        partition.start,
+    )
+
+
+def _read_rows(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
+    names, n_rows = list(reading.names), 0
+    with (
+        open_input(partition.path) as stream,
+        open_parquet(stream, partition.name) as parquet,
+    ):
+        schema = parquet.schema_arrow
+        fields = [schema.field(schema.get_field_index(name)) for name in names]
+        yield _plain(pa.schema(fields).empty_table(), partition.name, reading)
+        for batch in _batches(parquet, partition, reading.names):
+            n_rows += batch.num_rows
+            yield _plain(pa.table(batch.columns, names=names), partition.name, reading)
+    if n_rows != partition.n_records:
+        raise DataError(
+            f"file {partition.name}: row group {partition.row_group} has another number of rows "
+            "than the file says (damaged, or changed since it was looked at); produce it again"
+        )
+
+
+def _batches(
+    parquet: pq.ParquetFile, partition: Partition, names: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the partition's rows only; those before it are decoded and let go."""
+    position = 0
+    for batch in parquet.iter_batches(
+        partition.batch_rows, row_groups=[partition.row_group], columns=list(names)
+    ):
+        start = max(partition.start - position, 0)
+        stop = min(partition.stop - position, batch.num_rows)
+        position += batch.num_rows
+        if start < stop:
+            yield batch.slice(start, stop - start).select(list(names))
+        if position >= partition.stop:
+            return
+
+
+def _plain(table: pa.Table, file_name: str, reading: Reading) -> pa.Table:
+    columns = []
+    for name, dtype in zip(reading.names, reading.types, strict=True):
+        plain = plain_type(dtype)
+        try:
+            column = table[name].cast(plain)
+            column.validate(full=True)
+        except MemoryError:  # which an exception of pyarrow can be
+            raise
+        except (pa.ArrowException, IndexError):
+            raise DataError(
+                f"file {file_name}: column {name!r} holds values that are no {plain} "
+                "(text that is not UTF-8, or a damaged file); produce it again"
+            ) from None
+        if reading.missing_values and is_text(plain):
+            column = csv_chunks.null_where(column, reading.missing_values)
+        columns.append(column)
+    return pa.table(columns, names=list(reading.names))

@@ -1,0 +1,150 @@
+"""A look at each file of the input: what identifies it, its columns, where its records stand."""
+
+import hashlib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tclose.data.files import csv_chunks
+from tclose.data.files.column_names import check_distinct, compare_names
+from tclose.data.files.input_files import (
+    BLOCK_BYTES,
+    file_stamp,
+    open_input,
+    open_parquet,
+    reading_file,
+)
+from tclose.data.files.input_settings import InputSettings
+from tclose.data.files.piece_widths import (
+    PieceWidth,
+    ReadColumns,
+    check_longest,
+    find_dictionaries,
+    measure_group,
+)
+from tclose.data.keys import name_type, plain_type
+from tclose.errors import DataError
+from tclose.model import InputFile
+from tclose.redaction import file_name
+
+_PACKED_HEADS = (
+    *(b"\x1f\x8b", b"PK\x03\x04", b"BZh91AY&SY", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"),
+    b"\x04\x22\x4d\x18",
+)
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """What a look at one file found: its identity, its columns, and where its records stand.
+
+    ``pieces``: Parquet: (row group, 0, rows); CSV: (-1, first byte, last byte) of whole records;
+    ``widths``: of each piece, how many bytes it takes when decoded.
+    """
+
+    file: InputFile
+    schema: pa.Schema
+    pieces: tuple[tuple[int, int, int], ...]
+    widths: tuple[PieceWidth, ...]
+
+
+def inspect_file(
+    path: str, settings: InputSettings, wanted: ReadColumns | None = None
+) -> FileContent:
+    """Read one file through once: digest, format by content, columns, places of its records.
+
+    ``wanted``: the columns that will be read, which the widths are of; without it all.
+
+    Raises
+    ------
+    DataError
+        Empty, truncated, damaged or compressed files; columns of one name.
+    """
+    name = file_name(path)
+    with reading_file(name):
+        with open_input(path) as stream:
+            head = stream.read(10)
+        stamp = file_stamp(path)
+        kind = settings.format or _recognise(head, name)
+        if kind == "parquet":
+            return _inspect_parquet(path, name, stamp, wanted)
+        content = _inspect_csv(path, name, stamp, settings)
+        longest = max((width.largest for width in content.widths), default=0)
+        check_longest(f"file {name}: a record", longest, wanted.limit if wanted else None)
+        return content
+
+
+def _recognise(head: bytes, name: str) -> str:
+    if not head:
+        raise DataError(f"file {name}: is empty (0 bytes); remove it or produce it again")
+    if head.startswith(_PACKED_HEADS):
+        raise DataError(f"file {name}: is compressed; decompress it first")
+    # a header line may begin so too, but goes on with text
+    is_parquet = re.match(rb"PAR1[^\t\r\n -~\x80-\xff]", head)
+    return "parquet" if is_parquet else "csv"
+
+
+def _inspect_parquet(path: str, name: str, stamp: str, wanted: ReadColumns | None) -> FileContent:
+    with open_input(path) as stream:
+        digest, n_bytes = hashlib.sha256(), 0
+        while block := stream.read(BLOCK_BYTES):
+            digest.update(block)
+            n_bytes += len(block)
+    with open_input(path) as stream, open_parquet(stream, name) as parquet:
+        schema = parquet.schema_arrow
+        groups = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
+        dictionaries = find_dictionaries(parquet)
+    check_distinct(schema.names, name)
+    pieces = tuple((g, 0, n_rows) for g, n_rows in enumerate(groups) if n_rows)
+    columns = ReadColumns(passthrough=frozenset(schema.names)) if wanted is None else wanted
+    with open_input(path) as stream, open_parquet(stream, name, dictionaries) as parquet:
+        widths = tuple(measure_group(parquet, stream, g, columns, name) for g, _, _ in pieces)
+    file = InputFile(path, name, "parquet", n_bytes, digest.hexdigest(), stamp)
+    return FileContent(file, schema.remove_metadata(), pieces, widths)
+
+
+def _inspect_csv(path: str, name: str, stamp: str, settings: InputSettings) -> FileContent:
+    with open_input(path) as stream:
+        layout = csv_chunks.scan_layout(stream, name, settings.delimiter)
+    check_distinct(layout.names, name)
+    pieces = tuple((-1, start, stop) for start, stop in layout.chunks)
+    file = InputFile(path, name, "csv", layout.n_bytes, layout.sha256, stamp)
+    schema = pa.schema([(column, pa.string()) for column in layout.names])
+    widths = tuple(PieceWidth(passthrough=b - a, largest=b - a) for a, b in layout.chunks)
+    return FileContent(file, schema, pieces, widths)
+
+
+def check_same_schema(contents: list[FileContent], listed: Collection[str]) -> None:
+    """Refuse files of one input with different formats, columns or types.
+
+    ``listed``: names that the policy has; of others a message gives the position.
+    """
+    first = contents[0]
+    names, types = first.schema.names, [plain_type(dtype) for dtype in first.schema.types]
+    for other in contents[1:]:
+        files = first.file.name, other.file.name
+        pair = f"files {files[0]} and {files[1]}"
+        if first.file.format != other.file.format:
+            raise DataError(f"{pair}: one is CSV, one is Parquet; an input has one format")
+        compare_names(names, other.schema.names, files, listed)
+        if first.file.format == "csv" and names != other.schema.names:
+            raise DataError(f"{pair}: their columns stand in different orders; make them alike")
+        found = dict(zip(other.schema.names, map(plain_type, other.schema.types), strict=True))
+        for index, (column, dtype) in enumerate(zip(names, types, strict=True)):
+            if dtype != found[column]:
+                raise _two_types(pair, column, index, (dtype, found[column]), listed)
+
+
+def _two_types(
+    pair: str,
+    column: str,
+    index: int,
+    types: tuple[pa.DataType, pa.DataType],
+    listed: Collection[str],
+) -> DataError:
+    named = f"column {column!r}" if column in listed else f"column {index + 1:,} of the first"
+    return DataError(
+        f"{pair}: {named} is {name_type(types[0])} in one, {name_type(types[1])} in the other; "
+        "store it as one type"
+    )

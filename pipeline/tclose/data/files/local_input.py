@@ -1,0 +1,101 @@
+"""Input on this machine's file systems: every file that is meant, once, and files only.
+
+What cannot be read must not be left out without a word, as the release would lack its records; what
+is found by two names would be released twice; and a pipe gives its content once, or never.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from tclose.errors import DataError
+
+_SUFFIXES = (".csv", ".parquet", ".pq")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".lz4")
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def is_data(name: str) -> bool:
+    """Whether a file of a folder is meant: a compressed one is, to be refused and not left out."""
+    name = name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return name.endswith(_SUFFIXES)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a path has a part that is no input."""
+    return any(part.startswith((".", "_")) for part in name.split("/"))
+
+
+def list_folder(folder: str) -> list[str]:
+    """Paths of the data files in a folder and those below it.
+
+    Raises
+    ------
+    DataError
+        A link leads back, or nowhere; something is no regular file.
+    OSError
+        A folder cannot be read.
+    """
+    found = list(_walk(folder, frozenset()))
+    check_files(found)
+    return found
+
+
+def _walk(folder: str, above: frozenset[tuple[int, int]]) -> Iterator[str]:
+    identity = _identify(folder)
+    if identity in above:
+        raise DataError(
+            f"input {folder}: is a link to a folder that it is in, and so has no end; remove it"
+        )
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if is_hidden(entry.name):
+            continue
+        if entry.is_dir():
+            yield from _walk(entry.path, above | {identity})
+        elif is_data(entry.name):
+            yield entry.path
+
+
+def check_files(paths: list[str]) -> None:
+    """Refuse what is no regular file, and one file under two names.
+
+    Raises
+    ------
+    DataError, OSError
+    """
+    seen: dict[tuple[int, int], str] = {}
+    for path in paths:
+        check_regular(path)
+        other = seen.setdefault(_identify(path), path)
+        if other != path:
+            raise DataError(
+                f"input {path}: is the same file as {other}, so its records would be read twice; "
+                "remove the link, or name the files"
+            )
+
+
+def check_regular(path: str) -> None:
+    """Refuse pipes, sockets, devices, and links that lead nowhere."""
+    try:
+        mode = Path(path).stat().st_mode
+    except FileNotFoundError:
+        raise DataError(f"input {path}: is a link to nothing; mend or remove it") from None
+    for is_kind, name in _KINDS:
+        if is_kind(mode):
+            raise DataError(
+                f"input {path}: is {name}, and files are read several times; write it to a file, "
+                "and name that"
+            )
+
+
+def _identify(path: str) -> tuple[int, int]:
+    found = Path(path).stat()
+    return found.st_dev, found.st_ino

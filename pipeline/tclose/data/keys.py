@@ -1,0 +1,268 @@
+"""Columns as keys that kernels can use, and keys as columns again.
+
+Integers, dates, times and decimals become int64 keys (exact), floats float64 keys; the categories
+of nominal, boolean and ordinal columns become positions in the list of their categories.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tclose.errors import DataError
+from tclose.model import ANCESTOR, Column, Float64, Int64, Kind, Role
+
+Keys = NDArray[np.int64] | Float64
+
+MAX_DECIMAL_DIGITS = 18
+_MAX_SPAN = 2**62
+_MAX_FLOAT_SPAN = 1e300  # sums of differences stay finite
+
+
+def plain_type(dtype: pa.DataType) -> pa.DataType:
+    """The type a column is released as: dictionaries give their values, views plain strings."""
+    if pa.types.is_dictionary(dtype):
+        return plain_type(dtype.value_type)
+    if pa.types.is_string_view(dtype):
+        return pa.string()
+    return dtype
+
+
+def name_type(dtype: pa.DataType) -> str:
+    """The name of a type for messages, without the names of fields in it, which are the data's."""
+    return str(dtype).partition("<")[0] if pa.types.is_nested(dtype) else str(dtype)
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    """Whether the type holds text."""
+    plain = plain_type(dtype)
+    return pa.types.is_string(plain) or pa.types.is_large_string(plain)
+
+
+def is_temporal(dtype: pa.DataType) -> bool:
+    """Whether the type is a date, a time, a timestamp or a duration."""
+    return pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype)
+
+
+def is_number(dtype: pa.DataType) -> bool:
+    """Whether the type is an integer, a decimal, or a float (of which Arrow knows enough)."""
+    is_float = pa.types.is_floating(dtype) and not pa.types.is_float16(dtype)
+    return is_float or pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
+
+
+def natural_kind(dtype: pa.DataType) -> Kind | None:
+    """The kind that a type suggests; None where no kind fits."""
+    plain = plain_type(dtype)
+    if pa.types.is_null(plain) or is_text(plain):
+        return Kind.NOMINAL
+    if pa.types.is_boolean(plain):
+        return Kind.BOOLEAN
+    if is_number(plain):
+        return Kind.NUMERIC
+    return Kind.DATE if is_temporal(plain) else None
+
+
+FOLDER_TYPES = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()),
+    *(pa.bool_(), pa.date32(), pa.string(), pa.large_string()),
+)
+
+
+def folder_type(text: str) -> pa.DataType:
+    """The type of a partition column by its name; only these read back as they were written.
+
+    Raises
+    ------
+    KeyError
+        Any other type.
+    """
+    return {str(dtype): dtype for dtype in FOLDER_TYPES}[text]
+
+
+def folder_name(name: str, value: Any) -> str:
+    """Folder of a partition value, as Hive names it."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{quote(name, safe=' ')}={quote(text, safe=' ')}"
+
+
+def has_float_keys(dtype: pa.DataType) -> bool:
+    """Whether keys of the type are float64 rather than int64."""
+    return pa.types.is_floating(plain_type(dtype))
+
+
+def to_keys(array: pa.Array, name: str) -> Keys:
+    """Keys of a numeric, date or boolean array without nulls, in its order.
+
+    Raises
+    ------
+    DataError
+        Unsigned integers beyond int64.
+    """
+    dtype = array.type
+    if pa.types.is_floating(dtype):
+        floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return floats + 0.0  # -0.0 and 0.0 are one value
+    if pa.types.is_decimal(dtype):
+        return _decimal_keys(array)
+    if pa.types.is_date32(dtype) or pa.types.is_time32(dtype):
+        array = array.cast(pa.int32())
+    try:
+        return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:
+        raise DataError(
+            f"column {name!r}: holds integers beyond the signed 64-bit range; store it as a float, "
+            "or declare it nominal"
+        ) from None
+
+
+def _decimal_keys(array: pa.Array) -> Int64:
+    """The unscaled integers of a decimal array, which has at most 18 digits."""
+    wide = array.cast(pa.decimal128(MAX_DECIMAL_DIGITS, array.type.scale))
+    words = np.frombuffer(wide.buffers()[1], dtype="<i8").reshape(-1, 2)
+    return words[wide.offset : wide.offset + len(wide), 0].astype(np.int64)
+
+
+def one_zero(array: pa.Array) -> pa.Array:
+    """The array with 0.0 for every -0.0, which is the same value."""
+    return pc.add(array, pa.scalar(0, array.type)) if has_float_keys(array.type) else array
+
+
+def from_keys(keys: Keys, dtype: pa.DataType) -> pa.Array:
+    """The array of ``dtype`` that has these keys: the inverse of `to_keys`."""
+    if pa.types.is_floating(dtype):
+        return pa.array(keys.astype(np.float64)).cast(dtype, safe=False)
+    if pa.types.is_decimal(dtype):
+        return _decimals(keys.astype(np.int64), dtype)
+    if pa.types.is_date32(dtype) or pa.types.is_time32(dtype):
+        return pa.array(keys.astype(np.int32)).cast(dtype)
+    return pa.array(keys.astype(np.int64)).cast(dtype)
+
+
+def _decimals(keys: Int64, dtype: pa.DataType) -> pa.Array:
+    words = np.empty((keys.size, 2), dtype="<i8")
+    words[:, 0] = keys
+    words[:, 1] = keys >> 63
+    wide = pa.decimal128(MAX_DECIMAL_DIGITS, dtype.scale)
+    return pa.Array.from_buffers(wide, keys.size, [None, pa.py_buffer(words)]).cast(dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How one column's values become keys and back.
+
+    ``categories``: of nominal and boolean columns the values present, ascending (of confidential
+    ones in the order of their subsets; of those released as nodes of a taxonomy, texts, with the
+    names of the nodes above them); of ordinal ones those of the policy's order that are
+    present, with ``ranks`` their places in that order. ``priority`` (categories,): how common each
+    is, the commonest 0. ``low``, ``high``: smallest and largest key; for ordinal columns the first
+    and the last rank. ``generalised``: keys of the release are texts, of intervals, sets or nodes.
+    """
+
+    column: Column
+    low: int | float = 0
+    high: int | float = 0
+    categories: pa.Array | None = None
+    ranks: Int64 | None = None
+    priority: Int64 | None = None
+    generalised: bool = False
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type of the column in the data."""
+        return plain_type(self.column.type)
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether values have no order; their distance is 0 or 1, or by a taxonomy."""
+        return self.column.kind in (Kind.NOMINAL, Kind.BOOLEAN)
+
+    @property
+    def has_float_keys(self) -> bool:
+        """Whether keys are float64: of categories they are places, int64."""
+        return self.categories is None and has_float_keys(self.type)
+
+    @property
+    def texts(self) -> list[str]:
+        """The categories as texts, in their order; none where keys are numbers."""
+        return [] if self.categories is None else [str(v) for v in self.categories.to_pylist()]
+
+    @property
+    def release_type(self) -> pa.DataType:
+        """The type of the column in the release."""
+        if self.generalised:
+            return pa.string()
+        if self.column.aggregate == ANCESTOR:
+            return category_type(self.column)
+        if self.column.role is not Role.QUASI_IDENTIFIER or self.column.attribute.rounded:
+            return self.type
+        if pa.types.is_integer(self.type) or pa.types.is_decimal(self.type):
+            return pa.float64()
+        return self.type
+
+    def encode(self, array: pa.Array) -> Keys:
+        """Keys of an array without nulls."""
+        if self.categories is None:
+            return to_keys(array, self.column.name)
+        if self.column.aggregate == ANCESTOR and not is_text(array.type):
+            array = _to_texts(array)
+        positions = pc.index_in(one_zero(array), value_set=self.categories)
+        if positions.null_count:
+            raise DataError(
+                f"column {self.column.name!r}: holds values that were not there before; run again "
+                "when the input is at rest"
+            )
+        codes = positions.to_numpy(zero_copy_only=False)
+        if self.column.kind is not Kind.ORDINAL:
+            return codes.astype(np.int64)
+        assert self.ranks is not None
+        return self.ranks[codes]
+
+    def decode(self, keys: Keys) -> pa.Array:
+        """Released values of keys: an array of `release_type`."""
+        if self.generalised:
+            return pa.array(keys.tolist(), pa.string())
+        return self.decode_values(keys)
+
+    def decode_values(self, keys: Keys) -> pa.Array:
+        """Values of keys, whether or not they are released."""
+        if self.categories is None:
+            return from_keys(keys, self.release_type)
+        codes = keys.astype(np.int64)
+        if self.column.kind is Kind.ORDINAL:
+            assert self.ranks is not None
+            codes = np.searchsorted(self.ranks, codes)
+        return self.categories.take(pa.array(codes))
+
+    def scale(self, keys: Keys) -> Float64:
+        """Keys divided by the attribute's range, 0 where it has none: float64."""
+        span = float(self.high - self.low)
+        if span == 0:
+            return np.zeros(keys.size)
+        return np.asarray((keys - self.low) / span, dtype=np.float64)
+
+
+def category_type(column: Column) -> pa.DataType:
+    """The type of a column's categories: names of nodes are texts."""
+    plain = plain_type(column.type)
+    return plain if column.aggregate != ANCESTOR or is_text(plain) else pa.string()
+
+
+def _to_texts(array: pa.Array) -> pa.Array:
+    """Values as the texts that a taxonomy names them by."""
+    listed = array.dictionary_encode()
+    texts = [str(value) for value in listed.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(listed.indices)
+
+
+def check_span(encoding: Encoding) -> None:
+    """Refuse a quasi-identifier whose range does not fit the arithmetic of its means."""
+    limit = _MAX_FLOAT_SPAN if has_float_keys(encoding.type) else _MAX_SPAN
+    if encoding.categories is None and not encoding.high - encoding.low < limit:
+        raise DataError(
+            f"column {encoding.column.name!r}: the range of its values is too wide to average; "
+            "declare it nominal, or store it in a larger unit"
+        )

@@ -1,0 +1,1 @@
+"""Where bytes are: folders, buckets, and what can be trusted there."""

@@ -1,0 +1,27 @@
+"""Small files that appear whole or not at all, and digests of files."""
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+
+def file_digest(path: Path) -> bytes:
+    """SHA-256 of a file's bytes: processors have instructions for it."""
+    with path.open("rb", buffering=0) as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, is_forced: bool = True) -> None:
+    """Write a small file beside its place, force it to disk and move it there in one step."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            if is_forced:
+                os.fsync(stream.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

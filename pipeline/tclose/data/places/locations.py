@@ -1,0 +1,38 @@
+"""Where releases stand: a folder of a file system, or of a bucket."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tclose.data.places.bucket_paths import SCHEME, BucketPath, parse_bucket
+from tclose.errors import OutputError
+
+Location = Path | BucketPath
+INTERNAL = "internal"  # beside the data of a release in a folder
+HIDDEN = ".internal"  # in a bucket: what is not handed out, of all releases of a name
+
+
+def parse_location(text: str) -> Location:
+    """The place that a path or URL names.
+
+    Raises
+    ------
+    OutputError
+        A URL of another kind than ``s3://``.
+    """
+    if text.startswith(SCHEME):
+        return parse_bucket(text)
+    if "://" in text:
+        raise OutputError(
+            f"{urlsplit(text).scheme}://: releases stand in a folder or in s3://; name one of these"
+        )
+    return Path(text)
+
+
+def internal_of(release: Location) -> Location:
+    """Where the internal part of a release stands.
+
+    In a bucket it is outside the release, so that a prefix can be handed out by a bucket policy.
+    """
+    if isinstance(release, BucketPath):
+        return release.parent / HIDDEN / release.name
+    return release / INTERNAL

@@ -1,0 +1,59 @@
+"""Limits of the system on a process: found before they are met where that is possible."""
+
+import errno
+import resource
+from collections.abc import Mapping
+
+from tclose.errors import LimitError, LostError
+
+OPEN_FILES = 128  # of a command that works in its own process: it has 20 to 80
+_ENOUGH = 4096  # what a limit that may be raised is raised to
+# What a call says that met a limit of the process or of the machine, and what to do about it.
+_REMEDIES: Mapping[int, str] = {
+    errno.EMFILE: "raise the limit (ulimit -n)",
+    errno.ENFILE: "all processes of this machine together have too many; end some",
+    errno.EAGAIN: "raise the limit of processes (ulimit -u), or give engine.workers fewer",
+    errno.ENOMEM: "give engine.memory_per_worker more, or raise the limit (ulimit -v)",
+    errno.EFBIG: "raise the limit (ulimit -f), or give output.rows_per_file less",
+    errno.EDQUOT: "make room, or have the quota raised",
+    errno.ENOSPC: "make room, or choose another place",
+}
+_NOT_OF_DATA = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def ensure_open_files(n_files: int) -> None:
+    """See that this process, and what it starts, can have so many files open.
+
+    Raises
+    ------
+    LimitError
+        The limit is lower, and only its administrator may raise it.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= n_files:
+        return
+    if hard != resource.RLIM_INFINITY and hard < n_files:
+        raise LimitError(
+            f"at most {hard} files may be open at once here, and this takes {n_files}: raise the "
+            f"limit (ulimit -n {n_files}) or give engine.workers fewer"
+        )
+    enough = _ENOUGH if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(n_files, enough), hard))
+
+
+def find_remedy(error: BaseException) -> str:
+    """What to do where a limit of the system was met; empty where none was."""
+    number = error.errno if isinstance(error, OSError) else None
+    return _REMEDIES.get(number, "") if number is not None else ""
+
+
+def check_limits(error: OSError, place: str) -> None:
+    """See that it is not the system's limits that keep a file from being read.
+
+    Raises
+    ------
+    LostError
+        It is: nothing is wrong with the file.
+    """
+    if error.errno in _NOT_OF_DATA:
+        raise LostError(f"{place}: {error.strerror}; {find_remedy(error)}") from None

@@ -1,0 +1,153 @@
+"""The files: one, or a folder of them; either all of it stands under its name, or nothing."""
+
+import contextlib
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from tclose.data.synthetic.discharges import (
+    CHUNK_ROWS,
+    SCHEMA,
+    generate_rows,
+    refuse_request,
+)
+from tclose.errors import OutputError, UsageError
+
+ROW_GROUP_ROWS = 2 * CHUNK_ROWS
+
+_REPETITIVE = [name for name in SCHEMA.names if name not in ("patient_id", "charge")]
+_FILE_SUFFIXES = (".csv", ".parquet")
+
+
+def write_microdata(
+    path: Path,
+    n_rows: int,
+    seed: int,
+    *,
+    rows_per_file: int = 1_000_000,
+    progress: Callable[[int], None] | None = None,
+) -> list[Path]:
+    """Write the first ``n_rows`` rows of ``seed`` and return the files written, in row order.
+
+    A ``path`` ending in ``.parquet`` or ``.csv`` becomes one file; any other becomes a folder of
+    ``part-00000.parquet``, ... of ``rows_per_file`` rows. Folders above it are made. Nothing bears
+    the name ``path`` until all is written. ``progress`` gets the number of rows written so far.
+
+    Leaves nothing behind where it fails.
+
+    Raises
+    ------
+    UsageError
+        A number is out of range.
+    OutputError
+        ``path`` holds something already, or cannot be written.
+    """
+    refuse_request(0, n_rows, seed)
+    if rows_per_file < 1:
+        raise UsageError(f"rows per file is {rows_per_file}; it must be at least 1")
+    _refuse_taken(path)
+    target = path.resolve()
+    suffix = path.suffix.lower()
+    n_per_file = n_rows if suffix in _FILE_SUFFIXES else rows_per_file
+    try:
+        with _working_place(target) as working:
+            names = _write_files(working, suffix, _cut(0, n_rows, n_per_file), seed, progress)
+            _refuse_taken(path)
+            working.rename(target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(f"cannot write {path}: {reason}; name a place that can be") from error
+    return [path / name for name in names]
+
+
+def _refuse_taken(path: Path) -> None:
+    is_file_name = path.suffix.lower() in _FILE_SUFFIXES
+    try:
+        is_taken = path.exists() and (is_file_name or not path.is_dir() or any(path.iterdir()))
+        is_mount = path.is_mount()
+    except OSError as error:
+        raise OutputError(
+            f"cannot look into {path}: {error.strerror}; name another place"
+        ) from error
+    if is_taken:
+        raise OutputError(f"{path} exists already; remove it or name another place")
+    if is_mount:
+        raise OutputError(f"{path} is a mount point; name a folder inside it")
+
+
+@contextlib.contextmanager
+def _working_place(target: Path) -> Iterator[Path]:
+    """A free name beside ``target``, its folder made; on failure both are removed again."""
+    working = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    made: list[Path] = []
+    try:
+        for folder in [folder for folder in target.parents if not folder.exists()][::-1]:
+            with contextlib.suppress(FileExistsError):  # another run was faster
+                folder.mkdir()
+                made.append(folder)
+        yield working
+    except BaseException:
+        _discard(working)
+        with contextlib.suppress(OSError):  # something else stands there by now
+            for folder in reversed(made):
+                folder.rmdir()
+        raise
+
+
+def _discard(working: Path) -> None:
+    with contextlib.suppress(OSError):
+        if working.is_dir():
+            shutil.rmtree(working)
+        else:
+            working.unlink()
+
+
+def _write_files(
+    working: Path,
+    suffix: str,
+    spans: Iterator[tuple[int, int]],
+    seed: int,
+    progress: Callable[[int], None] | None,
+) -> list[str]:
+    """Write each span of rows to a file; names of the files within ``working``, "" for itself."""
+    if suffix in _FILE_SUFFIXES:
+        _write_span(working, suffix, *next(spans), seed, progress)
+        return [""]
+    working.mkdir()
+    names: list[str] = []
+    for start, stop in spans:
+        names.append(f"part-{len(names):05d}.parquet")
+        _write_span(working / names[-1], ".parquet", start, stop, seed, progress)
+    return names
+
+
+def _write_span(
+    file: Path,
+    suffix: str,
+    first: int,
+    last: int,
+    seed: int,
+    progress: Callable[[int], None] | None,
+) -> None:
+    with _open_writer(file, suffix) as writer:
+        for start, stop in _cut(first, last, ROW_GROUP_ROWS):
+            writer.write_table(generate_rows(start, stop - start, seed))
+            if progress is not None:
+                progress(stop)
+
+
+def _open_writer(file: Path, suffix: str) -> pa_csv.CSVWriter | pq.ParquetWriter:
+    if suffix == ".csv":
+        plain = pa_csv.WriteOptions(quoting_style="none", quoting_header="none")
+        return pa_csv.CSVWriter(file, SCHEMA, write_options=plain)
+    return pq.ParquetWriter(file, SCHEMA, compression="zstd", use_dictionary=_REPETITIVE)
+
+
+def _cut(first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
+    """Spans (start, stop) of at most ``length`` rows that cover first .. last - 1 in order."""
+    for start in range(first, last, length):
+        yield start, min(start + length, last)

@@ -1,0 +1,271 @@
+"""Pass 1: what a plan has to know of the records, as summaries that merge.
+
+A partition's summary counts; merging adds, so the result does not depend on how the input is cut.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.data.columns import CHECKED_ROLES
+from tclose.data.keys import Keys, has_float_keys, one_zero, plain_type, to_keys
+from tclose.data.listed_values import read_listed
+from tclose.errors import DataError
+from tclose.model import Column, Int64, Kind, Role
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSummary:
+    """Counts of one column over some records; ``low`` and ``high`` are keys, None without records.
+
+    ``n_missing`` counts all records, the others only those that are kept.
+    """
+
+    n_missing: int = 0
+    n_nan: int = 0
+    n_infinite: int = 0
+    low: int | float | None = None
+    high: int | float | None = None
+    categories: Counter[Any] = field(default_factory=Counter)
+
+    def merge(self, other: "ColumnSummary") -> "ColumnSummary":
+        """The summary of both sets of records."""
+        lows = [low for low in (self.low, other.low) if low is not None]
+        highs = [high for high in (self.high, other.high) if high is not None]
+        return ColumnSummary(
+            n_missing=self.n_missing + other.n_missing,
+            n_nan=self.n_nan + other.n_nan,
+            n_infinite=self.n_infinite + other.n_infinite,
+            low=min(lows, default=None),
+            high=max(highs, default=None),
+            categories=self.categories + other.categories,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TableSummary:
+    """Counts of a table: records read, records complete, and a summary for each checked column.
+
+    ``domains`` counts the records of each combination of hard partition values.
+    """
+
+    n_read: int
+    n_complete: int
+    columns: dict[str, ColumnSummary]
+    domains: Counter[tuple[Any, ...]]
+
+    def merge(self, other: "TableSummary") -> "TableSummary":
+        """The summary of both sets of records."""
+        names = self.columns.keys()
+        return TableSummary(
+            n_read=self.n_read + other.n_read,
+            n_complete=self.n_complete + other.n_complete,
+            columns={name: self.columns[name].merge(other.columns[name]) for name in names},
+            domains=self.domains + other.domains,
+        )
+
+
+def checked_columns(columns: tuple[Column, ...], hard: tuple[str, ...]) -> tuple[Column, ...]:
+    """The columns in which a record needs a value: all but what is merely carried along."""
+    return tuple(c for c in columns if c.role in CHECKED_ROLES or c.name in hard)
+
+
+def complete_records(table: pa.Table, checked: tuple[Column, ...]) -> pa.ChunkedArray | None:
+    """Mask of the records that have a value in every checked column; None where all have."""
+    mask = None
+    for column in checked:
+        if table[column.name].null_count:
+            valid = table[column.name].is_valid()
+            mask = valid if mask is None else pc.and_(mask, valid)
+    return mask
+
+
+def summarise_table(
+    table: pa.Table, columns: tuple[Column, ...], hard: tuple[str, ...]
+) -> tuple[TableSummary, pa.Table]:
+    """Summarise the records of a partition.
+
+    Returns
+    -------
+    The summary, and the records that are complete.
+    """
+    checked = checked_columns(columns, hard)
+    mask = complete_records(table, checked)
+    kept = table if mask is None else table.filter(mask)
+    summaries = {
+        column.name: _summarise_column(kept[column.name], column, table[column.name].null_count)
+        for column in checked
+    }
+    return TableSummary(len(table), len(kept), summaries, count_domains(kept, hard)), kept
+
+
+def count_domains(table: pa.Table, hard: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
+    """Records of each combination of the hard partition columns' values."""
+    if not hard:
+        return Counter({(): len(table)}) if len(table) else Counter()
+    names = [f"d{i}" for i in range(len(hard))]  # Arrow reads paths into some names, as ".a"
+    of_domains = pa.table([table[name] for name in hard], names=names)
+    counted = of_domains.group_by(names).aggregate([([], "count_all")])
+    rows = zip(*(counted[name].to_pylist() for name in names), strict=True)
+    return Counter(dict(zip(rows, counted["count_all"].to_pylist(), strict=True)))
+
+
+def _summarise_column(values: pa.ChunkedArray, column: Column, n_missing: int) -> ColumnSummary:
+    present = values.combine_chunks()
+    if has_float_keys(column.type):
+        floats = to_keys(present, column.name)
+        n_nan, n_infinite = int(np.isnan(floats).sum()), int(np.isinf(floats).sum())
+        if n_nan or n_infinite:
+            return ColumnSummary(n_missing, n_nan, n_infinite)
+    is_listed = column.attribute.noise is not None and bool(column.attribute.noise.values)
+    if column.kind.is_categorical or column.role is Role.NON_CONFIDENTIAL or is_listed:
+        return ColumnSummary(n_missing, categories=_count_categories(present, column.name))
+    if not len(present):
+        return ColumnSummary(n_missing)
+    keys = to_keys(present, column.name)
+    return ColumnSummary(n_missing, low=keys.min().item(), high=keys.max().item())
+
+
+def _count_categories(values: pa.Array, name: str) -> Counter[Any]:
+    counted = one_zero(values).value_counts()
+    try:
+        names = counted.field("values").to_pylist()
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"column {name!r}: holds dates or times that are too early, too late or too fine to be "
+            "categories; store them as text"
+        ) from None
+    return Counter(dict(zip(names, counted.field("counts").to_pylist(), strict=True)))
+
+
+def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> None:
+    """Refuse what no release can be made of.
+
+    Raises
+    ------
+    DataError
+        Missing values under ``missing: error``; NaN or infinities; values outside an order; no
+        record left. Names the columns and how many, never a value.
+    """
+    problems = find_problems(summary, columns, missing)
+    if problems:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        remedies = [remedy for sign, remedy in _REMEDIES.items() if sign in lines]
+        raise DataError(f"the data cannot be used{lines}\n" + "\n".join(remedies))
+    if summary.n_read == 0:
+        raise DataError("the input has no records")
+    if summary.n_complete == 0:
+        raise DataError(
+            f"all {summary.n_read:,} records have a missing value; none is left to be released"
+        )
+
+
+_REMEDIES = {
+    " missing": "drop the records with missing values by missing: drop, or mend them",
+    " NaN": "NaN and infinities are values, not missing ones: mend them, store nulls instead, or "
+    "name their texts in input.missing_values (CSV)",
+    " outside": "name every value of an ordinal column in its order, as the data spell it",
+    " noise.values": "name every value that can occur in noise.values",
+}
+
+
+def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> list[str]:
+    """What stands against using the data, a line for each column and kind of value."""
+    problems = []
+    for column in columns:
+        found = summary.columns.get(column.name, ColumnSummary())
+        where = f"column {column.name!r}:"
+        if missing == "error" and found.n_missing:
+            problems.append(f"{where} {found.n_missing:,} missing values")
+        if found.n_nan or found.n_infinite:
+            problems.append(f"{where} {found.n_nan:,} NaN and {found.n_infinite:,} infinite values")
+        n_outside = _count_outside(found, column)
+        if n_outside:
+            problems.append(f"{where} {n_outside:,} values outside its order")
+        n_unlisted = _count_unlisted(found, column)
+        if n_unlisted:
+            problems.append(f"{where} {n_unlisted:,} values that its noise.values do not list")
+    return problems
+
+
+def _count_outside(found: ColumnSummary, column: Column) -> int:
+    if column.kind is not Kind.ORDINAL:
+        return 0
+    order = set(column.attribute.order)
+    return sum(count for value, count in found.categories.items() if str(value) not in order)
+
+
+def _count_unlisted(found: ColumnSummary, column: Column) -> int:
+    """Records whose value the policy does not list, where noise is drawn among listed ones."""
+    noise = column.attribute.noise
+    if noise is None or not noise.values:
+        return 0
+    listed = set(read_listed(noise.values, column.type).to_pylist())
+    return sum(n for value, n in found.categories.items() if value not in listed)
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """Distinct keys of a confidential attribute, ascending, and records of each: both (u,)."""
+
+    values: Keys
+    counts: Int64
+
+
+def count_values(keys: Keys) -> ValueCounts:
+    """Distinct keys and their counts."""
+    values: Any
+    values, counts = np.unique(keys, return_counts=True)
+    return ValueCounts(values, counts.astype(np.int64))
+
+
+def merge_counts(pieces: list[ValueCounts]) -> ValueCounts:
+    """The counts of all pieces together; associative, and indifferent to their order."""
+    values: Any = np.concatenate([piece.values for piece in pieces])
+    counts = np.concatenate([piece.counts for piece in pieces])
+    order = np.argsort(values, kind="stable")
+    values, counts = values[order], counts[order]
+    first = np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if values.size else order
+    return ValueCounts(values[first], np.add.reduceat(counts, first) if values.size else counts)
+
+
+def confidential_keys(table: pa.Table, column: Column) -> Keys:
+    """Keys that order a confidential attribute's values: for ordinal ones the ranks.
+
+    Of nominal values nobody knows the order before all are known: their keys are places among the
+    table's own, as `own_values` lists them.
+    """
+    values = table[column.name].combine_chunks()
+    if column.kind is Kind.NOMINAL:
+        own = pa.array(own_values(_count_categories(values, column.name)), plain_type(values.type))
+        places = pc.index_in(one_zero(values), value_set=own)
+        return places.to_numpy(zero_copy_only=False).astype(np.int64)
+    if column.kind is not Kind.ORDINAL:
+        return to_keys(values, column.name)
+    order = {text: rank for rank, text in enumerate(column.attribute.order)}
+    dictionary = values.dictionary_encode()
+    present = dictionary.dictionary.to_pylist()
+    ranks = np.array([order.get(str(v), -1) for v in present], np.int64)  # -1: refused later
+    return ranks[dictionary.indices.to_numpy(zero_copy_only=False)] if len(values) else ranks
+
+
+def own_values(categories: Counter[Any]) -> list[Any]:
+    """The values of a nominal confidential attribute in a piece of the table, ascending."""
+    return sorted(value for value in categories if value is not None)
+
+
+def sampled_rows(positions: Int64, seed: int, share: float) -> Int64:
+    """Indices of the records that a sample of ``share`` holds: by position and seed alone.
+
+    A hash of the position decides (splitmix64's finaliser), so the sample is the same however the
+    input is cut.
+    """
+    hashed = positions.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
+    hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashed = (hashed ^ (hashed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    hashed ^= hashed >> np.uint64(31)
+    return np.flatnonzero(hashed.astype(np.float64) < share * 2.0**64)

@@ -1,0 +1,121 @@
+"""One root error; messages name the place, the limit and the remedy, never a record's values.
+
+URLs in them, whoever wrote the words, are without users, passwords and tokens.
+"""
+
+from tclose.redaction import redact
+
+
+class TcloseError(Exception):
+    """Whatever tclose refuses or fails at; ``exit_code`` is the command's exit status.
+
+    ``retryable``: the same run, begun again as it is, can succeed. ``partition``: the part of the
+    message that names a partition, and so quotes values that its records share. ``whole``: the
+    error that this one is a copy of, made to be kept where others read.
+    """
+
+    exit_code = 1
+    retryable = False
+
+    def __init__(self, message: str = "", *, partition: str = "") -> None:
+        super().__init__(redact(message))
+        self.partition = redact(partition)
+        self.whole: TcloseError = self
+
+    def redacted(self) -> "TcloseError":
+        """The error for others than who asked: no partition is named."""
+        if not self.partition.startswith("partition "):
+            return self
+        copy = type(self)(str(self).replace(self.partition, "a partition", 1))
+        copy.whole = self.whole
+        return copy
+
+
+class UsageError(TcloseError):
+    """The command was called in a way that has no meaning."""
+
+    exit_code = 2
+
+
+class PolicyError(TcloseError):
+    """The policy is not well formed, or contradicts itself."""
+
+    exit_code = 2
+
+
+class DataError(TcloseError):
+    """The microdata do not have the form that the policy says."""
+
+    exit_code = 2
+
+
+class OutputError(TcloseError):
+    """The place of the output cannot be written or read."""
+
+    exit_code = 2
+
+
+class InfeasibleError(TcloseError):
+    """No release of these records meets the policy; the message gives the proof."""
+
+    exit_code = 3
+
+
+class VerificationError(TcloseError):
+    """A table was built, or published, that does not meet what was promised."""
+
+    exit_code = 3
+
+
+class UnreachableError(DataError):
+    """What the policy says to run on does not answer."""
+
+    retryable = True
+
+
+class ClusterError(TcloseError):
+    """The Dask cluster has other software than this process; what was done is gone on with."""
+
+
+class LimitError(TcloseError):
+    """The system allows this process too little; nothing was begun."""
+
+
+class BusyError(TcloseError):
+    """Another run holds the claim on this release."""
+
+    retryable = True
+
+
+class LostLeaseError(BusyError):
+    """Another run has taken the claim of this one over."""
+
+
+class ConflictError(TcloseError):
+    """Somebody else wrote where only the holder of the claim should."""
+
+
+class StoreError(OutputError):
+    """The place of the output does not answer; what was done stays, for a run that goes on."""
+
+    exit_code = 1
+    retryable = True
+
+
+class ForbiddenError(StoreError):
+    """The place of the output answers, but not to this user."""
+
+    retryable = False
+
+
+class UnitError(TcloseError):
+    """A unit of work stopped for a reason that was not foreseen.
+
+    The cause is given by type and place alone: its own words could hold a record's values.
+    """
+
+
+class LostError(UnitError):
+    """What a unit of work ran on went away: a worker, a connection, a disk."""
+
+    retryable = True

@@ -1,0 +1,134 @@
+"""What a class is released as: mean, median or mode of its records, per quasi-identifier.
+
+Records of class i are ``order[starts[i]:starts[i+1]]``. Integer keys (integers, dates, decimals)
+stay exact: sums are kept as quotient and remainder, so that no span of values overflows.
+"""
+
+import numpy as np
+
+from tclose.kernels.compiler import kernel
+
+
+@kernel
+def integer_means(keys, order, starts):
+    """Means of int64 keys, rounded to the nearest integer, halves upward: int64 (c,)."""
+    means = np.empty(starts.size - 1, dtype=np.int64)
+    for c in range(means.size):
+        members = order[starts[c] : starts[c + 1]]
+        base, size = keys[members[0]], members.size
+        quotient, remainder = 0, 0
+        for i in members:
+            offset = keys[i] - base
+            quotient += offset // size
+            remainder += offset % size
+        means[c] = base + quotient + (2 * remainder + size) // (2 * size)
+    return means
+
+
+@kernel
+def float_means(keys, order, starts):
+    """Means as float64 (c,); equal keys give that very key, without rounding."""
+    means = np.empty(starts.size - 1)
+    for c in range(means.size):
+        members = order[starts[c] : starts[c + 1]]
+        base = keys[members[0]]
+        total = 0.0
+        for i in members:
+            total += keys[i] - base
+        means[c] = base + total / members.size
+    return means
+
+
+@kernel
+def lower_medians(keys, order, starts):
+    """The middle key, of an even number the lower one: dtype of ``keys`` (c,)."""
+    medians = np.empty(starts.size - 1, dtype=keys.dtype)
+    for c in range(medians.size):
+        members = np.sort(keys[order[starts[c] : starts[c + 1]]])
+        medians[c] = members[(members.size - 1) // 2]
+    return medians
+
+
+@kernel
+def upper_medians(keys, order, starts):
+    """The middle key, of an even number the upper one: dtype of ``keys`` (c,)."""
+    medians = np.empty(starts.size - 1, dtype=keys.dtype)
+    for c in range(medians.size):
+        members = np.sort(keys[order[starts[c] : starts[c + 1]]])
+        medians[c] = members[members.size // 2]
+    return medians
+
+
+@kernel
+def modes(codes, order, starts, priority):
+    """The most frequent code of each class: int64 (c,).
+
+    ``priority`` int64 (L,) breaks ties, lowest first. With categories ranked by how common they are
+    in the whole table, a tie never singles out the rarer one.
+    """
+    counts = np.zeros(priority.size, dtype=np.int64)
+    winners = np.empty(starts.size - 1, dtype=np.int64)
+    for c in range(winners.size):
+        members = order[starts[c] : starts[c + 1]]
+        for i in members:
+            counts[codes[i]] += 1
+        best = codes[members[0]]
+        for i in members:
+            code = codes[i]
+            ahead = counts[code] == counts[best] and priority[code] < priority[best]
+            if counts[code] > counts[best] or ahead:
+                best = code
+        winners[c] = best
+        for i in members:
+            counts[codes[i]] = 0
+    return winners
+
+
+@kernel
+def group_by_label(labels, n_labels):
+    """Records in the order of their labels, and where each label begins.
+
+    Parameters
+    ----------
+    labels : int64 (n,), 0 .. n_labels-1
+
+    Returns
+    -------
+    order : int64 (n,), stable
+    starts : int64 (n_labels + 1,)
+    """
+    starts = np.zeros(n_labels + 1, dtype=np.int64)
+    for label in labels:
+        starts[label + 1] += 1
+    starts = np.cumsum(starts)
+    filled = starts[:-1].copy()
+    order = np.empty(labels.size, dtype=np.int64)
+    for i in range(labels.size):
+        order[filled[labels[i]]] = i
+        filled[labels[i]] += 1
+    return order, starts
+
+
+@kernel
+def sum_products(deviations):
+    """Sums over the records of the products of each two attributes.
+
+    A matrix product would add up in an order that depends on the library's threads.
+
+    Parameters
+    ----------
+    deviations : float64 (d, n)
+
+    Returns
+    -------
+    float64 (d, d), symmetric
+    """
+    rows = np.ascontiguousarray(deviations.T)
+    n_records, n_attributes = rows.shape
+    sums = np.zeros((n_attributes, n_attributes))
+    for r in range(n_records):
+        row = rows[r]
+        for i in range(n_attributes):
+            for j in range(n_attributes):
+                sums[i, j] += row[i] * row[j]
+    return sums

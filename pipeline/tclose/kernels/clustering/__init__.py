@@ -1,0 +1,1 @@
+"""How clusters are first made."""

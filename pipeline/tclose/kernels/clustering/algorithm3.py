@@ -1,0 +1,189 @@
+"""t-Closeness-first microaggregation of one block (papers/003, section 7, Algorithm 3).
+
+Clusters are made two at a time: around the record farthest from the average of those left, and
+around the one farthest from that. Each takes the nearest record of every subset, and a second one
+of a central subset while extras last.
+
+Records that are taken are swapped out of their subset's stretch, so every scan runs over contiguous
+memory that holds live records only. Ties in distance go to the record that stands first in the
+block, whatever was swapped.
+
+Throughout, ``weights`` is float64 (q,): what it counts that a nominal column differs. A plain
+nominal quasi-identifier is one column of weight 1; one with a taxonomy of height H is H columns of
+weight 1/H, of its nodes at the levels 0 to H-1, so that their sum is the hierarchical distance.
+"""
+
+import numpy as np
+
+from tclose.kernels.compiler import kernel
+
+
+@kernel
+def distances_to(numeric, nominal, weights, point, start, stop, distances):
+    """Squared distance of the records start..stop-1 to a point: numeric, then weighted nominal.
+
+    ``point``: its values float64 (d,) and its codes int32 (q,).
+    """
+    values, levels = point
+    distances[start:stop] = 0.0
+    for j in range(numeric.shape[0]):
+        value = values[j]
+        row = numeric[j]
+        for i in range(start, stop):
+            distances[i] += (row[i] - value) ** 2
+    for j in range(nominal.shape[0]):
+        level, weight = levels[j], weights[j]
+        codes = nominal[j]
+        for i in range(start, stop):
+            distances[i] += weight if codes[i] != level else 0.0
+
+
+@kernel
+def find_farthest(distances, rows, starts, alive):
+    """Position of the largest distance among the live records of all subsets."""
+    best = -1
+    for s in range(alive.size):
+        for i in range(starts[s], starts[s] + alive[s]):
+            earlier = best >= 0 and distances[i] == distances[best] and rows[i] < rows[best]
+            if best < 0 or distances[i] > distances[best] or earlier:
+                best = i
+    return best
+
+
+@kernel
+def _nearest(distances, rows, start, stop):
+    best = start
+    for i in range(start + 1, stop):
+        earlier = distances[i] == distances[best] and rows[i] < rows[best]
+        if distances[i] < distances[best] or earlier:
+            best = i
+    return best
+
+
+@kernel
+def swap_out(numeric, nominal, rows, distances, taken, last):
+    """Exchange a taken record with the last live one of its subset."""
+    for j in range(numeric.shape[0]):
+        numeric[j, taken], numeric[j, last] = numeric[j, last], numeric[j, taken]
+    for j in range(nominal.shape[0]):
+        nominal[j, taken], nominal[j, last] = nominal[j, last], nominal[j, taken]
+    rows[taken], rows[last] = rows[last], rows[taken]
+    distances[taken], distances[last] = distances[last], distances[taken]
+
+
+@kernel
+def compact_codes(nominal):
+    """Codes renumbered within the block, ascending, and how many there are of each attribute."""
+    local = np.empty_like(nominal)
+    n_local = np.zeros(nominal.shape[0], dtype=np.int64)
+    for j in range(nominal.shape[0]):
+        present = np.unique(nominal[j])
+        local[j] = np.searchsorted(present, nominal[j])
+        n_local[j] = present.size
+    return local, n_local
+
+
+@kernel
+def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
+    """Partition the records of a block into clusters.
+
+    Parameters
+    ----------
+    numeric : float64 (d, n): quasi-identifiers divided by their range
+    nominal, weights : int32 (q, n), float64 (q,): category codes, and what a difference counts
+    subset_starts : int64 (S + 1,): where each subset begins; records of a subset are adjacent
+    take : int64 (S,): records of each subset in every cluster
+    n_clusters : the block's clusters; extras (records beyond ``take``) are at most as many, and a
+        cluster takes at most one
+
+    Returns
+    -------
+    int32 (n,): cluster of each record, 0 .. n_clusters-1
+    """
+    n_records = subset_starts[-1]
+    numeric = numeric.copy()
+    nominal, n_local = compact_codes(nominal)
+    rows = np.arange(n_records)
+    distances = np.empty(n_records)
+    labels = np.empty(n_records, dtype=np.int32)
+    alive = np.diff(subset_starts)
+    sums = np.empty(numeric.shape[0])
+    for j in range(numeric.shape[0]):
+        sums[j] = numeric[j].sum()
+    counts = np.zeros((nominal.shape[0], max(1, n_local.max() if n_local.size else 1)), np.int64)
+    for j in range(nominal.shape[0]):
+        for i in range(n_records):
+            counts[j, nominal[j, i]] += 1
+    point = np.empty(numeric.shape[0])
+    levels = np.empty(nominal.shape[0], dtype=np.int32)
+    made = 0
+    while made < n_clusters:
+        n_left = alive.sum()
+        for j in range(point.size):
+            point[j] = sums[j] / n_left
+        for j in range(levels.size):
+            levels[j] = np.argmax(counts[j, : n_local[j]])
+        for s in range(take.size):
+            stop = subset_starts[s] + alive[s]
+            start = subset_starts[s]
+            distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
+        for _ in range(2):
+            if made == n_clusters:
+                break
+            seed = find_farthest(distances, rows, subset_starts, alive)
+            point[:] = numeric[:, seed]
+            levels[:] = nominal[:, seed]
+            has_extra = False
+            for s in range(take.size):
+                start = subset_starts[s]
+                stop = start + alive[s]
+                distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
+                n_take = take[s]
+                if not has_extra and alive[s] > take[s] * (n_clusters - made):
+                    n_take += 1
+                    has_extra = True
+                for _ in range(n_take):
+                    taken = _nearest(distances, rows, start, start + alive[s])
+                    for j in range(sums.size):
+                        sums[j] -= numeric[j, taken]
+                    for j in range(nominal.shape[0]):
+                        counts[j, nominal[j, taken]] -= 1
+                    labels[rows[taken]] = made
+                    alive[s] -= 1
+                    swap_out(numeric, nominal, rows, distances, taken, start + alive[s])
+            made += 1
+    return labels
+
+
+@kernel
+def cluster_blocks(numeric, nominal, weights, order, starts, sizes, take):
+    """`cluster_block` on each block of a region.
+
+    Parameters
+    ----------
+    numeric, nominal, weights : the region's quasi-identifiers
+    order, starts, sizes : from `cut_blocks`
+    take : as in `cluster_block`
+
+    Returns
+    -------
+    int64 (n,): cluster of each record, numbered block by block
+    """
+    labels = np.empty(order.size, dtype=np.int64)
+    made = 0
+    for b in range(sizes.size):
+        begin, end = starts[b, 0], starts[b, -1]
+        members = order[begin:end]
+        block_numeric = np.empty((numeric.shape[0], members.size))
+        for j in range(numeric.shape[0]):
+            block_numeric[j] = numeric[j][members]
+        block_nominal = np.empty((nominal.shape[0], members.size), dtype=np.int32)
+        for j in range(nominal.shape[0]):
+            block_nominal[j] = nominal[j][members]
+        local = cluster_block(
+            block_numeric, block_nominal, weights, starts[b] - begin, take, sizes[b]
+        )
+        for i in range(members.size):
+            labels[members[i]] = made + local[i]
+        made += sizes[b]
+    return labels

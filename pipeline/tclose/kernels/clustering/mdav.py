@@ -1,0 +1,169 @@
+"""Microaggregation by quasi-identifiers alone: MDAV and V-MDAV (papers/003, section 5, [9], [24]).
+
+Distances are squared: numeric differences, and 0 or its weight, by default 1, for each nominal
+column. Ties go to the record that stands first.
+"""
+
+import numpy as np
+
+from tclose.kernels.clustering.live_records import (
+    farthest_remaining,
+    gather_remaining,
+    measure_from_average,
+    measure_from_record,
+    nearest_remaining,
+    take_out,
+)
+from tclose.kernels.compiler import kernel
+
+# Of V-MDAV: 0.2 suits scattered records, about 1 those in clear groups.
+GAMMA = 0.2
+
+
+@kernel
+def _take_nearest(records, n_left, seed, k, labels, label):
+    """Give the k live records nearest to the one at ``seed`` a label; how many are left."""
+    measure_from_record(records, seed, 0, n_left)
+    return take_out(records, n_left, nearest_remaining(records, n_left, k), labels, label)
+
+
+def mdav(numeric, nominal, k, weights=None):
+    """Clusters of k records, and one of k to 2k-1.
+
+    The record farthest from the average of those left and its k-1 nearest make a cluster; so do,
+    of the others, the one farthest from that record and its nearest. With fewer than 3k left only
+    the first of the two is made, and what then remains is the last cluster.
+
+    Parameters
+    ----------
+    numeric : float64 (d, n): quasi-identifiers, scaled
+    nominal : int32 (q, n): category codes
+    k : at least 1; with fewer than 2k records there is one cluster
+    weights : float64 (q,), as in `tclose.kernels.clustering.algorithm3`; by default 1 each
+
+    Returns
+    -------
+    int64 (n,): cluster of each record, numbered as they are made
+    """
+    return _mdav(numeric, nominal, k, np.ones(len(nominal)) if weights is None else weights)
+
+
+@kernel
+def _mdav(numeric, nominal, k, weights):
+    records = gather_remaining(numeric, nominal, weights)
+    n_left = records.rows.size
+    labels = np.empty(n_left, dtype=np.int64)
+    made = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
+    while n_left >= 2 * k:
+        measure_from_average(records, n_left)
+        for _ in range(2 if n_left >= 3 * k else 1):
+            seed = farthest_remaining(records, n_left)
+            n_left = _take_nearest(records, n_left, seed, k, labels, made)
+            made += 1
+    labels[records.rows[:n_left]] = made
+    return labels
+
+
+def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):
+    """Clusters of k to 2k-1 records, larger where records lie close together.
+
+    Around the record farthest from the average of all records, of those left, k records make a
+    cluster. It takes in the nearest of the others while that one is nearer to it than ``gamma``
+    times what it is from its own nearest neighbour left. Distances to a cluster are those to its
+    nearest record. When fewer than k are left, each goes to the nearest cluster.
+
+    So that no cluster is larger than 2k-1: none takes in a record if just k are left, which are the
+    next cluster, and those left at the end pass over clusters that are full. The last one made has
+    room for all of them.
+
+    Parameters
+    ----------
+    numeric, nominal, k, weights : as in `mdav`; with fewer than k records there is one cluster
+    gamma : at least 0, a ratio of distances (not squared); with 0 no cluster takes in a record
+
+    Returns
+    -------
+    int64 (n,): cluster of each record, numbered as they are made
+    """
+    counted = np.ones(len(nominal)) if weights is None else weights
+    return _v_mdav(numeric, nominal, k, float(gamma), counted)
+
+
+@kernel
+def _v_mdav(numeric, nominal, k, gamma, weights):
+    records = gather_remaining(numeric, nominal, weights)
+    n_records = records.rows.size
+    n_left = n_records
+    labels = np.full(n_records, -1, dtype=np.int64)
+    to_cluster = np.empty(n_records)
+    measure_from_average(records, n_left)
+    made = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
+    for row in np.argsort(-records.distances, kind="mergesort"):
+        if n_left < k:
+            break
+        if labels[row] < 0:
+            seed = np.argmax(records.rows[:n_left] == row)
+            n_left = _take_nearest(records, n_left, seed, k, labels, made)
+            n_left = _extend(records, n_left, k, gamma, to_cluster, labels, made)
+            made += 1
+    if made == 0:
+        labels[:] = 0
+    else:
+        _deal_rest(records, n_left, k, labels, made)
+    return labels
+
+
+@kernel
+def _extend(records, n_left, k, gamma, to_cluster, labels, label):
+    """Let the cluster made last, whose k records stand behind the live ones, take in others.
+
+    ``to_cluster`` float64 (n,) is overwritten: squared distances to the cluster.
+    """
+    distances, rows = records.distances, records.rows
+    to_cluster[:n_left] = np.inf
+    for member in range(n_left, n_left + k):
+        _measure_nearest(records, member, n_left, to_cluster)
+    for _ in range(k - 1 if gamma > 0 else 0):
+        if n_left == 0 or n_left == k:
+            break
+        nearest = 0
+        for i in range(1, n_left):
+            earlier = to_cluster[i] == to_cluster[nearest] and rows[i] < rows[nearest]
+            if to_cluster[i] < to_cluster[nearest] or earlier:
+                nearest = i
+        measure_from_record(records, nearest, 0, n_left)
+        distances[nearest] = np.inf
+        if not to_cluster[nearest] < gamma * gamma * distances[:n_left].min():
+            break
+        n_left = take_out(records, n_left, np.full(1, nearest), labels, label)
+        to_cluster[nearest] = to_cluster[n_left]
+        _measure_nearest(records, n_left, n_left, to_cluster)
+    return n_left
+
+
+@kernel
+def _measure_nearest(records, member, n_left, to_cluster):
+    """Lower the live records' distances to a cluster to those to one of its members."""
+    measure_from_record(records, member, 0, n_left)
+    for i in range(n_left):
+        to_cluster[i] = min(to_cluster[i], records.distances[i])
+
+
+@kernel
+def _deal_rest(records, n_left, k, labels, n_clusters):
+    """Each record left to the cluster, if it is not full, of the nearest record that has one."""
+    distances, rows = records.distances, records.rows
+    sizes = np.zeros(n_clusters, dtype=np.int64)
+    for i in range(n_left, rows.size):
+        sizes[labels[rows[i]]] += 1
+    for at in np.argsort(rows[:n_left]):
+        measure_from_record(records, at, n_left, rows.size)
+        nearest = -1
+        for i in range(n_left, rows.size):
+            if sizes[labels[rows[i]]] == 2 * k - 1:
+                continue
+            earlier = distances[i] == distances[nearest] and rows[i] < rows[nearest]
+            if nearest < 0 or distances[i] < distances[nearest] or earlier:
+                nearest = i
+        labels[rows[at]] = labels[rows[nearest]]
+        sizes[labels[rows[nearest]]] += 1

@@ -1,0 +1,35 @@
+"""What classes are held to: the table's distribution of an attribute, by any of the distances."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tclose.kernels.compiler import kernel
+from tclose.kernels.emd.ordered import ordered_emd
+from tclose.kernels.emd.tree import class_tree_emds, flat_emd
+
+# The table's distribution of one confidential attribute, and a limit.
+#   cumulative int64 (m,), prefix int64 (m + 1,)   of an ordered attribute, see `emd.ordered_emd`
+#   paths int64 (m, depth), weights float64 (nodes,), below int64 (nodes,)   of one whose values are
+#       the leaves of a tree, see `tree_emd`; no rows in paths where values are ordered
+#   untouched float64   distance of a class with nothing below any node
+#   is_flat bool        whether every value is right below the tree's root
+#   n_records int64     of the table
+#   limit float64
+EmdReference = namedtuple(
+    "EmdReference", "cumulative prefix paths weights below untouched is_flat n_records limit"
+)
+
+
+@kernel
+def distance_to(members, target):
+    """Distance of one class, float64; ``members`` int64 (s,): positions of its values, sorted."""
+    if target.paths.shape[0] == 0:
+        return ordered_emd(members, target.cumulative, target.prefix)
+    if target.is_flat:
+        table = target.paths, target.weights, target.below, target.n_records
+        return flat_emd(members, table, target.untouched)
+    ends = np.array([0, members.size])
+    return class_tree_emds(
+        members, ends, target.paths, target.weights, target.below, target.untouched
+    )[0]

@@ -1,0 +1,1 @@
+"""Exchanges, moves and re-assignment of records within k and t."""

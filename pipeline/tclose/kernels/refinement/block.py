@@ -1,0 +1,205 @@
+"""A block of whole classes: its records, its classes, and how a record changes class."""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tclose.kernels.clustering.algorithm3 import compact_codes
+from tclose.kernels.compiler import kernel
+from tclose.kernels.emd.ordered_delta import N_LADDERS, SAME, fill_ladders
+from tclose.kernels.emd.tree_delta import sum_nodes, take_records
+
+# The records and classes of a block.
+#   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
+#   weights float64 (q,)        what it counts that a nominal one differs, see `clusters`
+#   places float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `budget`
+#   members int32 (p, c, cap)   records of each class, ascending in each confidential attribute
+#   ranks int32 (p, n)          place of each record among its class's members
+#   ladders float64 (p, c, 7, cap + 1)   see `budget.fill_ladders`
+#   sizes int64 (c,), totals float64 (c, d)   records of each class, sums of their values
+#   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
+#   excess float64 (c,)         distance above the limits, all attributes together
+#   trees   the attributes whose values are leaves of a tree, see `tree_budget`
+#   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
+#       block is below; sums over all nodes
+Block = namedtuple(
+    "Block",
+    "values levels weights places sums limits members ranks ladders sizes totals counts squares "
+    "excess trees below tree_sums",
+)
+
+# Room in a class for records that join it.
+SPARE = 6
+
+
+@kernel
+def gather_block(records, by_class, classes):
+    """Some classes and their records as a `Block`.
+
+    Parameters
+    ----------
+    records : values float64 (n, d), levels int32 (n, q), weights, places float64 (p, n, 3), sums,
+        limits: as in `Block`, and trees, of all records
+    by_class : all records class by class, and where each class begins
+    classes : int64 (c,)
+
+    Returns
+    -------
+    block, and which records it has: int64 (n,)
+    """
+    values, levels, weights, places, sums, limits, trees = records
+    order, starts = by_class
+    sizes = starts[classes + 1] - starts[classes]
+    rows = np.empty(sizes.sum(), dtype=np.int64)
+    filled = 0
+    for c in classes:
+        for m in range(starts[c], starts[c + 1]):
+            rows[filled] = order[m]
+            filled += 1
+    own_values = np.empty((rows.size, values.shape[1]))
+    own_levels = np.empty((levels.shape[1], rows.size), dtype=np.int32)
+    own_places = np.empty((places.shape[0], rows.size, 3))
+    for i in range(rows.size):
+        for j in range(values.shape[1]):
+            own_values[i, j] = values[rows[i], j]
+        for j in range(levels.shape[1]):
+            own_levels[j, i] = levels[rows[i], j]
+        for a in range(places.shape[0]):
+            for j in range(3):
+                own_places[a, i, j] = places[a, rows[i], j]
+    own_trees = take_records(trees, rows)
+    local, n_local = compact_codes(own_levels)
+    n_levels = max(1, n_local.max()) if n_local.size else 1
+    cap = sizes.max() + SPARE
+    block = Block(
+        own_values, np.ascontiguousarray(local.T), weights, own_places, sums, limits,
+        np.zeros((places.shape[0], sizes.size, cap), dtype=np.int32),
+        np.zeros((places.shape[0], rows.size), dtype=np.int32),
+        np.zeros((places.shape[0], sizes.size, N_LADDERS, cap + 1)),
+        sizes,
+        np.zeros((sizes.size, values.shape[1])),
+        np.zeros((sizes.size, levels.shape[1], n_levels), dtype=np.int32),
+        np.zeros((sizes.size, levels.shape[1]), dtype=np.int64),
+        np.zeros(sizes.size),
+        own_trees,
+        np.zeros((sizes.size, own_trees.weights.size), dtype=np.int32),
+        np.zeros((sizes.size, trees.limits.size, 3)),
+    )  # fmt: skip
+    _fill_classes(block)
+    return block, rows
+
+
+@kernel
+def _fill_classes(block):
+    first = 0
+    for c in range(block.sizes.size):
+        size = block.sizes[c]
+        for a in range(block.places.shape[0]):
+            by_value = np.argsort(block.places[a, first : first + size, 0], kind="mergesort")
+            for m in range(size):
+                block.members[a, c, m] = first + by_value[m]
+                block.ranks[a, first + by_value[m]] = m
+        for i in range(first, first + size):
+            for j in range(block.values.shape[1]):
+                block.totals[c, j] += block.values[i, j]
+            for j in range(block.levels.shape[1]):
+                block.counts[c, j, block.levels[i, j]] += 1
+            for node in block.trees.nodes[i]:
+                if node >= 0:
+                    block.below[c, node] += 1
+        for j in range(block.levels.shape[1]):
+            for count in block.counts[c, j]:
+                block.squares[c, j] += np.int64(count) * count
+        update_class(block, c)
+        first += size
+
+
+@kernel
+def measure_block(block):
+    """Loss of a block as a release has it: squared differences to means, records off the mode.
+
+    Each nominal column has a mode of its own: of a taxonomy, level by level.
+    """
+    loss = 0.0
+    for c in range(block.sizes.size):
+        for m in range(block.sizes[c]):
+            i = block.members[0, c, m]
+            for j in range(block.values.shape[1]):
+                loss += (block.values[i, j] - block.totals[c, j] / block.sizes[c]) ** 2
+        for j in range(block.levels.shape[1]):
+            loss += block.weights[j] * (block.sizes[c] - block.counts[c, j].max())
+    return loss
+
+
+@kernel
+def exchange(block, a, b, x, y):
+    """Let record x go from class a to b and y from b to a; -1: none goes."""
+    if x >= 0:
+        remove_record(block, a, x)
+    if y >= 0:
+        remove_record(block, b, y)
+        add_record(block, a, y)
+    if x >= 0:
+        add_record(block, b, x)
+    update_class(block, a)
+    update_class(block, b)
+
+
+@kernel
+def remove_record(block, c, x):
+    """Take record x out of class c, which has to be updated then."""
+    members, ranks = block.members, block.ranks
+    for a in range(members.shape[0]):
+        for m in range(ranks[a, x], block.sizes[c] - 1):
+            moved = members[a, c, m + 1]
+            members[a, c, m] = moved
+            ranks[a, moved] = m
+    block.sizes[c] -= 1
+    _count_record(block, c, x, -1)
+
+
+@kernel
+def add_record(block, c, x):
+    """Put record x into class c, which has to be updated then."""
+    members, ranks, places = block.members, block.ranks, block.places
+    for a in range(members.shape[0]):
+        m = block.sizes[c]
+        while m > 0 and places[a, members[a, c, m - 1], 0] > places[a, x, 0]:
+            moved = members[a, c, m - 1]
+            members[a, c, m] = moved
+            ranks[a, moved] = m
+            m -= 1
+        members[a, c, m] = x
+        ranks[a, x] = m
+    block.sizes[c] += 1
+    _count_record(block, c, x, 1)
+
+
+@kernel
+def _count_record(block, c, x, sign):
+    values, totals = block.values, block.totals
+    for j in range(values.shape[1]):
+        totals[c, j] += sign * values[x, j]
+    levels, counts, squares = block.levels, block.counts, block.squares
+    for j in range(levels.shape[1]):
+        level = levels[x, j]
+        squares[c, j] += 1 + 2 * sign * counts[c, j, level]
+        counts[c, j, level] += sign
+    nodes, below = block.trees.nodes, block.below
+    for column in range(nodes.shape[1]):
+        if nodes[x, column] >= 0:
+            below[c, nodes[x, column]] += sign
+
+
+@kernel
+def update_class(block, c):
+    """Bring a class's ladders, its trees' sums and its excess up to date."""
+    fill_ladders(block, c)
+    ladders, limits = block.ladders, block.limits
+    excess = 0.0
+    for a in range(limits.size):
+        excess += max(0.0, ladders[a, c, SAME, block.sizes[c]] - limits[a])
+    sum_nodes(block.trees, block.below[c], block.sizes[c], block.tree_sums[c])
+    for u in range(block.trees.limits.size):
+        excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])
+    block.excess[c] = excess

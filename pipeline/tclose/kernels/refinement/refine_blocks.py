@@ -1,0 +1,120 @@
+"""One round of refinement: blocks of whole classes, searched one after the other.
+
+A union of whole classes holds every part of the confidential distribution in the same share as
+they do, so blocks need not stay: each round groups the classes anew, by what represents them, and
+searches each group.
+"""
+
+import numpy as np
+
+from tclose.kernels.compiler import kernel
+from tclose.kernels.refinement.assignment import reassign
+from tclose.kernels.refinement.block import gather_block, measure_block
+from tclose.kernels.refinement.neighbours import find_neighbours
+from tclose.kernels.refinement.search import repair_block, search_block
+
+# Less excess than this is none: limits are lowered by what running sums can err.
+ROUNDING = 1e-9
+
+
+@kernel
+def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
+    """Search each group of classes; what a search has made is kept if it lost less, or mended.
+
+    Parameters
+    ----------
+    records : as in `gather_block`
+    labels : int64 (n,): class of each record, written
+    by_class : the records by their labels, and where each class begins: int64 (n,), (c + 1,)
+    groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
+    points : of all classes, centres and modes from `represent_classes`
+    how : four integers: k; neighbours and sweeps as in `search_block`; how many classes are dealt
+        out anew together, as in `reassign`, 0 for none
+    least_gain : as in `search_block`
+
+    Returns
+    -------
+    how many exchanges there were
+    """
+    classes, group_starts = groups
+    centres, modes = points
+    k, n_neighbours, n_sweeps, n_together = how
+    n_exchanges = 0
+    for g in range(group_starts.size - 1):
+        group = classes[group_starts[g] : group_starts[g + 1]]
+        block, rows = gather_block(records, by_class, group)
+        loss, excess = measure_block(block), block.excess.sum()
+        nearest = find_neighbours(centres[group], modes[group], records[2], n_neighbours)
+        n_done = search_block(block, nearest, k, n_sweeps, least_gain)
+        if n_together:
+            n_done += _reassign_all(block, n_together)
+            n_done += search_block(block, nearest, k, n_sweeps, least_gain)
+        if block.excess.sum() < excess - ROUNDING or measure_block(block) < loss:
+            n_exchanges += n_done
+            for c in range(group.size):
+                for m in range(block.sizes[c]):
+                    labels[rows[block.members[0, c, m]]] = group[c]
+    return n_exchanges
+
+
+@kernel
+def repair_blocks(records, labels, by_class, groups, k, n_sweeps):
+    """Bring the classes of each group within the limits, as far as exchanges can.
+
+    Parameters are those of `refine_blocks`; groups without a class above a limit cost little.
+    """
+    classes, group_starts = groups
+    for g in range(group_starts.size - 1):
+        group = classes[group_starts[g] : group_starts[g + 1]]
+        block, rows = gather_block(records, by_class, group)
+        if block.excess.max() == 0.0:
+            continue
+        repair_block(block, k, n_sweeps)
+        for c in range(group.size):
+            for m in range(block.sizes[c]):
+                labels[rows[block.members[0, c, m]]] = group[c]
+
+
+@kernel
+def _reassign_all(block, n_together):
+    """Deal out anew, rank by rank, the records of so many classes at a time."""
+    n_changed = 0
+    n_ranks = int(block.sizes.mean())
+    for first in range(0, block.sizes.size - 1, n_together):
+        classes = np.arange(first, min(first + n_together, block.sizes.size))
+        for rank in range(n_ranks):
+            n_changed += reassign(block, classes, (rank + 0.5) / n_ranks)
+    return n_changed
+
+
+@kernel
+def measure_classes(values, levels, weights, n_levels, order, starts):
+    """Loss of classes as a release has it: squared differences to means, records off the mode.
+
+    Parameters
+    ----------
+    values, levels : float64 (n, d), int32 (n, q); ``n_levels``: more than any level
+    weights : float64 (q,), as in `measure_block`
+    order, starts : the records class by class, and where each class begins
+    """
+    loss = 0.0
+    means = np.empty(values.shape[1])
+    counts = np.zeros(n_levels, dtype=np.int64)
+    for c in range(starts.size - 1):
+        members = order[starts[c] : starts[c + 1]]
+        means[:] = 0.0
+        for i in members:
+            for j in range(means.size):
+                means[j] += values[i, j] / members.size
+        for i in members:
+            for j in range(means.size):
+                loss += (values[i, j] - means[j]) ** 2
+        for j in range(levels.shape[1]):
+            most = 0
+            for i in members:
+                counts[levels[i, j]] += 1
+                most = max(most, counts[levels[i, j]])
+            for i in members:
+                counts[levels[i, j]] = 0
+            loss += weights[j] * (members.size - most)
+    return loss

@@ -1,0 +1,336 @@
+"""Search for less loss among the classes of one block, within k and t.
+
+Two classes exchange records, one for one, or one of them gives a record away, when that lowers the
+loss and both stay within every limit by their own distance; the best exchange of a pair is taken,
+until none is left. A class that is above a limit comes nearer to it first, at any price.
+
+The loss of a step is what microaggregation minimises: squared differences to the class's mean, and,
+of a nominal quasi-identifier, half the records' mean distance to one another (0/1, or hierarchical:
+level by level), which is the squared error of its 0/1 indicators. (Records that differ from the
+mode, which are what a release loses, do not tell whether the second of two strays has found the
+first.)
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tclose.kernels.compiler import kernel
+from tclose.kernels.emd.ordered_delta import (
+    distance_after_joining,
+    distance_after_leaving,
+    distance_after_swap,
+)
+from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
+from tclose.kernels.refinement.block import exchange
+
+# Gains below this are rounding.
+LEAST_GAIN = 1e-13
+# What a unit of distance above a limit is worth in units of loss: more than any exchange can gain.
+EXCESS_PRICE = 100.0
+
+
+# What is known of two classes while they are searched: see `_lay_out`, `_find_joining_ranks`.
+Scratch = namedtuple(
+    "Scratch", "gains own values levels shares means_a means_b joining_a joining_b"
+)
+
+
+@kernel
+def make_scratch(block):
+    """Room for any two classes of a block."""
+    cap = block.members.shape[2]
+    n_nominal, n_attributes = block.levels.shape[1], block.limits.size
+    return Scratch(
+        np.empty(cap),
+        np.empty(cap),
+        np.empty((block.values.shape[1], cap)),
+        np.empty((n_nominal, cap), np.int32),
+        np.empty((n_nominal, cap)),
+        np.empty(block.values.shape[1]),
+        np.empty(block.values.shape[1]),
+        np.empty((cap, n_attributes), np.int32),
+        np.empty((cap, n_attributes), np.int32),
+    )
+
+
+@kernel
+def _find_joining_ranks(block, c, other, joining):
+    """Of each record of another class, how many of the class's come before it: (>= size, p)."""
+    members, places, ranks = block.members, block.places, block.ranks
+    size, n_joining = block.sizes[c], block.sizes[other]
+    for a in range(members.shape[0]):
+        before = 0
+        for n in range(n_joining):
+            record = members[a, other, n]
+            z = places[a, record, 0]
+            while before < size and places[a, members[a, c, before], 0] <= z:
+                before += 1
+            joining[ranks[0, record], a] = before
+
+
+@kernel
+def _lay_out(block, a, b, scratch):
+    """Class b as `find_swap` scans it: rows of attributes, so that a scan is contiguous.
+
+    ``own``: what the loss saved by taking y out of b for x has of y alone; ``shares``: for each
+    nominal column, how much commoner y's level is in a than in b, by its weight.
+    """
+    own, values, levels, shares = scratch.own, scratch.values, scratch.levels, scratch.shares
+    block_values, block_levels = block.values, block.levels
+    members, totals, counts, weights = block.members, block.totals, block.counts, block.weights
+    means_a, means_b = scratch.means_a, scratch.means_b
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    weight = 1.0 / size_a + 1.0 / size_b
+    for n in range(size_b):
+        own[n] = 0.0
+    for j in range(block_values.shape[1]):
+        means_a[j], means_b[j] = totals[a, j] / size_a, totals[b, j] / size_b
+        step = 2.0 * (means_a[j] - means_b[j])
+        for n in range(size_b):
+            value = block_values[members[0, b, n], j]
+            values[j, n] = value
+            own[n] += value * (weight * value + step)
+    for j in range(block_levels.shape[1]):
+        for n in range(size_b):
+            level = block_levels[members[0, b, n], j]
+            levels[j, n] = level
+            share = counts[a, j, level] / size_a - counts[b, j, level] / size_b
+            shares[j, n] = weights[j] * share
+
+
+@kernel
+def find_swap(block, a, b, scratch, least_gain):
+    """The best exchange of one record of class a for one of class b.
+
+    With D the way from b's mean to a's, exchanging x for y saves
+    2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of squares; here the square is multiplied out, so
+    that what is left to do per pair is a product.
+
+    Returns
+    -------
+    score, x, y : loss saved and excess worked off, if more than ``least_gain``; the records, or -1
+    """
+    _lay_out(block, a, b, scratch)
+    gains, own, laid, shares = scratch.gains, scratch.own, scratch.values, scratch.shares
+    laid_levels, means_a, means_b = scratch.levels, scratch.means_a, scratch.means_b
+    joining_a, joining_b = scratch.joining_a, scratch.joining_b
+    values, levels, members, counts = block.values, block.levels, block.members, block.counts
+    ladders, places, sums = block.ladders, block.places, block.sums
+    limits, ranks = block.limits, block.ranks
+    trees, below, tree_sums = block.trees, block.below, block.tree_sums
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    weight = 1.0 / size_a + 1.0 / size_b
+    before = block.excess[a] + block.excess[b]
+    best, best_x, best_y = least_gain, -1, -1
+    for m in range(size_a):
+        x = members[0, a, m]
+        of_x = 0.0
+        for j in range(values.shape[1]):
+            of_x += values[x, j] * (weight * values[x, j] - 2.0 * (means_a[j] - means_b[j]))
+        for n in range(size_b):
+            gains[n] = of_x + own[n]
+        for j in range(values.shape[1]):
+            factor = -2.0 * weight * values[x, j]
+            for n in range(size_b):
+                gains[n] += factor * laid[j, n]
+        for j in range(levels.shape[1]):
+            level = levels[x, j]
+            of_x = (1 - counts[a, j, level]) / size_a + (1 + counts[b, j, level]) / size_b
+            of_x *= block.weights[j]
+            for n in range(size_b):  # without a branch, so that it is vectorised
+                gains[n] += (laid_levels[j, n] != level) * (of_x + shares[j, n])
+        for n in range(size_b):
+            if gains[n] <= best and before == 0.0:
+                continue
+            y = members[0, b, n]
+            after = 0.0
+            for i in range(limits.size):
+                of_a = distance_after_swap(
+                    ladders, places, sums, i, a, size_a, ranks[i, x], y, joining_a[n, i]
+                )
+                after += max(0.0, of_a - limits[i])
+                if not after <= before:
+                    break
+                of_b = distance_after_swap(
+                    ladders, places, sums, i, b, size_b, ranks[i, y], x, joining_b[m, i]
+                )
+                after += max(0.0, of_b - limits[i])
+            for u in range(trees.limits.size):
+                if not after <= before:
+                    break
+                of_a = tree_after_swap(trees, below, tree_sums, u, a, size_a, x, y)
+                of_b = tree_after_swap(trees, below, tree_sums, u, b, size_b, y, x)
+                after += max(0.0, of_a - trees.limits[u]) + max(0.0, of_b - trees.limits[u])
+            if after <= before:
+                score = gains[n] + EXCESS_PRICE * (before - after)
+                if score > best:
+                    best, best_x, best_y = score, x, y
+    return best, best_x, best_y
+
+
+@kernel
+def find_move(block, a, b, means, joining, best):
+    """The best record to go from class a to class b, if one is worth more than ``best``.
+
+    ``means``: of both, float64 (d,) each; ``joining``: where a's records would stand in b.
+
+    Returns
+    -------
+    score, x : as from `find_swap`; -1 if there is none
+    """
+    mean_a, mean_b = means
+    values, levels, members = block.values, block.levels, block.members
+    counts, squares = block.counts, block.squares
+    ladders, places, sums = block.ladders, block.places, block.sums
+    limits, ranks = block.limits, block.ranks
+    trees, below, tree_sums = block.trees, block.below, block.tree_sums
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    before = block.excess[a] + block.excess[b]
+    best_x = -1
+    for m in range(size_a):
+        x = members[0, a, m]
+        of_a, of_b = 0.0, 0.0
+        for j in range(values.shape[1]):
+            of_a += (values[x, j] - mean_a[j]) ** 2
+            of_b += (values[x, j] - mean_b[j]) ** 2
+        gain = of_a * size_a / (size_a - 1) - of_b * size_b / (size_b + 1)
+        for j in range(levels.shape[1]):
+            level = levels[x, j]
+            left = squares[a, j] + 1 - 2 * counts[a, j, level]
+            joined = squares[b, j] + 1 + 2 * counts[b, j, level]
+            half = 0.5 * block.weights[j]
+            gain += half * (left / (size_a - 1) - squares[a, j] / size_a)
+            gain += half * (joined / (size_b + 1) - squares[b, j] / size_b)
+        if gain <= best and before == 0.0:
+            continue
+        after = 0.0
+        for i in range(limits.size):
+            left = distance_after_leaving(ladders, i, a, size_a, ranks[i, x])
+            joined = distance_after_joining(ladders, places, sums, i, b, size_b, x, joining[m, i])
+            after += max(0.0, left - limits[i]) + max(0.0, joined - limits[i])
+            if not after <= before:
+                break
+        for u in range(trees.limits.size):
+            if not after <= before:
+                break
+            left = tree_after_move(trees, below, tree_sums, u, a, size_a, x, -1)
+            joined = tree_after_move(trees, below, tree_sums, u, b, size_b, x, 1)
+            after += max(0.0, left - trees.limits[u]) + max(0.0, joined - trees.limits[u])
+        if after <= before and gain + EXCESS_PRICE * (before - after) > best:
+            best, best_x = gain + EXCESS_PRICE * (before - after), x
+    return best, best_x
+
+
+@kernel
+def improve_pair(block, a, b, k, scratch, least_gain):
+    """Carry out the best exchange between two classes; returns whether there was one."""
+    _find_joining_ranks(block, a, b, scratch.joining_a)
+    _find_joining_ranks(block, b, a, scratch.joining_b)
+    cap = block.members.shape[2]
+    if block.excess[a] + block.excess[b] > 0.0:
+        least_gain = LEAST_GAIN  # what works off excess is worth its time
+    best, x, y = find_swap(block, a, b, scratch, least_gain)
+    if block.sizes[a] > k and block.sizes[b] < cap:
+        best, mover = find_move(
+            block, a, b, (scratch.means_a, scratch.means_b), scratch.joining_b, best
+        )
+        if mover >= 0:
+            x, y = mover, -1
+    if block.sizes[b] > k and block.sizes[a] < cap:
+        best, mover = find_move(
+            block, b, a, (scratch.means_b, scratch.means_a), scratch.joining_a, best
+        )
+        if mover >= 0:
+            x, y = -1, mover
+    if x < 0 and y < 0:
+        return False
+    exchange(block, a, b, x, y)
+    return True
+
+
+@kernel
+def search_block(block, nearest, k, n_sweeps, least_gain):
+    """Exchange records between neighbours until nothing is gained, or the sweeps are done.
+
+    A pair is looked at again only if one of its classes has changed since.
+
+    Parameters
+    ----------
+    nearest : int32 (c, w): neighbours of each class
+    k : classes are never made smaller than this
+    least_gain : exchanges that gain no more are not worth their time; at least `LEAST_GAIN`
+
+    Returns
+    -------
+    how many exchanges there were
+    """
+    n_classes = block.sizes.size
+    scratch = make_scratch(block)
+    changed = np.ones(n_classes, dtype=np.int64)
+    seen = np.zeros(nearest.shape, dtype=np.int64)
+    clock = 1
+    for _ in range(n_sweeps):
+        clock_before = clock
+        for a in range(n_classes):
+            for slot in range(nearest.shape[1]):
+                b = np.int64(nearest[a, slot])  # as `repair_block` has it: one type, compiled once
+                if max(changed[a], changed[b]) <= seen[a, slot]:
+                    continue
+                if b < a and _is_among(nearest, b, a):
+                    continue  # the pair was b's to look at
+                for _ in range(4):
+                    if not improve_pair(block, a, b, k, scratch, least_gain):
+                        seen[a, slot] = clock
+                        break
+                    clock += 1
+                    changed[a], changed[b] = clock, clock
+        if clock == clock_before:
+            break
+    return clock - 1
+
+
+@kernel
+def repair_block(block, k, n_sweeps):
+    """Bring classes that are above a limit within it by exchanges with any other, nearest first.
+
+    Returns
+    -------
+    how many exchanges there were
+    """
+    n_classes = block.sizes.size
+    scratch = make_scratch(block)
+    totals, sizes = block.totals, block.sizes
+    distances = np.empty(n_classes)
+    n_done = 0
+    for _ in range(n_sweeps):
+        n_before = n_done
+        for a in range(n_classes):
+            if block.excess[a] == 0.0:
+                continue
+            for b in range(n_classes):
+                distances[b] = 0.0
+                for j in range(totals.shape[1]):
+                    distances[b] += (totals[a, j] / sizes[a] - totals[b, j] / sizes[b]) ** 2
+            for b in np.argsort(distances, kind="mergesort"):
+                if b == a:
+                    continue
+                for _ in range(sizes[a] + sizes[b]):
+                    if block.excess[a] == 0.0 or not improve_pair(
+                        block, a, b, k, scratch, LEAST_GAIN
+                    ):
+                        break
+                    n_done += 1
+                if block.excess[a] == 0.0:
+                    break
+        if n_done == n_before:
+            break
+    return n_done
+
+
+@kernel
+def _is_among(nearest, c, other):
+    for neighbour in nearest[c]:  # noqa: SIM110 (the compiler has no any)
+        if neighbour == other:
+            return True
+    return False

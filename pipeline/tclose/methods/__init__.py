@@ -1,0 +1,1 @@
+"""How classes are made: one module for each method, which registers itself."""

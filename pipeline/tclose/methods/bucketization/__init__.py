@@ -1,0 +1,1 @@
+"""Bucketization (Domingo-Ferrer and Soria-Comas, section 6)."""

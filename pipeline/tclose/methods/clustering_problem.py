@@ -1,0 +1,89 @@
+"""What a method makes classes of, and what it makes."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.data.keys import Encoding, Keys
+from tclose.kernels.emd.ordered import ERROR_PER_STEP
+from tclose.methods.generalisation.full_domain import FullDomain
+from tclose.methods.scaling import Scaled
+from tclose.model import Distribution, Int64
+from tclose.privacy.privacy_model import NOTHING, PrivacyModels, meet_all
+from tclose.privacy.t_closeness import class_distances, find_above
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetCut:
+    """How a region's records lie in quantile subsets, and what a cluster takes of each.
+
+    ``cells`` int64 (n,): of each record; ``subset_starts``: where subsets begin; ``take``: records
+    of each subset in each cluster.
+    """
+
+    cells: Int64
+    subset_starts: Int64
+    take: Int64
+    n_clusters: int
+    block_clusters: int
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteringProblem:
+    """The records of a region, and what their classes are held to.
+
+    ``cut``: by subsets, for a method that cuts by them.
+
+    ``keys``: of each quasi-identifier (n,); ``scaled``: the same as kernels take them; ``codes``
+    int64 (p, n): confidential values as positions in the ``distributions``. ``bucket_of`` int64
+    (m,): of each confidential value, where classes are made by buckets and values are released;
+    None where the codes are the buckets.
+    """
+
+    encodings: tuple[Encoding, ...]
+    confidential: tuple[Encoding, ...]
+    keys: list[Keys]
+    scaled: Scaled
+    codes: Int64
+    distributions: tuple[Distribution, ...]
+    k: int
+    max_emds: tuple[Fraction, ...]
+    further: PrivacyModels = NOTHING
+    bucket_of: Int64 | None = None
+    cut: SubsetCut | None = None
+
+    def holds(self, order: Int64, starts: Int64) -> NDArray[np.bool_]:
+        """Which classes have k records, are within every t, and meet the further models."""
+        found: NDArray[np.bool_] = np.diff(starts) >= self.k
+        asked = self.further.by_class
+        if asked:
+            found &= meet_all(asked, starts, self.codes[:, order], self.distributions)
+        above = find_above(order, starts, self.codes, self.distributions, self.max_emds)
+        found[above] = False
+        return found
+
+    def excess_of(self, rows: Int64) -> float:
+        """What a class of some rows has above t in the largest attribute; 0 or less: none."""
+        ends = np.array([0, rows.size])
+        margin = ERROR_PER_STEP * (rows.size + 8)
+        return max(
+            float(class_distances(codes[rows], ends, distribution)[0]) - float(limit) + margin
+            for codes, distribution, limit in zip(
+                self.codes, self.distributions, self.max_emds, strict=True
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Class of each record, int64 (n,), from 0 without gaps.
+
+    ``levels``: of generalisation, if any were chosen; ``block_starts``: where blocks' classes
+    begin, of a method that works in blocks.
+    """
+
+    labels: Int64
+    levels: FullDomain | None = None
+    block_starts: Int64 | None = None

@@ -1,0 +1,1 @@
+"""Intervals, sets and taxonomy nodes as released texts."""

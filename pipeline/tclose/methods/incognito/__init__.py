@@ -1,0 +1,1 @@
+"""Full-domain generalisation (LeFevre et al. 2005)."""

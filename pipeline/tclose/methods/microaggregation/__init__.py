@@ -1,0 +1,1 @@
+"""Microaggregation: classes of near records, each released as one aggregate."""

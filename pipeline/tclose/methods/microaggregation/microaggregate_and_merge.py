@@ -1,0 +1,35 @@
+"""Microaggregation and merging (papers/003, section 5): clusters above t join their nearest."""
+
+from typing import TYPE_CHECKING, Literal
+
+from tclose.methods.microaggregation.microaggregation import StartedMicroaggregation, microaggregate
+from tclose.methods.registry import register_method
+from tclose.model import Int64
+
+if TYPE_CHECKING:
+    from tclose.methods.clustering_problem import Clustering, ClusteringProblem
+
+
+@register_method
+class MicroaggregateAndMerge(StartedMicroaggregation):
+    """Clusters by MDAV or v-MDAV, merged until none is above t."""
+
+    name: Literal["microaggregate-and-merge"] = "microaggregate-and-merge"
+
+    def make_classes(self, problem: "ClusteringProblem") -> "Clustering":
+        """Clusters within t."""
+        from tclose.methods.clustering_problem import Clustering
+
+        return Clustering(merge_clusters(problem, microaggregate(problem, self.gamma_asked)))
+
+
+def merge_clusters(problem: "ClusteringProblem", labels: Int64) -> Int64:
+    """Labels (n,) of clusters that are merged until none is above t."""
+    from tclose.kernels.clustering.algorithm1 import merge_by_excess
+
+    if not problem.distributions:
+        return labels
+    scaled = problem.scaled
+    return merge_by_excess(
+        scaled.numeric, scaled.nominal, labels, problem.excess_of, scaled.weights
+    )

@@ -1,0 +1,73 @@
+"""Quasi-identifiers as kernels take them: numbers in ranges, categories as codes with a weight."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.data.category_trees import tree_of
+from tclose.data.keys import Encoding, Keys
+from tclose.model import Float64, Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Quasi-identifiers of n records; their squared distance is a sum over all columns.
+
+    ``numeric`` float64 (d, n): each divided by its range (ordinal: by its ranks). ``nominal`` int32
+    (q, n): codes; a plain attribute is one column, one with a taxonomy of height H is H adjacent
+    ones, its nodes at the levels 0 to H-1. ``n_levels``: more than any code, at least 1.
+    ``weights`` float64 (q,): what it counts that a nominal column differs, 1 or 1/H.
+    """
+
+    numeric: Float64
+    nominal: NDArray[np.int32]
+    n_levels: int
+    weights: Float64
+
+    @property
+    def lowest(self) -> Int64:
+        """The column of each nominal attribute that has its values: int64 (attributes,)."""
+        found, column = [], 0
+        while column < self.weights.size:
+            found.append(column)
+            column += round(1.0 / self.weights[column])
+        return np.array(found, dtype=np.int64)
+
+
+NOTHING = Scaled(np.empty((0, 0)), np.empty((0, 0), dtype=np.int32), 1, np.empty(0))
+
+
+def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
+    """Original or released keys (n,) of each quasi-identifier as kernels take them.
+
+    A released node of a taxonomy has the code -1 at the levels lower than it, which no value has:
+    it is at its own height, divided by H, from every value below it.
+    """
+    n_records = keys[0].size
+    pairs = list(zip(encodings, keys, strict=True))
+    numeric = [e.scale(k) for e, k in pairs if not e.is_nominal]
+    nominal: list[NDArray[np.int32]] = []
+    weights, levels = [np.empty(0)], [1]
+    for encoding, column in pairs:
+        if not encoding.is_nominal:
+            continue
+        codes = _code_levels(encoding)
+        nominal.extend(codes[:, column.astype(np.int64)])
+        weights.append(np.full(codes.shape[0], 1.0 / codes.shape[0]))
+        levels.append(int(codes.max(initial=0)) + 1)
+    return Scaled(
+        np.array(numeric, dtype=np.float64).reshape(len(numeric), n_records),
+        np.array(nominal, dtype=np.int32).reshape(len(nominal), n_records),
+        max(levels),
+        np.concatenate(weights),
+    )
+
+
+def _code_levels(encoding: Encoding) -> NDArray[np.int32]:
+    """Codes of a nominal attribute's categories, level by level: int32 (1 or H, categories)."""
+    tree = tree_of(encoding)
+    if tree is not None:
+        return tree.columns()
+    assert encoding.categories is not None
+    return np.arange(len(encoding.categories), dtype=np.int32)[None, :]

@@ -1,0 +1,1 @@
+"""The path of the records: summarise, plan, encode, microaggregate, verify, publish."""

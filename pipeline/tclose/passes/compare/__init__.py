@@ -1,0 +1,1 @@
+"""The release beside the input: the same records, by digests of their own."""

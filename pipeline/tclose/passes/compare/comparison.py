@@ -1,0 +1,134 @@
+"""The release beside the input: both have to hold the same records, whatever order they are in.
+
+All that a release shows of confidential and carried values has gone through encodings, ranks and
+files. A fault there could give a record another value, and a check that decodes as the release was
+decoded would not see it. So what pass 1 read and what the files hold are compared by digests that
+know nothing of these ways; a release that is no rearrangement of the input's records is not made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from tclose.errors import VerificationError
+from tclose.model import Column, Role
+from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK, BucketInput
+from tclose.passes.compare.keyed_hashes import derive_key
+from tclose.passes.compare.record_digests import Compared, RecordDigest
+from tclose.passes.plan.plan import Plan
+from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.records import SOURCE, Source
+from tclose.runtime.pipeline import PassContext
+
+RELEASED = (Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL)  # as they are, but for buckets and noise
+NOISED = "released with noise"
+
+
+def prepare_comparison(context: PassContext, source: Source) -> Source:
+    """The source with what is compared, where the run is to publish; keeps the key for it.
+
+    The key comes of the release key, so that a run that goes on has the same one.
+    """
+    run = context.run
+    if run.lease_token is None:
+        return source
+    key = derive_key(run.repository.release_key(), f"records of {run.release_id}")
+    context.write(DIGEST_KEY, key)
+    buckets = run.policy.method.releases_buckets
+    return replace(source, compared=choose_columns(source.columns, source.hard, buckets=buckets))
+
+
+def choose_columns(columns: Sequence[Column], hard: Sequence[str], *, buckets: bool) -> Compared:
+    """What is compared: every released column but quasi-identifiers and those with noise.
+
+    Parameters
+    ----------
+    hard : the carried columns that are partition columns, in which a record needs a value
+    buckets : whether confidential values are released as buckets
+    """
+    released = [c for c in columns if c.role in RELEASED]
+    confidential = [c.name for c in released if c.role is Role.CONFIDENTIAL]
+    compared = tuple(c.name for c in released if c.attribute.noise is None)
+    return Compared(
+        columns=compared,
+        needed=tuple(
+            c.name for c in columns if c.role is not Role.NON_CONFIDENTIAL or c.name in hard
+        ),
+        as_values=tuple(name for name in compared if name in confidential),
+        bucketed=tuple(name for name in compared if buckets and name in confidential),
+        left_out=tuple((c.name, NOISED) for c in released if c.attribute.noise is not None),
+    )
+
+
+def compare_records(
+    context: PassContext, plan: Plan, written: Sequence[RecordDigest | None]
+) -> Compared:
+    """See that the files hold the input's records; returns what was compared.
+
+    Raises
+    ------
+    VerificationError
+        They do not; names the columns, and no values.
+    """
+    source = context.read(SOURCE)
+    if source.compared is None:
+        raise VerificationError("the input's records were not digested; nothing was published")
+    expected = _merge(_digest_input(context, source.compared, plan))
+    check_records(source.compared, expected, _merge(written))
+    return source.compared
+
+
+def _digest_input(
+    context: PassContext, compared: Compared, plan: Plan
+) -> Sequence[RecordDigest | None]:
+    if not compared.bucketed:
+        return [piece.digest for piece in context.read(INPUT_SUMMARY).pieces]
+    assert plan.bucketing is not None
+    assert plan.bucketing.released.categories is not None
+    labels = tuple(plan.bucketing.released.categories.to_pylist())
+    partitions = context.read(PARTITIONS)
+    items = [BucketInput(partition, labels) for partition in partitions]
+    sizes = [partition.n_records for partition in partitions]
+    return context.map(DIGEST_TASK, items, sizes=sizes)
+
+
+def _merge(digests: Sequence[RecordDigest | None]) -> RecordDigest:
+    present = [digest for digest in digests if digest is not None]
+    if len(present) < max(len(digests), 1):
+        raise VerificationError("records were not digested; nothing was published")
+    return reduce(RecordDigest.merge, present)
+
+
+def check_records(compared: Compared, expected: RecordDigest, found: RecordDigest) -> None:
+    """Refuse files whose records are not those of the input.
+
+    Raises
+    ------
+    VerificationError
+        Names the columns, and no values.
+    """
+    if expected.equals(found):
+        return
+    lines = ["verification failed; nothing was published"]
+    lines.append("  the released records are not those of the input in another order:")
+    if expected.n_records != found.n_records:
+        lines.append(
+            f"  the input has {expected.n_records:,} complete records, the files "
+            f"{found.n_records:,} rows"
+        )
+    differing = [
+        name
+        for name, mine, theirs in zip(
+            compared.columns, expected.sums[1:], found.sums[1:], strict=True
+        )
+        if (mine != theirs).any()
+    ]
+    if differing:
+        lines.append(f"  not the input's values: {', '.join(map(repr, differing))}")
+    elif expected.n_records == found.n_records:
+        named = ", ".join(map(repr, compared.columns))
+        lines.append(
+            f"  each value is the input's, but records have other values together: {named}"
+        )
+    lines.append("  run again; if it fails again, it is a fault of tclose or of the machine")
+    raise VerificationError("\n".join(lines))

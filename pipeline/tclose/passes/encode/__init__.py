@@ -1,0 +1,1 @@
+"""Each record's subset, leaf and keys; every partition sorted once."""

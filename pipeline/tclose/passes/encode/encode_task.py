@@ -1,0 +1,155 @@
+"""Each record gets its subset, its place and its keys; a partition is sorted by them once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.files.input_partitions import (
+    column_groups,
+    read_batches,
+    read_partition,
+)
+from tclose.data.keys import Keys
+from tclose.data.value_counts import complete_records
+from tclose.errors import DataError
+from tclose.kernels.clustering.assign_subsets import assign_subsets
+from tclose.methods.dp.noise import add_noise
+from tclose.methods.scaling import scale_columns
+from tclose.model import Int64, Partition
+from tclose.passes.encode.region_bins import bin_records
+from tclose.passes.microaggregate.losses import compared_columns
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan_files import (
+    ORIGINAL,
+    POSITION,
+    confidential_codes,
+    load_distributions,
+    load_joints,
+    record_type,
+)
+from tclose.passes.summarise.records import SOURCE, Source, kept_positions, split_domains
+from tclose.privacy.joint import append_joint
+from tclose.runtime.arrays import read_distribution, write_records, write_table
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
+from tclose.runtime.tasks import Task
+from tclose.runtime.wide_columns import ReferenceWriter
+
+HISTOGRAM = Artifact("histogram", np.ndarray)
+
+
+@dataclass(frozen=True)
+class EncodeInput:
+    """A partition and its place among them."""
+
+    index: int
+    partition: Partition
+
+
+def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) -> Int64:
+    """Encode a partition's records, sorted by bin; returns how many are in each bin."""
+    plan = load_shared(workspace, PLAN)
+    source = load_shared(workspace, SOURCE)
+    table = _read_partition(plan, source, item.partition, pending)
+    positions = kept_positions(table, source.checked, item.partition.first_position)
+    mask = complete_records(table, source.checked)
+    kept = table if mask is None else table.filter(mask)
+    keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
+    codes = _find_codes(workspace, plan, kept)
+    stacked = np.array(codes, dtype=np.int64).reshape(len(codes), len(kept))
+    held = append_joint(stacked, load_joints(workspace, plan))
+    bins = _find_bins(plan, source, item.index, kept, keys, held)
+    order = np.argsort(bins, kind="stable")
+    records = np.empty(len(kept), dtype=record_type(plan))
+    records[POSITION] = positions[order]
+    named = {f"q{j}": column for j, column in enumerate(keys)}
+    named |= {f"c{a}": column for a, column in enumerate(codes)}
+    for name, encoded in named.items():
+        records[name] = encoded[order]
+    write_records(records, pending.new("records"))
+    if plan.along:
+        write_table(_carry(plan, kept, pa.array(order)), pending.new("carried"))
+    return np.bincount(bins, minlength=plan.n_bins)
+
+
+def _read_partition(
+    plan: Plan, source: Source, partition: Partition, pending: PendingFiles
+) -> pa.Table:
+    """The partition without what is referenced, which is written as it comes."""
+    places = {plan.passthrough[i].name: f"x{i}" for i in plan.referenced}
+    if not places:
+        return read_partition(partition, source.reading)
+    columns: dict[str, pa.ChunkedArray] = {}
+    n_written = 0
+    for group in column_groups(partition, source.reading):
+        names, pieces = [name for name in group.names if name in places], []
+        references = ReferenceWriter(pending, n_written) if names else None
+        for table in read_batches(partition, group):
+            pieces.append(table.drop_columns(names))
+            if references:
+                references.write(table.select(names).rename_columns([places[n] for n in names]))
+        if references:
+            references.finish()
+            n_written += 1
+        held = pa.concat_tables(pieces)
+        columns |= {name: held[name] for name in held.column_names}
+    return pa.table(columns)
+
+
+def _carry(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
+    """What goes with the records; noise that is drawn here is drawn once, as a retry takes this."""
+    rows, compared = {}, compared_columns(plan)
+    for i in plan.along:
+        column = plan.passthrough[i]
+        values = kept[column.name].combine_chunks()
+        if column in compared:
+            rows[f"{ORIGINAL}{i}"] = values.take(order)
+        if column.attribute.noise is not None:
+            values = add_noise(values, column)
+        rows[f"x{i}"] = values.take(order)
+    return pa.table(rows)
+
+
+def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]:
+    """Confidential values, or the buckets that are released for them, by their positions."""
+    if plan.bucketing is not None and plan.method.releases_buckets:
+        values = read_distribution(workspace.path("values", "source0"))
+        return [plan.bucketing.of_code[confidential_codes(kept, plan.bucketing.source, values)]]
+    distributions = load_distributions(workspace, plan)
+    released = zip(plan.confidential[: plan.n_released], distributions, strict=False)
+    return [confidential_codes(kept, *pair) for pair in released]
+
+
+def _find_bins(
+    plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: Int64
+) -> Int64:
+    scaled = scale_columns(list(plan.encodings), keys)
+    rows_of = split_domains(kept, source.hard)
+    bins = np.full(len(kept), -1, dtype=np.int64)
+    for domain in plan.domains:
+        rows = rows_of.get(domain.key)
+        if rows is None or not rows.size:
+            continue
+        subsets = domain.subsets
+        if subsets.take.size > 1 or domain.cells.n_cells > 1:
+            of_record = assign_subsets(
+                codes[plan.subset_attribute][rows],
+                subsets.cut_codes,
+                subsets.cut_ranks,
+                subsets.tie_codes,
+                subsets.tie_rule,
+                subsets.tie_seen[index],
+            )
+            cells = domain.cells.find(codes[:, rows], plan.subset_attribute)
+            of_record = (of_record * domain.cells.n_cells + cells).astype(np.int32)
+        else:
+            of_record = np.zeros(rows.size, dtype=np.int32)
+        bins[rows] = bin_records(
+            domain, of_record, scaled.numeric[:, rows], scaled.nominal[:, rows]
+        )
+    if (bins < 0).any():
+        raise DataError("the input changed while it was read; run again when it is at rest")
+    return bins
+
+
+ENCODE_TASK = Task("encode", "placing records", encode_task)

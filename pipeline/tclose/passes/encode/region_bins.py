@@ -1,0 +1,116 @@
+"""Where a record goes, and where the records of a region stand: exact ranks, by counting alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.kernels.clustering.blocks import find_leaves
+from tclose.model import Float64, Int64
+from tclose.passes.plan.plan import Plan, Region, ReleasePartition
+
+
+def bin_records(
+    domain: ReleasePartition,
+    strata: NDArray[np.int32],
+    numeric: Float64,
+    nominal: NDArray[np.int32],
+) -> Int64:
+    """Bin of each record of a domain: its subset and cell, then its leaf; int64 (n,).
+
+    ``strata``: subset * n_cells + cell.
+    """
+    leaves = find_leaves(numeric, nominal, strata, domain.tree.axes, domain.tree.thresholds)
+    return domain.first_bin + strata.astype(np.int64) * domain.tree.n_leaves + leaves
+
+
+def locate_regions(
+    plan: Plan, regions: Sequence[Region], histogram: Int64
+) -> Iterator[tuple[Int64, Int64]]:
+    """Where the records of each region stand in every encoded partition.
+
+    A record's rank in its subset is by (leaf, position); partitions follow each other in position.
+    A region takes a stretch of ranks of each subset, which is a stretch of rows in each partition.
+
+    Parameters
+    ----------
+    regions : those of a domain one after the other
+    histogram : int64 (partitions, bins): records of each partition in each bin
+
+    Yields
+    ------
+    starts, stops : int64 (partitions, S * cells): rows of the partition, which is sorted by bin
+    """
+    for index, of_domain in groupby(regions, key=lambda region: region.domain):
+        places = _find_places(plan.domains[index], histogram)
+        for region in of_domain:
+            yield places.rows_before(region.first_cluster), places.rows_before(region.last_cluster)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Records of a domain by partition, stratum (subset and cell) and leaf.
+
+    ``counts``, ``through`` int64 (partitions, strata, leaves): in a leaf, and up to its end;
+    ``totals`` int64 (strata, leaves): the latter of all partitions; ``starts`` int64 (partitions,
+    strata): where a stratum's rows begin.
+    """
+
+    domain: ReleasePartition
+    counts: Int64
+    through: Int64
+    totals: Int64
+    starts: Int64
+
+    def rows_before(self, cluster: int) -> Int64:
+        """Row of each partition and stratum at which a cluster's records begin."""
+        of_subset = self.domain.subsets.records_before(cluster, self.domain.n_clusters)
+        sizes = self.totals[:, -1].reshape(-1, self.domain.cells.n_cells)
+        shared = [share_out(of_cell, int(n)) for of_cell, n in zip(sizes, of_subset, strict=True)]
+        rows = self.starts.copy()
+        for s, rank in enumerate(np.concatenate(shared)):
+            leaf = int(np.searchsorted(self.totals[s], rank, side="right"))
+            if leaf:
+                rows[:, s] += self.through[:, s, leaf - 1]
+            if leaf < self.totals.shape[1]:
+                inside = rank - (self.totals[s, leaf - 1] if leaf else 0)
+                in_leaf = self.counts[:, s, leaf]
+                earlier = np.cumsum(in_leaf) - in_leaf
+                rows[:, s] += np.clip(inside - earlier, 0, in_leaf)
+        return rows
+
+
+def _find_places(domain: ReleasePartition, histogram: Int64) -> _Places:
+    before = histogram[:, : domain.first_bin].sum(axis=1, keepdims=True)
+    counts = histogram[:, domain.first_bin : domain.first_bin + domain.n_bins]
+    counts = counts.reshape(histogram.shape[0], -1, domain.tree.n_leaves)
+    through = np.cumsum(counts, axis=2)
+    of_stratum = through[:, :, -1]
+    starts = before + np.cumsum(of_stratum, axis=1) - of_stratum
+    return _Places(domain, counts, through, through.sum(axis=0), starts)
+
+
+def share_out(sizes: Int64, total: int) -> Int64:
+    """How many of the first ``total`` records of a subset come from each of its cells: int64 (L,).
+
+    The records are dealt out so that every beginning holds each cell in proportion: record r of
+    the n of a cell has its turn at (r + 1/2) / n, of equals the first cell. What is before an
+    earlier end is before a later one, too.
+    """
+    n_cells, n_records = sizes.size, int(sizes.sum())
+    if n_cells == 1 or total >= n_records:
+        return np.minimum(sizes, total)
+    # No cell can be further ahead of its proportion than half a record of each cell.
+    shares = sizes * (total / n_records - n_cells / n_records) - 1
+    taken = np.clip(np.floor(shares).astype(np.int64), 0, sizes)
+    turns = [((r + 0.5) / n, c) for c, (r, n) in enumerate(zip(taken, sizes, strict=True)) if r < n]
+    heapify(turns)
+    for _ in range(total - int(taken.sum())):
+        _, c = heappop(turns)
+        taken[c] += 1
+        if taken[c] < sizes[c]:
+            heappush(turns, ((taken[c] + 0.5) / sizes[c], c))
+    return taken

@@ -1,0 +1,1 @@
+"""Coarse trees, which order the records of a release partition by place."""

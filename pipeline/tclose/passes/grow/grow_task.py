@@ -1,0 +1,64 @@
+"""The coarse trees of domains, grown from the sample that pass 1 has drawn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.methods.scaling import scale_columns
+from tclose.model import Int64
+from tclose.passes.plan.coarse_tree import CoarseTree, sample_leaves
+from tclose.passes.plan.plan import DRAFT_PLAN, Plan, ReleasePartition
+from tclose.passes.plan.plan_files import confidential_codes, load_distributions, load_joints
+from tclose.passes.summarise.records import split_domains
+from tclose.privacy.joint import append_joint
+from tclose.runtime.arrays import read_table
+from tclose.runtime.artifacts import PendingFiles, Workspace, load_shared
+from tclose.runtime.tasks import Task
+
+
+@dataclass(frozen=True)
+class GrowInput:
+    """Numbers of the domains whose trees are to be grown, and of partitions with a sample each."""
+
+    domains: tuple[int, ...]
+    n_partitions: int
+
+
+def grow_task(workspace: Workspace, item: GrowInput, _: PendingFiles) -> list[CoarseTree]:
+    """Grow a tree for each of the domains."""
+    plan = load_shared(workspace, DRAFT_PLAN)
+    sample = _read_sample(workspace, item.n_partitions)
+    rows = split_domains(sample, tuple(e.column.name for e in plan.hard))
+    found = []
+    for domain in (plan.domains[i] for i in item.domains):
+        of_domain = sample.take(pa.array(rows.get(domain.key, np.empty(0, dtype=np.int64))))
+        found.append(_grow(workspace, plan, domain, of_domain))
+    return found
+
+
+def _read_sample(workspace: Workspace, n_partitions: int) -> pa.Table:
+    units = [workspace.unit("summarise", index) for index in range(n_partitions)]
+    return pa.concat_tables([read_table(unit.path("sample")) for unit in units]).combine_chunks()
+
+
+def _grow(
+    workspace: Workspace, plan: Plan, domain: ReleasePartition, sample: pa.Table
+) -> CoarseTree:
+    keys = [e.encode(sample[e.column.name].combine_chunks()) for e in plan.encodings]
+    scaled = scale_columns(list(plan.encodings), keys)
+    codes = _stack_codes(workspace, plan, sample)
+    of_primary = codes[plan.subset_attribute] if len(codes) else np.zeros(len(sample), np.int64)
+    cells = domain.cells.find(codes, plan.subset_attribute), domain.cells.n_cells
+    return sample_leaves(domain.subsets, of_primary, scaled, domain.n_regions, cells)
+
+
+def _stack_codes(workspace: Workspace, plan: Plan, sample: pa.Table) -> Int64:
+    released = plan.confidential[: plan.n_released]
+    pairs = zip(released, load_distributions(workspace, plan), strict=False)
+    codes = np.array([confidential_codes(sample, *pair) for pair in pairs], dtype=np.int64)
+    codes = codes.reshape(len(released), len(sample))
+    return append_joint(codes, load_joints(workspace, plan))
+
+
+GROW_TASK = Task("grow", "cutting regions", grow_task)

@@ -1,0 +1,144 @@
+"""What a region's classes lose of its records: squared differences, and what moments need.
+
+Records of class i are ``order[starts[i]:starts[i + 1]]``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.category_trees import tree_of
+from tclose.data.keys import Encoding, Keys
+from tclose.methods.generalisation.generalise import Generalised, measure_generalisation
+from tclose.model import Column, Float64, Int64, Kind
+from tclose.passes.microaggregate.utility import Comparison, compare_records
+from tclose.passes.plan.plan import Plan
+
+_NUMBERS = (Kind.NUMERIC, Kind.DATE)
+
+# Numbers of an attribute, original and released: float64 (n,) each, on one scale.
+Pair = tuple[Float64, Float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Of some records.
+
+    ``squares`` float64 (QIs,): sums of squared normalised differences (papers/003, eq. 5);
+    ``comparison``: of the columns that `compared_columns` names, in its order.
+    """
+
+    squares: Float64
+    comparison: Comparison
+
+    def merge(self, other: "Losses") -> "Losses":
+        """The losses of the records of both."""
+        return Losses(self.squares + other.squares, self.comparison.merge(other.comparison))
+
+
+def compared_columns(plan: Plan) -> list[Column]:
+    """Columns of numbers and dates: quasi-identifiers, then confidential ones, then with noise."""
+    quasi = [e.column for e in plan.encodings]
+    released = [e.column for e in plan.confidential[: plan.n_released] if not e.generalised]
+    noised = [column for column in plan.passthrough if column.attribute.noise is not None]
+    return [column for column in (*quasi, *released, *noised) if column.kind in _NUMBERS]
+
+
+def merge_losses(parts: Sequence[Losses]) -> Losses:
+    """The losses of all parts, one after the other."""
+    return reduce(Losses.merge, parts)
+
+
+def measure_aggregation(
+    encodings: Sequence[Encoding],
+    keys: list[Keys],
+    released: list[Keys],
+    by_class: tuple[Int64, Int64],
+    others: Sequence[Pair] = (),
+) -> Losses:
+    """Losses of classes that are released as aggregates.
+
+    Of numeric quasi-identifiers differences are divided by the range, of ordinal ones by the ranks;
+    nominal ones lose 0 or 1. With a taxonomy the hierarchical distance stands for the square: the
+    height of the lowest common ancestor of the original and the released value, divided by the
+    taxonomy's; a released inner node is at its own height from what is below.
+
+    Parameters
+    ----------
+    keys, released : of each quasi-identifier, of the records (n,) and of the classes (c,)
+    by_class : ``order`` and ``starts``
+    others : of the compared columns that are no quasi-identifiers
+    """
+    sizes = np.diff(by_class[1])
+
+    def lose(j: int, original: Keys) -> tuple[float, Keys]:
+        return _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
+
+    return _measure(encodings, keys, by_class[0], lose, others)
+
+
+def measure_generalising(
+    encodings: Sequence[Encoding],
+    keys: list[Keys],
+    released: Sequence[Generalised],
+    by_class: tuple[Int64, Int64],
+    others: Sequence[Pair] = (),
+) -> Losses:
+    """The same of classes that are released as intervals, sets and nodes; of these, the middle."""
+    order, starts = by_class
+    sizes = np.diff(starts)
+
+    def lose(j: int, original: Keys) -> tuple[float, Keys]:
+        of_classes = released[j]
+        squares = measure_generalisation(encodings[j], original, starts, of_classes)
+        is_number = encodings[j].column.kind in _NUMBERS
+        return squares, of_classes.middles.repeat(sizes) if is_number else original
+
+    return _measure(encodings, keys, order, lose, others)
+
+
+def _measure(
+    encodings: Sequence[Encoding],
+    keys: list[Keys],
+    order: Int64,
+    lose: Callable[[int, Keys], tuple[float, Keys]],
+    others: Sequence[Pair],
+) -> Losses:
+    """``lose``: the squares and what is released, of a column's place and keys class by class."""
+    squares, pairs = np.empty(len(encodings)), []
+    for j, encoding in enumerate(encodings):
+        original: Keys = keys[j][order]
+        squares[j], released = lose(j, original)
+        if encoding.column.kind in _NUMBERS:
+            pairs.append((original.astype(np.float64), released.astype(np.float64)))
+    return Losses(squares, _compare(pairs, others, order))
+
+
+def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> tuple[float, Keys]:
+    tree = tree_of(encoding)
+    if tree is not None:
+        return tree.sum_distances(original, released), released
+    if encoding.is_nominal:
+        return float(np.count_nonzero(original != released)), released
+    if encoding.release_type != encoding.type:
+        released = _unscaled(released, encoding)
+    span = float(encoding.high - encoding.low)
+    difference = (original - released) / span if span else np.zeros(original.size)
+    return float(np.sum(difference * difference)), released
+
+
+def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> Comparison:
+    every = [*pairs, *((original[order], released[order]) for original, released in others)]
+    originals, released = (
+        np.array([pair[side] for pair in every]).reshape(len(every), order.size) for side in (0, 1)
+    )
+    return compare_records(originals, released)
+
+
+def _unscaled(values: Keys, encoding: Encoding) -> Keys:
+    if pa.types.is_decimal(encoding.type):
+        return values * 10.0**encoding.type.scale
+    return values

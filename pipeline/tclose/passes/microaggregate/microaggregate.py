@@ -1,0 +1,95 @@
+"""The microaggregate pass: classes of every region; those that cannot repair theirs are joined."""
+
+from tclose.errors import InfeasibleError
+from tclose.passes.encode.encode_task import HISTOGRAM
+from tclose.passes.encode.region_bins import locate_regions
+from tclose.passes.microaggregate.refine_classes import merge_rounds
+from tclose.passes.microaggregate.region_task import (
+    CLASS_TYPES,
+    MICROAGGREGATE_TASK,
+    REGION_RESULTS,
+    REGIONS,
+    RegionResult,
+    place_regions,
+)
+from tclose.passes.plan.notices.compile_notice import tell_compiling
+from tclose.passes.plan.plan import PLAN, Plan, Region
+from tclose.runtime.pipeline import Pass, PassContext
+from tclose.runtime.progress import Progress
+
+
+def microaggregate(context: PassContext) -> None:
+    """Make the classes of every region.
+
+    Raises
+    ------
+    InfeasibleError
+        A release partition cannot meet the policy as one class.
+    """
+    workspace = context.workspace
+    plan, histogram = context.read(PLAN), context.read(HISTOGRAM)
+    regions = list(plan.regions())
+    tell_compiling(plan, context.engine, context.progress)
+    while True:
+        items = place_regions(workspace, regions, locate_regions(plan, regions, histogram))
+        results = context.map(
+            MICROAGGREGATE_TASK,
+            items,
+            names=[region.name for region in regions],
+            sizes=[item.n_records for item in items],
+        )
+        joined = _join_failing(regions, [r.n_violating for r in results])
+        if joined == regions:
+            break
+        regions = joined
+    _tell_rounds(plan, results, context.progress)
+    context.write(REGIONS, regions)
+    context.write(CLASS_TYPES, [result.class_type for result in results])
+    context.write(REGION_RESULTS, results)
+
+
+def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) -> None:
+    """Each round's loss, as a mean like eq. (5), and largest distance."""
+    n_terms = made.n_records * len(made.encodings)
+    for number, found in enumerate(merge_rounds([result.rounds for result in results])):
+        what = f"round {number}" if number else "start"
+        progress.say(
+            f"  {what}: loss {found.loss / n_terms:.3g}, largest EMD {found.largest_emd:.6f}"
+        )
+
+
+def _join_failing(regions: list[Region], n_violating: list[int]) -> list[Region]:
+    """Each region with classes still above t together with its neighbour of the same domain.
+
+    Raises
+    ------
+    InfeasibleError
+        It has no neighbour left.
+    """
+    joined: list[Region] = []
+    waiting = False
+    for region, above in zip(regions, n_violating, strict=True):
+        if joined and waiting and joined[-1].domain == region.domain:
+            joined[-1] = Region(region.domain, joined[-1].first_cluster, region.last_cluster)
+            waiting = False
+            continue
+        if above and joined and joined[-1].domain == region.domain:
+            joined[-1] = Region(region.domain, joined[-1].first_cluster, region.last_cluster)
+            waiting = False
+            continue
+        if waiting:
+            raise InfeasibleError("a partition cannot meet the policy as one class")
+        joined.append(region)
+        waiting = above > 0
+    if waiting:
+        raise InfeasibleError("a partition cannot meet the policy as one class")
+    return joined
+
+
+MICROAGGREGATE = Pass(
+    "microaggregate",
+    "Make the classes of every region.",
+    reads=(PLAN, HISTOGRAM),
+    writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
+    work=microaggregate,
+)

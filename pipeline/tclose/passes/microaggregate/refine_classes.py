@@ -1,0 +1,278 @@
+"""Refinement of a region's classes: rounds of exchanges, each among newly grouped classes.
+
+The loss is the objective, k and t are the constraints: a round keeps both, so it can stop anywhere.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.clustering.blocks import cut_blocks
+from tclose.kernels.emd.ordered import ERROR_PER_STEP
+from tclose.kernels.emd.ordered_delta import place_records, table_sums
+from tclose.kernels.emd.tree_delta import Trees
+from tclose.kernels.refinement.block import SPARE
+from tclose.kernels.refinement.neighbours import (
+    CENTRE,
+    DRAWN,
+    FARTHEST,
+    represent_classes,
+    turn_points,
+)
+from tclose.kernels.refinement.refine_blocks import (
+    measure_classes,
+    refine_blocks,
+    repair_blocks,
+)
+from tclose.kernels.refinement.search import LEAST_GAIN
+from tclose.methods.scaling import Scaled
+from tclose.model import Distribution, Float64, Int64
+from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
+from tclose.privacy.t_closeness import class_distances, stack_trees
+
+# Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
+# what is near a stray is near its class's centre, or nearly.
+BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
+# Rounds after which classes above t are merged, so that later rounds can mend what that cost.
+ROUNDS_BEFORE_MERGING = 2
+SWEEPS_OF_MENDING = 4
+# How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
+# the logarithm. One round sees along some, the next along others.
+STRETCH = 2.0
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a region is like after a round: loss, sum over its records; largest distance."""
+
+    loss: float
+    largest_emd: float
+
+    def merge(self, other: "Round") -> "Round":
+        """Both regions together."""
+        return Round(self.loss + other.loss, max(self.largest_emd, other.largest_emd))
+
+
+def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
+    """Rounds of the whole table; a region that stopped early stays as it was."""
+    n_rounds = max((len(rounds) for rounds in of_regions), default=0)
+    merged = []
+    for r in range(n_rounds):
+        there = [rounds[min(r, len(rounds) - 1)] for rounds in of_regions if rounds]
+        total = there[0]
+        for other in there[1:]:
+            total = total.merge(other)
+        merged.append(total)
+    return tuple(merged)
+
+
+@dataclass(frozen=True, eq=False)
+class Refiner:
+    """The records of a region, as rounds need them.
+
+    ``values`` float64 (n, d), ``levels`` int32 (n, q): quasi-identifiers, a record's adjacent;
+    ``weights`` float64 (q,), ``n_levels``: of the nominal ones, as in `Scaled`;
+    ``codes`` int64 (p, n); ``ordered``: the distributions of the ``places``, ``limits`` float64
+    (p,) theirs; ``trees``: the attributes of the others; ``key``: what the draws depend on.
+    """
+
+    values: Float64
+    levels: NDArray[np.int32]
+    weights: Float64
+    n_levels: int
+    codes: Int64
+    distributions: tuple[Distribution, ...]
+    ordered: tuple[Distribution, ...]
+    limits: Float64
+    places: Float64
+    trees: Trees
+    k: int
+    key: tuple[int, ...]
+
+    def refine(
+        self,
+        labels: Int64,
+        effort: SearchBudget,
+        merge: Callable[[Int64], Int64],
+        share: float = 1.0,
+        block_starts: Int64 | None = None,
+    ) -> tuple[Int64, tuple[Round, ...]]:
+        """Run rounds until they are done, save little, or time is up.
+
+        Parameters
+        ----------
+        labels : int64 (n,): class of each record, without gaps
+        merge : gives labels in which classes above t are merged
+        share : the region's part of the effort's seconds
+        block_starts : int64 (b + 1,): the first class of each of the blocks that they were made in
+
+        Returns
+        -------
+        labels, and how each round left the region, the start first
+        """
+        if effort.n_rounds == 0:
+            return labels, ()
+        started = time.monotonic()
+        rounds = [self.measure(labels)]
+        if block_starts is not None:
+            labels = self.mend(labels, block_starts)
+            rounds.append(self.measure(labels))
+        for r in count():
+            spent = time.monotonic() - started
+            late = effort.seconds is not None and spent >= effort.seconds * share
+            if r == effort.n_rounds or late:
+                break
+            labels = self._run_round(labels, effort, r, rounds[-1].loss)
+            if r + 1 == ROUNDS_BEFORE_MERGING:
+                labels = merge(labels)
+            rounds.append(self.measure(labels))
+            if r >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, effort):
+                break
+        return labels, tuple(rounds)
+
+    def _is_little(self, rounds: list[Round], effort: SearchBudget) -> bool:
+        """Whether the last two rounds, which group by different things, saved little."""
+        before = rounds[-3].loss
+        return before - rounds[-1].loss <= 2 * effort.least_gain * before
+
+    def mend(self, labels: Int64, block_starts: Int64) -> Int64:
+        """Work off what is above t within the blocks, which are balanced, at any loss."""
+        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        if int(np.diff(starts).max()) > MAX_SEARCHED:
+            return labels
+        groups = np.arange(starts.size - 1), block_starts
+        labels = labels.copy()
+        records = self._records(int(np.diff(starts).max()))
+        repair_blocks(records, labels, (order, starts), groups, self.k, SWEEPS_OF_MENDING)
+        return labels
+
+    def _records(self, largest: int) -> tuple[Any, ...]:
+        """The records as kernels take them, for classes of up to ``largest``."""
+        most = largest + SPARE + 1
+        sums = np.array([table_sums(d.cumulative, d.prefix, most) for d in self.ordered])
+        if not sums.size:
+            sums = np.zeros((1, (most + 1) * (most + 2) // 2))
+        return (
+            self.values, self.levels, self.weights, self.places, sums, self.limits, self.trees,
+        )  # fmt: skip
+
+    def _run_round(self, labels: Int64, effort: SearchBudget, r: int, loss: float) -> Int64:
+        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
+        draws = rng.random(starts.size - 1)
+        kind = BY_TURNS[r % len(BY_TURNS)] if self.levels.shape[1] else CENTRE
+        points = represent_classes(
+            self.values, self.levels, self.weights, self.n_levels, order, starts, kind, draws
+        )
+        searched = np.flatnonzero(np.diff(starts) <= MAX_SEARCHED)
+        if searched.size < 2:
+            return labels
+        groups = self._group_classes(points, searched, effort.block_classes, rng)
+        records = self._records(int(np.diff(starts)[searched].max()))
+        labels = labels.copy()
+        how = (self.k, effort.n_neighbours, effort.n_sweeps, effort.n_together)
+        least_gain = max(LEAST_GAIN, effort.least_exchange * loss / (starts.size - 1))
+        refine_blocks(records, labels, (order, starts), groups, points, how, least_gain)
+        return labels
+
+    def _group_classes(
+        self,
+        points: tuple[Float64, NDArray[np.int32]],
+        searched: Int64,
+        block_classes: int,
+        rng: np.random.Generator,
+    ) -> tuple[Int64, Int64]:
+        """Cut the points along axes that are stretched and turned at random."""
+        centres, modes = points[0][searched], points[1][searched]
+        n_axes = centres.shape[1] + modes.shape[1]
+        stretch = np.exp(STRETCH * rng.standard_normal(n_axes))
+        directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * stretch
+        level_values = rng.random((modes.shape[1], self.n_levels))
+        level_values *= np.sqrt(self.weights)[:, None]  # squared, a difference has its weight
+        turned = turn_points(centres, modes, level_values, directions)
+        none = np.empty((0, searched.size), dtype=np.int32)
+        ends = np.array([0, searched.size])
+        order, starts, _ = cut_blocks(
+            turned,
+            none,
+            np.empty(0),
+            1,
+            np.zeros(searched.size, np.int64),
+            ends,
+            np.ones(1, np.int64),
+            searched.size,
+            block_classes,
+        )
+        return searched[order], np.append(starts[:, 0], searched.size)
+
+    def measure(self, labels: Int64) -> Round:
+        """Loss of the classes and their largest distance."""
+        order, starts = group_by_label(labels, int(labels.max()) + 1)
+        columns = self.values, self.levels, self.weights
+        loss = measure_classes(*columns, self.n_levels, order, starts)
+        largest = 0.0
+        for codes, distribution in zip(self.codes, self.distributions, strict=True):
+            emds = class_distances(codes[order], starts, distribution)
+            largest = max(largest, float(emds.max()))
+        return Round(loss, largest)
+
+
+def orthonormal(rows: Float64) -> Float64:
+    """Rows made orthonormal one after the other; by plain sums, which are the same everywhere."""
+    made: list[Float64] = []
+    for row in rows:
+        made.append(_normalise(_without(_without(row, made), made)))  # twice is exact enough
+    return np.array(made).reshape(rows.shape)
+
+
+def make_refiner(
+    scaled: Scaled,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    limits: tuple[float, ...],
+    k: int,
+    key: tuple[int, ...],
+) -> Refiner:
+    """A region's refiner; the limits are lowered by what the distance's running sums can err."""
+    nodes = [d.metric.below.size for d in distributions if d.metric is not None]
+    margin = ERROR_PER_STEP * max(2 * MAX_SEARCHED, *nodes, 0)
+    held: list[tuple[Int64, Distribution, float]] = [
+        (c, d, t - margin) for c, d, t in zip(codes, distributions, limits, strict=True)
+    ]
+    trees = stack_trees([one for one in held if one[1].metric is not None], codes.shape[1])
+    # Some order of the records is needed: without an ordered attribute that of the first one's
+    # codes, or of none, and a distance in it that is nowhere above its limit.
+    ordered = [one for one in held if one[1].metric is None]
+    ordered = ordered or [(c, d, math.inf) for c, d, _ in held[:1]]
+    places = [place_records(c, d.cumulative, d.prefix) for c, d, _ in ordered]
+    return Refiner(
+        values=np.ascontiguousarray(scaled.numeric.T),
+        levels=np.ascontiguousarray(scaled.nominal.T),
+        weights=scaled.weights,
+        n_levels=scaled.n_levels,
+        codes=codes,
+        distributions=distributions,
+        ordered=tuple(d for _, d, _ in ordered),
+        limits=np.array([limit for _, _, limit in ordered] or [1.0]),
+        places=np.array(places) if places else np.zeros((1, codes.shape[1], 3)),
+        trees=trees,
+        k=k,
+        key=key,
+    )
+
+
+def _without(row: Float64, made: list[Float64]) -> Float64:
+    for earlier in made:
+        row = row - float(np.sum(row * earlier)) * earlier
+    return row
+
+
+def _normalise(row: Float64) -> Float64:
+    return row / float(np.sqrt(np.sum(row * row)))

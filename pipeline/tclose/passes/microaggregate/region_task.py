@@ -1,0 +1,211 @@
+"""Pass 2: a region is gathered from the partitions and microaggregated."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Keys, to_keys
+from tclose.model import Distribution, Float64, Int64, Role
+from tclose.passes.microaggregate.class_files import Classes
+from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
+from tclose.passes.microaggregate.refine_classes import Round
+from tclose.passes.microaggregate.region_classes import (
+    RegionRecords,
+    microaggregate_region,
+)
+from tclose.passes.plan.plan import PLAN, Plan, Region
+from tclose.passes.plan.plan_files import (
+    ORIGINAL,
+    POSITION,
+    key_encodings,
+    load_distributions,
+    load_joints,
+    record_type,
+    stack_codes,
+)
+from tclose.runtime.arrays import read_records, read_rows
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
+from tclose.runtime.tasks import Task
+
+SPLITTERS_PER_REGION = 64
+
+
+_PLACES = "places"
+
+
+@dataclass(frozen=True)
+class RegionInput:
+    """A region, and where in a file of the workspace stands where its records stand.
+
+    The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
+    byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.
+    """
+
+    region: Region
+    n_records: int
+    offset: int
+    shape: tuple[int, int]
+
+
+def place_regions(
+    workspace: Workspace, regions: Sequence[Region], places: Iterable[tuple[Int64, Int64]]
+) -> list[RegionInput]:
+    """Write the places of all regions to a file, for their units to read."""
+    path = workspace.path("values", _PLACES)
+    draft = path.with_name(f"{_PLACES}.draft")
+    items = []
+    with draft.open("wb") as stream:
+        for region, (starts, stops) in zip(regions, places, strict=True):
+            n_records, shape = int((stops - starts).sum()), (starts.shape[0], starts.shape[1])
+            items.append(RegionInput(region, n_records, stream.tell(), shape))
+            for rows in (starts, stops):
+                stream.write(np.ascontiguousarray(rows, dtype=np.int64).data)
+    draft.replace(path)
+    return items
+
+
+def _read_places(workspace: Workspace, item: RegionInput) -> Int64:
+    """Starts and sizes: int64 (2, partitions, S * cells)."""
+    path = workspace.path("values", _PLACES)
+    ends = np.memmap(path, dtype=np.int64, mode="r", offset=item.offset, shape=(2, *item.shape))
+    return np.stack([ends[0], ends[1] - ends[0]])
+
+
+@dataclass(frozen=True, eq=False)
+class RegionResult:
+    """What microaggregation made of a region.
+
+    ``splitters``: some of its class keys, ascending, the first and the last among them;
+    ``class_type``: what `read_stretch` reads them by;
+    ``levels``: of each quasi-identifier, where levels were chosen for the region.
+    """
+
+    n_records: int
+    n_classes: int
+    n_clusters: int
+    n_repaired: int
+    n_violating: int
+    losses: Losses
+    rounds: tuple[Round, ...]
+    splitters: list[tuple[Any, ...]]
+    class_type: np.dtype
+    levels: tuple[int, ...] | None = None
+
+
+REGIONS = Artifact("regions", list[Region])
+CLASS_TYPES = Artifact("class-types", list[np.dtype])
+REGION_RESULTS = Artifact("region-results", list[RegionResult])
+
+
+def microaggregate_task(
+    workspace: Workspace, item: RegionInput, pending: PendingFiles
+) -> RegionResult:
+    """Make the classes of a region; they leave in the order of their keys."""
+    plan = load_shared(workspace, PLAN)
+    domain = plan.domains[item.region.domain]
+    n_cells = domain.cells.n_cells
+    starts, sizes_in = _read_places(workspace, item)
+    encoded, passthrough = _gather_region(workspace, plan, (starts, sizes_in), n_cells)
+    sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
+    subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    codes = stack_codes(encoded, plan, load_joints(workspace, plan))
+    distributions = load_distributions(workspace, plan)
+    records = RegionRecords(
+        keys=[np.ascontiguousarray(encoded[f"q{j}"]) for j in range(len(plan.encodings))],
+        codes=codes,
+        cells=domain.cells.find(codes, plan.subset_attribute),
+        subset_starts=subset_starts,
+        take=domain.subsets.take,
+        n_clusters=item.region.n_clusters,
+        others=_other_numbers(passthrough, plan, codes, distributions),
+        name=(item.region.domain, item.region.first_cluster),
+        share=encoded.size / plan.n_records,
+    )
+    made = microaggregate_region(records, plan, distributions)
+    class_keys = _key_columns(plan, domain.hard_codes, made.released)
+    released = passthrough.select([f"x{i}" for i in plan.along])
+    told = codes[: plan.n_released]
+    if plan.referenced:
+        told = np.vstack([told, encoded[POSITION]])
+    classes = Classes(
+        class_keys,
+        np.diff(made.starts),
+        told[:, made.order],
+        released.take(pa.array(made.order)) if plan.along else released,
+    )
+    class_type = classes.write(pending)
+    return RegionResult(
+        n_records=encoded.size,
+        n_classes=classes.sizes.size,
+        n_clusters=made.n_clusters,
+        n_repaired=made.n_repaired,
+        n_violating=made.n_violating,
+        losses=made.losses,
+        rounds=made.rounds,
+        splitters=_pick_splitters(class_keys),
+        class_type=class_type,
+        levels=made.levels,
+    )
+
+
+def _gather_region(
+    workspace: Workspace, plan: Plan, places: tuple[Int64, Int64], n_cells: int
+) -> tuple[np.ndarray, pa.Table]:
+    """The region's records and what they carry: by subset, within a subset by position."""
+    (starts, sizes), dtype, carries = places, record_type(plan), bool(plan.along)
+    encoded, passthrough = [], []
+    for index in np.flatnonzero(sizes.any(axis=1)).tolist():
+        unit, stretches = workspace.unit("encode", index), (starts[index], sizes[index])
+        encoded.append(read_records(unit.path("records"), dtype, *stretches))
+        if carries:
+            passthrough.append(read_rows(unit.path("carried"), *stretches))
+    records = np.concatenate(encoded)
+    subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, sizes[sizes > 0])
+    order = np.lexsort((records[POSITION], subset_of))
+    table = pa.Table.from_batches(passthrough).take(pa.array(order)) if carries else pa.table({})
+    return records[order], table
+
+
+def _other_numbers(
+    table: pa.Table, plan: Plan, codes: Int64, distributions: tuple[Distribution, ...]
+) -> tuple[Pair, ...]:
+    """Of the compared columns that are no quasi-identifiers: what was read, what is released."""
+    held = {e.column.name: a for a, e in enumerate(plan.confidential)}
+    place = {column.name: i for i, column in enumerate(plan.passthrough)}
+    found: list[Pair] = []
+    for column in compared_columns(plan):
+        if column.role is Role.QUASI_IDENTIFIER:
+            continue
+        if column.name in held:
+            a = held[column.name]
+            values = distributions[a].values[codes[a]].astype(np.float64)
+            found.append((values, values))
+        else:
+            i = place[column.name]
+            found.append((_numbers(table, f"{ORIGINAL}{i}"), _numbers(table, f"x{i}")))
+    return tuple(found)
+
+
+def _numbers(table: pa.Table, name: str) -> Float64:
+    return to_keys(table[name].combine_chunks(), name).astype(np.float64)
+
+
+def _key_columns(plan: Plan, hard_codes: tuple[int, ...], released: list[Keys]) -> list[Keys]:
+    n_classes = released[0].size
+    columns = {e.column.name: k for e, k in zip(plan.encodings, released, strict=True)}
+    for encoding, code in zip(plan.hard, hard_codes, strict=True):
+        columns[encoding.column.name] = np.full(n_classes, code, dtype=np.int64)
+    return [columns[e.column.name] for e in key_encodings(plan)]
+
+
+def _pick_splitters(columns: list[Keys]) -> list[tuple[Any, ...]]:
+    n_classes = columns[0].size
+    n_picked = min(SPLITTERS_PER_REGION, n_classes)
+    picked = [*(n_classes * i // n_picked for i in range(n_picked)), n_classes - 1]
+    return [tuple(column[i].item() for column in columns) for i in picked]
+
+
+MICROAGGREGATE_TASK = Task("microaggregate", "microaggregating", microaggregate_task)

@@ -1,0 +1,1 @@
+"""Class sizes, subsets and regions; what cannot be met is refused."""

@@ -1,0 +1,133 @@
+"""Coarse cuts along the quasi-identifiers: which records of a subset go to the same region.
+
+The cuts are taken from a sample, so they decide where regions meet, never how many records of a
+subset a region gets: that is decided by exact ranks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.kernels.clustering.assign_subsets import assign_subsets
+from tclose.kernels.clustering.blocks import axis_keys, widest_axis
+from tclose.methods.scaling import Scaled
+from tclose.model import Float64, Int64
+from tclose.passes.plan.quantile_subsets import Subsets
+
+# Smaller regions would be more parallel, but classes meet no others than those of their region:
+# four regions of 134,000 records lost half as much again as one.
+MIN_REGION_RECORDS = 125_000
+MAX_REGION_RECORDS = 250_000
+USUAL_REGIONS = 16
+LEAVES_PER_REGION = 16
+SAMPLE_PER_LEAF = 32
+MAX_SAMPLE = 500_000
+
+
+def count_regions(n_records: int, most_records: int | None = None) -> int:
+    """Regions of a domain: a power of two, by the number of records alone.
+
+    ``most_records``: of a region, for methods that look at fewer of them together.
+    """
+    if most_records is not None:
+        return 1 << (ceil(n_records / most_records) - 1).bit_length()
+    most = max(1, n_records // MIN_REGION_RECORDS)
+    least = ceil(n_records / MAX_REGION_RECORDS)
+    usual = min(most, USUAL_REGIONS)
+    if usual >= least:
+        return 1 << (usual.bit_length() - 1)
+    return 1 << (least - 1).bit_length()
+
+
+def sample_size(n_records: int, class_size: int, most_records: int | None = None) -> int:
+    """Records that the coarse cuts are taken from; they decide where, never how many."""
+    n_regions = count_regions(n_records, most_records)
+    if n_regions == 1:
+        return 0
+    return min(n_regions * LEAVES_PER_REGION * class_size * SAMPLE_PER_LEAF, MAX_SAMPLE)
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseTree:
+    """Cuts that order a domain's records by place, as `find_leaves` takes them."""
+
+    axes: NDArray[np.int32]
+    thresholds: Float64
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves, from left to right."""
+        return self.axes.size + 1
+
+
+def grow_tree(
+    scaled: Scaled, subsets: NDArray[np.int32], n_subsets: int, n_leaves: int
+) -> CoarseTree:
+    """Cut a sample at the medians of its widest quasi-identifiers, each subset at its own.
+
+    Returns
+    -------
+    A tree with ``n_leaves`` (a power of two) leaves.
+    """
+    axes = np.zeros(n_leaves - 1, dtype=np.int32)
+    thresholds = np.zeros((n_subsets, n_leaves - 1))
+    counts = np.zeros(scaled.n_levels, dtype=np.int64)
+    members: list[Int64] = [np.argsort(subsets, kind="stable")]  # halves stay in that order
+    for node in range(n_leaves - 1):
+        rows = members[node]
+        left = np.zeros(rows.size, dtype=bool)
+        if rows.size:
+            axes[node] = widest_axis(scaled.numeric, scaled.nominal, scaled.weights, rows, counts)
+            keys = axis_keys(scaled.numeric, scaled.nominal, axes[node], rows)
+            thresholds[:, node] = _lower_median(keys)
+            for s, of_subset in _by_subset(subsets[rows]):
+                thresholds[s, node] = _lower_median(keys[of_subset])
+            left = keys <= thresholds[subsets[rows], node]
+        members += [rows[left], rows[~left]]
+    return CoarseTree(axes, thresholds)
+
+
+def _by_subset(subsets: NDArray[np.int32]) -> Iterator[tuple[int, slice]]:
+    """Each subset in an ascending list of them, and where its records are."""
+    ends = [0, *(np.flatnonzero(subsets[1:] != subsets[:-1]) + 1).tolist(), subsets.size]
+    for start, stop in pairwise(ends):
+        yield int(subsets[start]), slice(start, stop)
+
+
+def _lower_median(keys: Float64) -> float:
+    middle = (keys.size - 1) // 2
+    return float(np.partition(keys, middle)[middle])
+
+
+def one_leaf(subsets: Subsets, n_cells: int = 1) -> CoarseTree:
+    """The tree of a domain that has one region."""
+    return CoarseTree(np.empty(0, dtype=np.int32), np.empty((subsets.sizes.size * n_cells, 0)))
+
+
+def sample_leaves(
+    plan_subsets: Subsets,
+    codes: Int64,
+    scaled: Scaled,
+    n_regions: int,
+    cells: tuple[Int64 | int, int] = (0, 1),
+) -> CoarseTree:
+    """Grow the coarse tree of a domain of several regions from its sample.
+
+    ``codes``, ``cells``: of the sample's records int64 (n,), and how many cells there are.
+    """
+    of_cell, n_cells = cells
+    n_strata = plan_subsets.sizes.size * n_cells
+    wanted = max(1, codes.size // (n_strata * SAMPLE_PER_LEAF))
+    finest = 1 << (wanted.bit_length() - 1)
+    n_leaves = max(n_regions, min(finest, n_regions * LEAVES_PER_REGION))
+    unseen = np.zeros(plan_subsets.tie_codes.size, dtype=np.int64)
+    subsets = assign_subsets(
+        codes, plan_subsets.cut_codes, plan_subsets.cut_ranks, plan_subsets.tie_codes,
+        plan_subsets.tie_rule, unseen,
+    )  # fmt: skip
+    strata = (subsets * n_cells + of_cell).astype(np.int32)
+    return grow_tree(scaled, strata, n_strata, n_leaves)

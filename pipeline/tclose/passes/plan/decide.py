@@ -1,0 +1,44 @@
+"""The plan pass: global distributions and subsets, class sizes, regions; or why there are none."""
+
+from tclose.passes.grow.grow_trees import grow_trees
+from tclose.passes.plan.notices.estimate import check_memory, tell_short_memory
+from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, tell_of_draws
+from tclose.passes.plan.plan import PLAN
+from tclose.passes.plan.planner import make_plan
+from tclose.passes.summarise.distributions import distribute
+from tclose.passes.summarise.findings import INPUT_SUMMARY
+from tclose.passes.summarise.source import naming_input
+from tclose.runtime.pipeline import Pass, PassContext
+from tclose.runtime.run import INSPECTION
+
+
+def decide_plan(context: PassContext) -> None:
+    """Decide what will be done with every release partition.
+
+    Raises
+    ------
+    InfeasibleError, PolicyError, DataError
+        It cannot be done, with what could be.
+    """
+    run, engine, progress = context.run, context.engine, context.progress
+    workspace = context.workspace
+    summary = context.read(INPUT_SUMMARY)
+    distribute(engine, workspace, summary, progress)
+    with naming_input(run.policy):
+        plan = make_plan(run.policy, workspace, summary)
+        plan = grow_trees(engine, workspace, summary, plan, progress)
+    contents = context.read(INSPECTION)
+    check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
+    tell_of_draws(run, plan, progress)
+    tell_short_memory(plan, engine, progress)
+    context.write(PLAN, plan)
+
+
+DECIDE = Pass(
+    "plan",
+    "Decide class sizes, subsets and regions.",
+    reads=(INSPECTION, INPUT_SUMMARY),
+    writes=(PLAN,),
+    optional=(NOISE_DRAWS,),
+    work=decide_plan,
+)

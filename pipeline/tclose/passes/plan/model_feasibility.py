@@ -1,0 +1,129 @@
+"""What a policy's further models ask, bound to the data: for construction, verification, audit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from tclose.data.keys import Encoding
+from tclose.errors import InfeasibleError
+from tclose.model import Distribution, Int64, Kind
+from tclose.passes.plan.plan import Plan
+from tclose.policy.policy import Policy
+from tclose.privacy.class_counts import ClassCounts
+from tclose.privacy.privacy_model import PrivacyModels, bind, check_counts
+from tclose.privacy.value_groups import similar_values
+from tclose.privacy.whole_table import check_size
+
+
+def require_models(
+    plan: Plan, policy: Policy, distributions: Sequence[Distribution], n_records: int
+) -> Plan:
+    """The plan with what the policy's further models ask.
+
+    (n, t)-closeness is not monotone, so it is made by way of t-closeness with the same t: the whole
+    table is a superset of n records. Classes are judged by (n, t) alone.
+
+    Raises
+    ------
+    PolicyError
+        Buckets that cannot be made of the values that there are; too large a table, or one of
+        fewer than n records.
+    """
+    places = {e.column.name: a for a, e in enumerate(plan.confidential)}
+    requirements = []
+    for asked in policy.require_models():
+        a = places[asked.name]
+        encoding = plan.confidential[a]
+        buckets = _find_buckets(plan, encoding) if asked.of_values else asked.buckets
+        known = replace(asked, buckets=buckets)
+        requirements.append(bind(known, a, encoding.column, distributions[a], encoding.texts))
+    groupings = tuple(
+        similar_values(e.column, d, e.texts)
+        for e, d in zip(plan.confidential, distributions, strict=True)
+    )
+    further = PrivacyModels(tuple(requirements), groupings)
+    check_size(further, n_records)
+    max_emds = list(plan.max_emds)
+    for requirement in further.requirements:
+        requirement.kind.check_size(requirement, n_records)
+        limit = requirement.kind.limit_distance(requirement)
+        if limit is not None:
+            max_emds[requirement.attribute] = min(max_emds[requirement.attribute], limit)
+    return replace(plan, max_emds=tuple(max_emds), further=further)
+
+
+def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...], ...]:
+    """Bucketization's buckets as whoever has the released values can find them again.
+
+    Cut at ranks anew where values have an order; else the names in each.
+    """
+    assert plan.bucketing is not None
+    if encoding.column.kind is not Kind.NOMINAL:
+        return plan.bucketing.n_asked
+    texts = np.array(encoding.texts, dtype=object)
+    of_code = plan.bucketing.of_code
+    return tuple(tuple(texts[of_code == b]) for b in range(plan.bucketing.sizes.size))
+
+
+@dataclass(frozen=True, eq=False)
+class Claimant:
+    """A domain that has to meet the further models.
+
+    ``distributions``: its own, over the values of the table; ``emds``: its distances to the table.
+    """
+
+    name: str
+    distributions: Sequence[Distribution]
+    emds: Sequence[Fraction]
+
+
+def check_models_feasible(
+    plan: Plan, distributions: Sequence[Distribution], domains: Sequence[Claimant]
+) -> None:
+    """Prove that domains can meet the further models at all.
+
+    All but (n, t)-closeness are monotone: if all classes met one, so would the domain as one class.
+    And if that does, merging can bring it about. The domain that is farthest from a demand speaks,
+    so that what it could meet would do for all.
+
+    Raises
+    ------
+    InfeasibleError
+        With what the domain has: the nearest demand that could be met.
+    """
+    for requirement in plan.further.by_class:
+        a = requirement.attribute
+        failing = []
+        for domain in domains:
+            counts = _as_class(domain.distributions[a].counts)
+            measures = check_counts(requirement, counts, distributions[a].counts)
+            if not measures.meets.all():
+                failing.append((float(measures.values[0]), domain.name))
+        if failing:
+            achieved, name = (min if requirement.kind.larger_is_better else max)(failing)
+            raise InfeasibleError(
+                f"{name}: cannot meet {requirement.model} of {requirement.name!r} even as one "
+                "class, so some class does not, however it is cut; "
+                f"{requirement.kind.suggest(requirement, achieved)}",
+                partition=name,
+            )
+    for requirement in plan.further.requirements if domains else ():
+        a, limit = requirement.attribute, requirement.kind.limit_distance(requirement)
+        emd, name = max((domain.emds[a], domain.name) for domain in domains)
+        if limit is not None and plan.verification_limits[a] >= emd > limit:
+            raise InfeasibleError(
+                f"{name}: {requirement.model} is made by way of t-closeness with the same t, but "
+                f"{requirement.name!r} is at distance {float(emd):.6f} from the whole table "
+                f"here; the smallest t that works is {ceil(emd * 10**6) / 10**6:.6f}",
+                partition=name,
+            )
+
+
+def _as_class(counts: Int64) -> ClassCounts:
+    """A domain as one class."""
+    present = np.flatnonzero(counts)
+    ends = np.array([0, present.size], dtype=np.int64)
+    return ClassCounts(np.array([counts.sum()]), ends, present, counts[present])

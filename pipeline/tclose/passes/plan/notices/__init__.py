@@ -1,0 +1,1 @@
+"""What is said before the work begins: time, memory, earlier releases."""

@@ -1,0 +1,38 @@
+"""What a first use of the kernels takes is said before anybody waits for it."""
+
+from tclose.kernels.clustering.algorithm3 import cluster_blocks
+from tclose.kernels.compiler import find_refusal, is_kept
+from tclose.kernels.refinement.refine_blocks import refine_blocks
+from tclose.passes.plan.notices.estimate import unit_megabytes
+from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.search_budget import SearchBudget
+from tclose.runtime.engines.engine import Engine
+from tclose.runtime.progress import Progress
+
+COMPILING = "compiling the kernels, once on this machine: a minute or so"
+COMPILER_MEGABYTES = 450.0  # a first use of the search was seen to hold 445 more
+
+
+def kernels_are_compiled(effort: SearchBudget) -> bool:
+    """Whether the kernel that takes longest to compile, of those that are needed, is on disk."""
+    return is_kept(refine_blocks if effort.n_rounds else cluster_blocks)
+
+
+def tell_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
+    """Say so where kernels are not compiled; other methods' take seconds.
+
+    And where they are not kept, since somebody else could have written what is there.
+    """
+    for refusal in sorted({answer for answer in engine.ask(find_refusal) if answer}):
+        progress.say(refusal)
+    if not plan.method.cuts_by_subsets or kernels_are_compiled(plan.effort):
+        return
+    said = COMPILING
+    limit = engine.memory_per_unit()
+    needed = unit_megabytes(plan) + COMPILER_MEGABYTES
+    if limit is not None and needed * 1e6 > limit:
+        said += (
+            f"; that and a unit may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB "
+            "for each of its threads: give workers more memory if they do not get through"
+        )
+    progress.say(said)

@@ -1,0 +1,118 @@
+"""What a run will take, from what runs took: stated as about, never relied upon."""
+
+from typing import Any
+
+from tclose.data.files.input_partitions import PARTITION_ROWS
+from tclose.errors import PolicyError
+from tclose.model import Distance
+from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_bytes
+from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.search_budget import MAX_SEARCHED
+from tclose.policy.engine_settings import EngineSettings
+from tclose.runtime.engines.engine import Engine, runs_in_process, worker_memory
+from tclose.runtime.engines.local import worker_count
+from tclose.runtime.progress import Progress
+
+# Measured on two cores (benchmarks/RESULTS.md): ten million records with nine columns, in blocks of
+# 100 clusters of ten, took 40 s on two workers; Algorithm 3 does a distance of one
+# quasi-identifier in about a nanosecond.
+SECONDS_PER_RECORD_AND_COLUMN = 0.8e-6
+SECONDS_PER_DISTANCE = 1e-9
+START_SECONDS = 3.0
+BASE_MEGABYTES = 300.0
+COPIES_OF_A_PIECE = 16  # the most that was seen is 14
+
+
+def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> dict[str, Any]:
+    """Megabytes per worker, seconds, and what these are for; ``n_bytes`` is the input's size."""
+    alone = runs_in_process(engine, n_bytes)
+    n_workers = 1 if alone else worker_count(engine)
+    n_columns = count_columns(plan)
+    work = plan.n_records * n_columns * SECONDS_PER_RECORD_AND_COLUMN
+    work += count_distances(plan) * len(plan.encodings) * SECONDS_PER_DISTANCE
+    return {
+        "megabytes": unit_megabytes(plan),
+        "seconds": START_SECONDS + work / n_workers,
+        "on": "this process" if alone else f"{n_workers} workers",
+    }
+
+
+def search_bytes(plan: Plan) -> int:
+    """Bytes of the counts that exchanges keep of every class of a block, in the largest block.
+
+    Four for each class and each node of a tree that a record of the block is below: with the equal
+    distance a node is a value. Classes above `MAX_SEARCHED` are not searched.
+    """
+    if not plan.n_nodes or not plan.effort.n_rounds:
+        return 0
+    largest = 0
+    for domain in plan.domains:
+        size = min(domain.class_size.adjusted, MAX_SEARCHED)
+        of_region = -(-domain.n_clusters // max(1, domain.n_regions))
+        mended = min(plan.block_clusters, of_region)
+        for n_classes in (mended, min(plan.effort.block_classes, of_region)):
+            n_nodes = min(plan.n_nodes, n_classes * size * plan.tree_depth)
+            largest = max(largest, n_classes * n_nodes * 4)
+    return largest
+
+
+def check_memory(plan: Plan, engine: EngineSettings, n_bytes: int) -> None:
+    """Refuse a search, and records, that no worker has the memory for.
+
+    Raises
+    ------
+    PolicyError
+        Names the attributes and what needs less.
+    """
+    needed, there = search_bytes(plan), worker_memory(engine, n_bytes)
+    refuse_wide(plan, there)
+    if there is None or needed <= max(there - BASE_MEGABYTES * 1e6, there / 2):
+        return
+    names = [e.column.name for e in plan.confidential if e.column.distance != Distance.ORDERED]
+    raise PolicyError(
+        f"method.refine: exchanges would need about {needed / 1e6:,.1f} MB, a worker has "
+        f"{there / 1e6:,.1f} MB: {', '.join(map(repr, names))} together have {plan.n_nodes:,} "
+        "values that are not ordered. Take distance: ordered, or round or group the values; or "
+        "a smaller method.block_clusters, scope: blocks, and refine: fast; or give "
+        "engine.memory_per_worker more"
+    )
+
+
+def count_columns(plan: Plan) -> int:
+    """Columns of a piece: the policy's that go along, and the position of each record."""
+    return len(plan.encodings) + len(plan.confidential) + len(plan.along) + 1
+
+
+def unit_megabytes(plan: Plan) -> float:
+    """What a process holds while it does a unit of work: itself, and a multiple of the piece.
+
+    And what is wide: texts that classes are made by, and records that carry much.
+    """
+    piece = piece_records(plan) * count_columns(plan) * 8
+    wide = wide_bytes(plan) + text_bytes(plan)
+    return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + search_bytes(plan) + wide) / 1e6
+
+
+def tell_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
+    """Say so where workers have less memory for a unit than it may need."""
+    limit, needed = engine.memory_per_unit(), unit_megabytes(plan)
+    if limit is not None and needed * 1e6 > limit:
+        progress.say(
+            f"a unit of work may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB for "
+            "each of its threads: units may have to be begun again; give workers more memory, or "
+            "fewer threads"
+        )
+
+
+def count_distances(plan: Plan) -> float:
+    """Distances that Algorithm 3 takes: a block of g clusters scans 1.5 g times what is left."""
+    return sum(
+        0.75 * domain.n_records * min(plan.block_clusters, domain.n_clusters)
+        for domain in plan.domains
+    )
+
+
+def piece_records(plan: Plan) -> int:
+    """Records of the largest piece that one unit of work holds."""
+    regions = [d.n_records // min(d.n_regions, d.n_clusters) for d in plan.domains]
+    return max(min(PARTITION_ROWS, plan.n_records), *regions)

@@ -1,0 +1,63 @@
+"""A warning where a release is made of records that another one in the folder has, too."""
+
+from collections.abc import Sequence
+
+from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
+from tclose.releases.siblings import Sibling, find_siblings
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import INSPECTION, Run
+
+_MOST_NAMED = 3
+
+
+def find_beside(run: Run) -> tuple[Sibling, ...]:
+    """Other releases of the same input files, but those with noise that were warned of already."""
+    contents = run.workspace.load(INSPECTION)
+    drawn = {draw.release for draw in run.workspace.find(NOISE_DRAWS) or ()}
+    found = find_siblings(
+        run.repository.output,
+        {content.file.sha256 for content in contents},
+        run.policy.model_dump(mode="json"),
+        run.release_id,
+    )
+    return tuple(sibling for sibling in found if sibling.release not in drawn)
+
+
+def warn_by_policy(run: Run, progress: Progress) -> None:
+    """Say of a plan that other releases stand there whose policy has other classes made."""
+    warn_of_siblings([sibling for sibling in find_beside(run) if sibling.differs], progress)
+
+
+def warn_of_siblings(others: Sequence[Sibling], progress: Progress) -> None:
+    """Say which other releases there are, and what to do."""
+    if others:
+        progress.warn(_describe(others))
+
+
+def find_others(run: Run, data: frozenset[str]) -> tuple[Sibling, ...]:
+    """Those whose rows are others, as the digests of their data files say.
+
+    Files that were cut elsewhere are others, too; then the policies decide.
+    """
+    return tuple(
+        sibling
+        for sibling in find_beside(run)
+        if sibling.data != data and (sibling.differs or sibling.is_cut_alike)
+    )
+
+
+def _describe(others: Sequence[Sibling]) -> str:
+    named = ", ".join(
+        f"{other.release} (other {', '.join(other.differs) or 'version of tclose'})"
+        for other in others[:_MOST_NAMED]
+    )
+    n_more = len(others) - _MOST_NAMED
+    more = f" and {n_more:,} more" if n_more > 0 else ""
+    is_one = len(others) == 1
+    return (
+        f"warning: {len(others):,} release{'' if is_one else 's'} of the same input "
+        f"{'stands' if is_one else 'stand'} in the output folder already: {named}{more}; whoever "
+        "has two can tell records apart that each keeps together, and k and t hold for neither: "
+        "hand out one of them alone, and remove the others (tclose prune removes the oldest, "
+        "tclose rollback makes another one current)"
+    )

@@ -1,0 +1,247 @@
+"""The plan: what will be done with each domain. Pure; says why, and proves what cannot be.
+
+A *domain* is a set of records that must not mix with others: the records of one combination of hard
+partition values (`output.partition_by` columns that are released as they are). Without such columns
+the whole table is the one domain. Subsets are global within a domain.
+"""
+
+import hashlib
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Encoding
+from tclose.data.widths import NO_WIDTHS, WIDE_RECORD, CarriedWidths
+from tclose.errors import InfeasibleError, PolicyError
+from tclose.methods.generalisation.value_buckets import Bucketing
+from tclose.methods.method import Method
+from tclose.model import Column, Int64
+from tclose.passes.plan.class_sizes import ClassSize
+from tclose.passes.plan.coarse_tree import CoarseTree
+from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, Subsets
+from tclose.passes.plan.search_budget import OFF, SearchBudget
+from tclose.passes.plan.size_bounds import SizeBound
+from tclose.privacy.privacy_model import NOTHING, PrivacyModels
+from tclose.runtime.artifacts import Artifact
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasePartition:
+    """What is done with the records of one domain."""
+
+    key: tuple[Any, ...]
+    hard_codes: tuple[int, ...]
+    n_records: int
+    class_size: ClassSize
+    n_clusters: int
+    n_regions: int
+    emds: tuple[Fraction, ...]
+    subsets: Subsets
+    tree: CoarseTree
+    first_bin: int
+    cells: Cells = NO_CELLS
+    bound: SizeBound | None = None
+
+    @property
+    def n_bins(self) -> int:
+        """Bins of (subset, cell, leaf) that its records are counted in."""
+        return self.subsets.sizes.size * self.cells.n_cells * self.tree.n_leaves
+
+
+@dataclass(frozen=True)
+class Region:
+    """A stretch of a domain's clusters that one unit of work makes."""
+
+    domain: int
+    first_cluster: int
+    last_cluster: int
+
+    @property
+    def name(self) -> str:
+        """As its files are named."""
+        return f"{self.domain:05d}-{self.first_cluster:012d}-{self.last_cluster:012d}"
+
+    @property
+    def n_clusters(self) -> int:
+        """Clusters in it."""
+        return self.last_cluster - self.first_cluster
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """All that the passes need to know; equal input, policy and seed give an equal plan.
+
+    ``n_nodes``: of the trees over confidential values that have no order, ``tree_depth``: nodes
+    above a value in all of them; they decide how much memory a search takes. ``widths``: of the
+    columns that are carried.
+    """
+
+    k: int
+    max_emds: tuple[Fraction, ...]
+    encodings: tuple[Encoding, ...]
+    confidential: tuple[Encoding, ...]
+    passthrough: tuple[Column, ...]
+    hard: tuple[Encoding, ...]
+    partition_by: tuple[str, ...]
+    released: tuple[str, ...]
+    subset_attribute: int
+    domains: tuple[ReleasePartition, ...]
+    block_clusters: int
+    rows_per_file: int
+    effort: SearchBudget = OFF
+    seed: int = 1
+    method: Method = field(default_factory=lambda: Method.model_validate({}))
+    bucketing: Bucketing | None = None
+    further: PrivacyModels = NOTHING
+    n_nodes: int = 0
+    tree_depth: int = 0
+    widths: CarriedWidths = NO_WIDTHS
+
+    @property
+    def referenced(self) -> tuple[int, ...]:
+        """Places of the carried columns that stay where they were written until they are released.
+
+        Of wide records all but those that noise was drawn for; of others none: a record is then
+        fetched sooner with its codes than on its own.
+        """
+        if self.widths.per_record <= WIDE_RECORD:
+            return ()
+        return tuple(i for i, c in enumerate(self.passthrough) if c.attribute.noise is None)
+
+    @property
+    def along(self) -> tuple[int, ...]:
+        """Places of the carried columns that go along with the records."""
+        return tuple(i for i in range(len(self.passthrough)) if i not in self.referenced)
+
+    @property
+    def n_released(self) -> int:
+        """Confidential attributes that are released; the joint ones come after them."""
+        return sum(not e.column.is_joint for e in self.confidential)
+
+    @property
+    def verification_limits(self) -> tuple[Fraction, ...]:
+        """The t that each confidential attribute is held to; classes may be made for less."""
+        limits = [e.column.attribute.max_emd for e in self.confidential]
+        return tuple(Fraction(1) if limit is None else limit for limit in limits)
+
+    @property
+    def bucket_of(self) -> Int64 | None:
+        """Bucket of each confidential value, where classes are made by them and it is released."""
+        if self.bucketing is None or self.method.releases_buckets:
+            return None
+        return self.bucketing.of_code
+
+    @property
+    def epsilons(self) -> dict[str, Fraction]:
+        """Epsilon of each column that noise is drawn for."""
+        noise = {column.name: column.attribute.noise for column in self.passthrough}
+        return {name: given.epsilon for name, given in noise.items() if given is not None}
+
+    @cached_property
+    def n_records(self) -> int:
+        """Records that the release has to hold."""
+        return sum(domain.n_records for domain in self.domains)
+
+    @cached_property
+    def n_bins(self) -> int:
+        """Bins of all domains."""
+        return sum(domain.n_bins for domain in self.domains)
+
+    def regions(self) -> tuple[Region, ...]:
+        """The units of microaggregation."""
+        found = []
+        for d, domain in enumerate(self.domains):
+            g, r = domain.n_clusters, min(domain.n_regions, domain.n_clusters)
+            cuts = [g * i // r for i in range(r + 1)]
+            found += [Region(d, a, b) for a, b in pairwise(cuts)]
+        return tuple(found)
+
+    def digest(self) -> str:
+        """SHA-256 over all values of the plan."""
+        digest = hashlib.sha256()
+        _feed(digest, self)
+        return digest.hexdigest()
+
+
+PLAN = Artifact("plan", Plan)
+DRAFT_PLAN = Artifact("draft-plan", Plan)  # before its coarse trees are grown
+
+
+def _feed(digest: Any, value: Any) -> None:
+    if is_dataclass(value) and not isinstance(value, type):
+        for name in fields(value):
+            digest.update(f"{name.name}:".encode())
+            _feed(digest, getattr(value, name.name))
+    elif isinstance(value, np.ndarray):
+        digest.update(
+            f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+        )
+    elif isinstance(value, pa.Array):
+        digest.update(repr((value.type, value.to_pylist())).encode())
+    elif isinstance(value, tuple | list):
+        digest.update(f"[{len(value)}".encode())
+        for item in value:
+            _feed(digest, item)
+    else:
+        digest.update(f"{value!r};".encode())
+
+
+def check_feasible(
+    name: str, n_records: int, k: int, columns: tuple[Encoding, ...], emds: list[Fraction],
+    max_emds: list[Fraction],
+) -> None:  # fmt: skip
+    """Prove that a domain can be released at all.
+
+    A class lies in one domain. With fewer than k records there is none; and a mean of distributions
+    is no farther than the farthest of them (papers/004, Fact 2), so if the domain as a whole is
+    above t, one of its classes is, however it is cut.
+
+    Raises
+    ------
+    InfeasibleError
+        With the proof: the domain, what it has, and the smallest demand that could be met.
+    """
+    if n_records < k:
+        raise InfeasibleError(
+            f"{name}: has 1 record, and no class has fewer than 2; publish a coarser partition"
+            if n_records == 1
+            else f"{name}: has {n_records:,} records, a class needs k = {k}; lower privacy.k to "
+            f"{n_records} at most, or publish a coarser partition",
+            partition=name,
+        )
+    farthest = sorted(zip(columns, emds, max_emds, strict=True), key=lambda given: -given[1])
+    for encoding, emd, limit in farthest:
+        if emd > limit:
+            raise InfeasibleError(
+                f"{name}: {encoding.column.name!r} is at distance {float(emd):.6f} from the whole "
+                f"table, above t = {float(limit):g}; some class of it is too, however it is cut. "
+                f"The smallest t that could work is {ceil(emd * 10**6) / 10**6:.6f}",
+                partition=name,
+            )
+
+
+def check_k(k: int, n_records: int) -> None:
+    """Refuse a k that no class can have."""
+    if n_records == 1:
+        raise PolicyError(
+            "privacy.k: there is 1 record, and no class has fewer than 2; name more data"
+        )
+    if k > n_records:
+        raise PolicyError(
+            f"privacy.k: {k} is more than the {n_records:,} records there are; lower it to "
+            f"{n_records} at most"
+        )
+
+
+def domain_name(hard: tuple[Encoding, ...], key: tuple[Any, ...]) -> str:
+    """A domain as messages name it: by its partition columns, whose values are folder names."""
+    if not hard:
+        return "the table"
+    pairs = (f"{e.column.name}={value}" for e, value in zip(hard, key, strict=True))
+    return "partition " + "/".join(pairs)

@@ -1,0 +1,102 @@
+"""What tasks read of a plan: distributions, encodings, types of records."""
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Encoding, Keys
+from tclose.data.value_counts import (
+    confidential_keys,
+)
+from tclose.errors import DataError
+from tclose.model import Distribution, Int64, Kind, Partition
+from tclose.passes.plan.plan import Plan
+from tclose.passes.summarise.findings import PARTITIONS
+from tclose.passes.summarise.records import JOINTS
+from tclose.privacy.joint import Joint, append_joint
+from tclose.privacy.t_closeness import with_metric
+from tclose.runtime.arrays import read_distribution
+from tclose.runtime.artifacts import Workspace, load_shared
+from tclose.runtime.wide_columns import References
+
+POSITION = "position"
+ORIGINAL = "o"  # and a number: what noise was drawn for; it stays in the working files
+
+
+def load_distributions(workspace: Workspace, plan: Plan) -> tuple[Distribution, ...]:
+    """The table's distributions, mapped from disk, each with the metric of its attribute."""
+    return tuple(
+        load_distribution(workspace, a, encoding) for a, encoding in enumerate(plan.confidential)
+    )
+
+
+def load_distribution(workspace: Workspace, attribute: int, encoding: Encoding) -> Distribution:
+    """The table's distribution of one confidential attribute."""
+    distribution = read_distribution(workspace.path("values", f"distribution{attribute}"))
+    return with_metric(distribution, encoding.column, encoding.texts)
+
+
+def confidential_codes(table: pa.Table, encoding: Encoding, distribution: Distribution) -> Int64:
+    """Confidential values as positions in their distribution: int64 (n,)."""
+    if encoding.column.kind is Kind.NOMINAL:
+        codes = encoding.encode(table[encoding.column.name].combine_chunks())
+        return codes.astype(np.int64)
+    return find_codes(distribution, confidential_keys(table, encoding.column))
+
+
+def find_codes(distribution: Distribution, keys: Keys) -> Int64:
+    """Positions of keys among a distribution's values: int64 (n,).
+
+    Keys are looked up in their order, so that each search goes on near where the last one ended: a
+    large table does not stay in the processor's cache.
+    """
+    order = np.argsort(keys)
+    codes = np.empty(keys.size, dtype=np.int64)
+    codes[order] = np.searchsorted(distribution.values, keys[order])
+    known = np.minimum(codes, distribution.values.size - 1)
+    if not np.array_equal(distribution.values[known], keys):
+        raise DataError("the input changed while it was read; run again when it is at rest")
+    return codes
+
+
+def key_encodings(plan: Plan) -> list[Encoding]:
+    """What a class is told by, in the release's order: partition columns, then the other QIs."""
+    by_name = {e.column.name: e for e in (*plan.hard, *plan.encodings)}
+    first = [by_name[name] for name in plan.partition_by]
+    return first + [e for e in plan.encodings if e.column.name not in plan.partition_by]
+
+
+def load_joints(workspace: Workspace, plan: Plan) -> tuple[Joint, ...]:
+    """How the plan's joint attributes are made of the others; read once per process."""
+    if plan.n_released == len(plan.confidential):
+        return ()
+    return load_shared(workspace, JOINTS)
+
+
+def load_references(workspace: Workspace) -> References:
+    """Where the columns are that no record takes along."""
+    partitions: tuple[Partition, ...] = load_shared(workspace, PARTITIONS)
+    units = [workspace.unit("encode", index) for index in range(len(partitions))]
+    firsts = np.array([partition.first_position for partition in partitions], dtype=np.int64)
+    return References(units, firsts)
+
+
+def record_type(plan: Plan) -> np.dtype:
+    """An encoded record: its position, the keys of its quasi-identifiers, its confidential codes.
+
+    ``position``, ``q0``, ``q1``, ..., ``c0``, ...: int64, or float64 where keys are floats.
+    """
+    quasi = [np.float64 if e.has_float_keys else np.int64 for e in plan.encodings]
+    names = [POSITION, *(f"q{j}" for j in range(len(quasi)))]
+    names += [f"c{a}" for a in range(plan.n_released)]
+    kinds = [np.int64, *quasi, *[np.int64] * plan.n_released]
+    return np.dtype(list(zip(names, kinds, strict=True)))
+
+
+def stack_codes(records: np.ndarray, plan: Plan, joints: tuple[Joint, ...]) -> Int64:
+    """Confidential values of encoded records as positions in their distributions: int64 (p, n).
+
+    Those of joint attributes are found anew from what is released.
+    """
+    columns = [records[f"c{a}"] for a in range(plan.n_released)]
+    codes = np.array(columns, dtype=np.int64).reshape(len(columns), records.size)
+    return append_joint(codes, joints)

@@ -1,0 +1,128 @@
+"""From merged summaries to the plan: what each column is encoded as, and what is asked of it."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from tclose.data.encodings import make_encoding
+from tclose.errors import PolicyError
+from tclose.methods.dp.noise import check_closeness
+from tclose.methods.method import MethodContext
+from tclose.model import Column, Distance, Role
+from tclose.passes.plan.folder_names import check_folders, check_set_folders
+from tclose.passes.plan.model_feasibility import require_models
+from tclose.passes.plan.plan import Plan, check_k
+from tclose.passes.plan.plan_files import load_distributions
+from tclose.passes.plan.release_partitions import fill_domains
+from tclose.passes.plan.search_budget import choose_search_budget
+from tclose.passes.summarise.findings import InputSummary
+from tclose.passes.summarise.joint_counts import Combiner
+from tclose.policy.policy import Policy
+from tclose.runtime.arrays import (
+    make_distribution,
+    read_distribution,
+    write_distribution,
+)
+from tclose.runtime.artifacts import Workspace
+
+
+def make_plan(policy: Policy, workspace: Workspace, findings: InputSummary) -> Plan:
+    """The plan, or the proof that there is none.
+
+    Raises
+    ------
+    PolicyError, InfeasibleError
+    """
+    check_k(policy.privacy.k, findings.table.n_complete)
+    plan = _encode_columns(policy, findings)
+    check_closeness(plan.passthrough, findings.table.n_complete, plan.k)
+    if plan.method.cuts_buckets:
+        plan = _cut_buckets(workspace, plan, policy)
+    joint = Combiner(findings.source, findings.pieces, workspace, plan.confidential).write()
+    plan = replace(
+        plan,
+        max_emds=(*plan.max_emds, *(_limit(encoding.column) for encoding in joint)),
+        confidential=(*plan.confidential, *joint),
+    )
+    distributions = load_distributions(workspace, plan)
+    plan = require_models(plan, policy, distributions, findings.table.n_complete)
+    is_cut = bool(plan.hard)
+    plan.method.check(
+        MethodContext(plan.encodings, plan.confidential, plan.bucketing, plan.k, is_cut)
+    )
+    return fill_domains(plan, workspace, findings, policy)
+
+
+def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
+    """What each column is encoded as, and what the policy says of the classes; no domains yet."""
+    columns, summaries = findings.source.columns, findings.table.columns
+    made = {c.name: make_encoding(c, summaries[c.name]) for c in columns if c.name in summaries}
+    partition_by = policy.output.partition_by
+    check_folders(made, partition_by)
+    quasi = [made[c.name] for c in columns if c.role is Role.QUASI_IDENTIFIER]
+    quasi.sort(key=lambda e: _place(e.column.name, partition_by))
+    if policy.method.generalises:
+        check_set_folders(quasi, partition_by)
+        quasi = [replace(encoding, generalised=True) for encoding in quasi]
+    return Plan(
+        k=policy.privacy.k,
+        max_emds=tuple(_limit(c) for c in findings.source.confidential),
+        encodings=tuple(quasi),
+        confidential=tuple(made[c.name] for c in findings.source.confidential),
+        passthrough=tuple(c for c in columns if _is_carried(c, findings.source.hard)),
+        hard=tuple(made[name] for name in findings.source.hard),
+        partition_by=partition_by,
+        released=tuple(c.name for c in columns),
+        subset_attribute=0,
+        domains=(),
+        block_clusters=2**62 if policy.method.is_one_block else policy.method.clusters_per_block,
+        rows_per_file=policy.output.rows_per_file,
+        effort=choose_search_budget(policy.method.refine, findings.table.n_complete),
+        seed=policy.seed,
+        method=policy.method,
+        widths=findings.passthrough,
+    )
+
+
+def _is_carried(column: Column, hard: tuple[str, ...]) -> bool:
+    """Whether a column goes along with its records, and decides nothing of the classes."""
+    is_plain = column.role is Role.NON_CONFIDENTIAL and column.name not in hard
+    return is_plain or column.attribute.noise is not None
+
+
+def _cut_buckets(workspace: Workspace, plan: Plan, policy: Policy) -> Plan:
+    """The plan with buckets; where they are released they replace the values (``source0``)."""
+    values = workspace.path("values", "distribution0")
+    bucketing = plan.method.cut_buckets(
+        plan.confidential, lambda: read_distribution(values), plan.k, is_cut=bool(plan.hard)
+    )
+    if not plan.method.releases_buckets:
+        return replace(plan, bucketing=bucketing)
+    _check_ordered(plan.confidential[0].column, policy)
+    write_distribution(read_distribution(values), workspace.path("values", "source0"))
+    in_buckets = make_distribution(np.arange(bucketing.sizes.size), bucketing.sizes)
+    write_distribution(in_buckets, values)
+    return replace(plan, bucketing=bucketing, confidential=(bucketing.released,))
+
+
+def _check_ordered(column: Column, policy: Policy) -> None:
+    """Refuse a t of released buckets whose values have no order: theirs is the ordered distance."""
+    is_held = _limit(column) < 1 or any(
+        r.kind.limit_distance(r) is not None for r in policy.require_models()
+    )
+    if is_held and column.distance is not Distance.ORDERED:
+        raise PolicyError(
+            f"column {column.name!r}: its values have no order, and a t of released buckets is one "
+            "of ordered values; take t out, or take release: value, or give it type: ordinal and "
+            "an order"
+        )
+
+
+def _place(name: str, partition_by: tuple[str, ...]) -> int:
+    return partition_by.index(name) if name in partition_by else len(partition_by)
+
+
+def _limit(column: Column) -> Fraction:
+    assert column.attribute.max_emd is not None
+    return column.attribute.max_emd

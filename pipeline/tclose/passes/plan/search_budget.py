@@ -1,0 +1,68 @@
+"""How long and how widely the refinement of a region searches, by what a policy says."""
+
+from dataclasses import dataclass
+
+# At what share of t clusters are on average before refinement, which spends the rest.
+SHARE_OF_T = 0.5
+
+
+@dataclass(frozen=True)
+class SearchBudget:
+    """How long and how widely is searched.
+
+    ``block_classes``: classes that are searched together; ``n_neighbours``, ``n_sweeps``: as in the
+    search; ``n_together``: classes whose records are dealt out anew at once, 0 for none;
+    ``least_exchange``: share of a class's mean loss that an exchange has to save;
+    ``least_gain``: share of the loss that a round has to save for another one to follow;
+    ``seconds``: computing time for the whole table, over all workers;
+    ``share_of_t``: where clusters of one confidential attribute start, on average.
+    """
+
+    n_rounds: int
+    block_classes: int = 1024
+    n_neighbours: int = 16
+    n_sweeps: int = 4
+    n_together: int = 0
+    least_exchange: float = 0.0
+    least_gain: float = 0.0
+    seconds: float | None = None
+    share_of_t: float = SHARE_OF_T
+
+
+OFF = SearchBudget(0)
+FAST = SearchBudget(
+    16,
+    block_classes=256,
+    n_neighbours=8,
+    n_sweeps=2,
+    n_together=32,
+    least_exchange=0.003,
+    least_gain=0.01,
+)
+# What fast is for larger tables, which would wait for minutes: an eighth of the time per record.
+FAST_RECORDS = 300_000
+LEAN = SearchBudget(3, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02)
+FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005)
+# What full is for smaller tables: dealing out n classes anew takes n^3, and among more of them
+# smaller ones find an exchange.
+FULL_RECORDS = 25_000
+WIDE = SearchBudget(40, block_classes=1024, n_together=1024, least_gain=0.0003, share_of_t=0.6)
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
+    """The effort that a policy's ``method.refine`` asks for, on a table of ``n_records``."""
+    if isinstance(refine, int):
+        return SearchBudget(refine)
+    if refine == "fast":
+        return FAST if n_records <= FAST_RECORDS else LEAN
+    if refine == "full":
+        return WIDE if n_records <= FULL_RECORDS else FULL
+    if refine == "off":
+        return OFF
+    number = refine.rstrip("sminh ")
+    return SearchBudget(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
+
+
+# Larger classes are left as they are: what an exchange costs grows with the square of the size.
+MAX_SEARCHED = 400

@@ -1,0 +1,1 @@
+"""Files, manifest, and one atomic switch."""

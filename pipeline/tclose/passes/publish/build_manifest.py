@@ -1,0 +1,279 @@
+"""Manifests: the public one goes with the data, the full one stays inside.
+
+The public manifest says what the columns are, what was asked, what was reached, and what identifies
+each file. It does not say where the data came from, which seed was used, or how many records were
+left out.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import inf, nextafter
+from typing import Any
+
+from tclose.data.files.staged_input import find_name
+from tclose.data.keys import Encoding
+from tclose.model import ClassSizes, Column, InputFile, Verdict
+from tclose.passes.compare.record_digests import Compared
+from tclose.passes.microaggregate.refine_classes import Round
+from tclose.passes.plan.plan import Plan, domain_name
+from tclose.passes.publish.transformations import describe_columns
+from tclose.policy.policy import Policy
+from tclose.privacy.stochastic_closeness import stochastic_closeness
+from tclose.redaction import redact_place
+from tclose.releases.manifest.documents import list_documents
+from tclose.releases.manifest.privacy_summary import describe_models, describe_risk
+from tclose.releases.noise_draws import Draw, describe_draws
+from tclose.releases.provenance import code_version, git_state, runtime
+from tclose.releases.siblings import Sibling, describe_siblings
+
+FORMAT = 3  # 1 may lack further models, attacks and distances: see is_earlier; 2 has no seals
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Information loss (papers/003, eq. 5): the mean of the squared normalised differences.
+
+    ``per_attribute``: over records, for each quasi-identifier; ``total``: over these. Of a nominal
+    one with a taxonomy the hierarchical distance to the released value stands for the square.
+    """
+
+    total: float
+    per_attribute: dict[str, float]
+
+    def rounded(self) -> "Loss":
+        """To three digits: all of them would tell what the rounding of a mean hides."""
+        per_attribute = {name: float(f"{v:.3g}") for name, v in self.per_attribute.items()}
+        return Loss(float(f"{self.total:.3g}"), per_attribute)
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """What a run has to tell of itself.
+
+    ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
+    ``siblings``: releases of the same input files that stand in the output folder, with other rows;
+    ``levels``: that each domain was generalised to; ``compared``: in which columns every record was
+    found to be one of the input's.
+    """
+
+    release_id: str
+    policy: Policy
+    plan: Plan
+    verdict: Verdict
+    loss: Loss
+    utility: dict[str, Any]
+    files: tuple[dict[str, Any], ...]
+    inputs: tuple[InputFile, ...]
+    n_read: int
+    n_clusters: int
+    n_repaired: int
+    rounds: tuple[Round, ...]
+    seconds: dict[str, float]
+    published_at: str
+    compared: Compared
+    draws: tuple[Draw, ...] = ()
+    siblings: tuple[Sibling, ...] = ()
+    levels: tuple[tuple[int, ...], ...] = ()
+
+
+def is_earlier(manifest: dict[str, Any], dictionary: str) -> bool:
+    """Whether a manifest was made before further models and attacks were measured.
+
+    An edited one from which they were taken out is none: it says so by its format, by what is left
+    of them, or by the data dictionary that was made of it.
+
+    Raises
+    ------
+    KeyError
+        It has no format.
+    """
+    says_models = "models" in manifest["privacy"] or "\n| models |" in dictionary
+    return manifest["format"] == 1 and "risk" not in manifest and not says_models
+
+
+def public_manifest(account: ReleaseRecord) -> dict[str, Any]:
+    """What may be handed out with the data."""
+    columns = describe_columns(account.plan, account.levels)
+    manifest = {
+        "format": FORMAT,
+        "name": account.policy.name,
+        "release_id": account.release_id,
+        "published_at": account.published_at,
+        "verdict": "pass" if account.verdict.passed else "fail",
+        "method": account.policy.method.name,
+        "privacy": describe_privacy(
+            account.verdict,
+            [encoding.column for encoding in account.plan.confidential],
+            [c["name"] for c in columns if c.get("bucketed")],
+        ),
+        "noise": describe_noise(account.plan, account.verdict),
+        "values": describe_comparison(account.compared, account.verdict.n_records),
+        "records": account.verdict.n_records,
+        "classes": asdict(account.verdict.sizes),
+        "risk": describe_risk(account.verdict, account.plan.k),
+        "information_loss": asdict(account.loss.rounded()),
+        "refinement": describe_rounds(account),
+        "partition_by": list(account.policy.output.partition_by),
+        "columns": columns,
+        "files": list(account.files),
+        "code": {"tclose": code_version()["tclose"]},
+    }
+    return manifest | {"documents": list_documents(manifest)}
+
+
+def describe_comparison(compared: Compared, n_records: int) -> dict[str, Any]:
+    """In which columns every released record was found to be one of the input's, and none lost."""
+    return {
+        "compared": list(compared.columns),
+        "as_buckets": list(compared.bucketed),
+        "left_out": dict(compared.left_out),
+        "records": n_records,
+        "result": "identical",
+    }
+
+
+def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
+    """Of each attribute with noise: epsilon, what it can be, and the t of papers/001, Prop. 1."""
+    described = {}
+    for column in plan.passthrough:
+        noise = column.attribute.noise
+        if noise is None:
+            continue
+        described[column.name] = {
+            "epsilon": float(noise.epsilon),
+            "mechanism": "discrete Laplace" if not noise.values else "randomised response",
+            "low": None if noise.low is None else float(noise.low),
+            "high": None if noise.high is None else float(noise.high),
+            "step": float(noise.step),
+            "values": list(noise.values or column.attribute.order),
+            "stochastic_t": state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
+        } | ({} if noise.max_t is None else {"asked_t": float(noise.max_t)})
+    return described
+
+
+def state_closeness(epsilon: Fraction, n_records: int, sizes: ClassSizes) -> float:
+    """The t of papers/001, Proposition 1, as manifests say it: never below what epsilon gives."""
+    return round_up(stochastic_closeness(epsilon, n_records, sizes.smallest).t)
+
+
+def round_up(value: Fraction) -> float:
+    """A float that is not below the value."""
+    found = float(value)
+    return found if Fraction(found) >= value else nextafter(found, inf)
+
+
+def describe_rounds(account: ReleaseRecord) -> dict[str, Any]:
+    """What refinement was asked for and how it went: losses as eq. (5), to three digits.
+
+    Clusters that are released alike are one equivalence class, so there may be fewer of these.
+    """
+    n_terms = account.verdict.n_records * len(account.plan.encodings)
+    return {
+        "asked": account.policy.method.refine,
+        "clusters": account.n_clusters,
+        "rounds": [
+            {"loss": float(f"{r.loss / n_terms:.3g}"), "largest_emd": round(r.largest_emd, 6)}
+            for r in account.rounds
+        ],
+    }
+
+
+def describe_privacy(
+    verdict: Verdict, columns: Sequence[Column], bucketed: Collection[str] = ()
+) -> dict[str, Any]:
+    """What was asked and what was reached.
+
+    Parameters
+    ----------
+    columns : the confidential ones, then the joint
+    bucketed : those that are released as buckets: of these t is that of the buckets
+    """
+    t, joint = {}, []
+    for result, column in zip(verdict.attributes, columns, strict=True):
+        achieved = {
+            "asked": float(result.max_emd),
+            "largest_emd": result.largest_emd,
+            "distance": str(column.distance),
+        }
+        if column.is_joint:
+            joint.append({"attributes": list(column.attribute.combines)} | achieved)
+        else:
+            t[result.name] = achieved | ({"of": "buckets"} if result.name in bucketed else {})
+    k = {"asked": verdict.k, "achieved": verdict.sizes.smallest}
+    return {"k": k, "t": t, "joint": joint, "models": describe_models(verdict, bucketed)}
+
+
+def full_manifest(account: ReleaseRecord, run: dict[str, Any]) -> dict[str, Any]:
+    """What stays inside: the public part, the policy, the inputs, the plan and the times."""
+    return public_manifest(account) | {
+        "exact_information_loss": asdict(account.loss),
+        "utility": account.utility,
+        "policy": account.policy.model_dump(mode="json"),
+        "inputs": [
+            asdict(file) | {"path": redact_place(find_name(file.path))} for file in account.inputs
+        ],
+        "records_read": account.n_read,
+        "records_dropped": account.n_read - account.verdict.n_records,
+        "plan_sha256": account.plan.digest(),
+        **describe_draws(account.draws, account.plan.epsilons),
+        **describe_siblings(account.siblings),
+        "seconds": {stage: round(value, 3) for stage, value in account.seconds.items()},
+        "code": code_version() | {"git": git_state()} | runtime(),
+        "run": run,
+    }
+
+
+def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
+    """The plan in counts: no cut point, range or category of the raw data is in it."""
+    domains = []
+    for domain in plan.domains:
+        size = domain.class_size
+        domains.append(
+            {
+                "name": domain_name(plan.hard, domain.key),
+                "records": domain.n_records,
+                "class_size": size.adjusted,
+                "class_size_why": size.explain(),
+                "clusters": domain.n_clusters,
+                "subsets": int(domain.subsets.sizes.size),
+                "subset_sizes": sorted({int(n) for n in domain.subsets.sizes}),
+                "values_that_straddle_subsets": int(domain.subsets.tie_codes.size),
+                "regions": min(domain.n_regions, domain.n_clusters),
+                "blocks": count_blocks(domain.n_clusters, domain.n_regions, plan.block_clusters),
+            }
+            | ({} if domain.bound is None else {"class_size_bound": domain.bound.explain(plan.k)})
+        )
+    described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
+    described |= {"k": plan.k, "t": _limits(plan.confidential, plan.verification_limits)}
+    described |= {"method": plan.method.name, "cut_by_subsets": plan.method.cuts_by_subsets}
+    is_held = bool(plan.further.requirements) or min(plan.verification_limits, default=1) < 1
+    described["verified_only"] = is_held and not plan.method.holds_t
+    if plan.further.requirements:
+        described["models"] = [
+            {"name": str(r.model), "attribute": r.name, "asked": r.asked}
+            for r in plan.further.requirements
+        ]
+    if plan.confidential:
+        described["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
+    if n_repaired is not None:
+        described["classes_repaired"] = n_repaired
+    return described | {"domains": domains}
+
+
+def _limits(encodings: Sequence[Encoding], limits: Sequence[Any]) -> dict[str, float]:
+    return {e.column.name: float(t) for e, t in zip(encodings, limits, strict=True)}
+
+
+def count_blocks(n_clusters: int, n_regions: int, block_clusters: int) -> int:
+    """Blocks that a domain's regions are cut into: halves until small enough."""
+    cuts = [n_clusters * i // n_regions for i in range(n_regions + 1)]
+    return sum(_halvings(b - a, block_clusters) for a, b in pairwise(cuts))
+
+
+def _halvings(n_clusters: int, block_clusters: int) -> int:
+    if n_clusters <= block_clusters:
+        return 1 if n_clusters else 0
+    left = n_clusters // 2
+    return _halvings(left, block_clusters) + _halvings(n_clusters - left, block_clusters)

@@ -1,0 +1,242 @@
+"""Publication: files, manifest and lineage are staged whole; one step makes a release of them."""
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tclose.data.keys import folder_name
+from tclose.data.places.atomic_files import write_atomically
+from tclose.data.places.locations import INTERNAL
+from tclose.data.places.untrusted_files import dump_json
+from tclose.errors import VerificationError
+from tclose.model import Verdict
+from tclose.passes.compare.comparison import compare_records
+from tclose.passes.compare.record_digests import Compared
+from tclose.passes.microaggregate.losses import compared_columns, merge_losses
+from tclose.passes.microaggregate.refine_classes import merge_rounds
+from tclose.passes.microaggregate.region_task import REGION_RESULTS
+from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
+from tclose.passes.plan.notices.sibling_warning import find_others, warn_of_siblings
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan_files import key_encodings
+from tclose.passes.publish.build_manifest import (
+    Loss,
+    ReleaseRecord,
+    describe_plan,
+    full_manifest,
+    public_manifest,
+)
+from tclose.passes.publish.utility_summary import describe_utility
+from tclose.passes.publish.write_task import WRITE_TASK, FileInput, FileResult
+from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.records import SOURCE
+from tclose.passes.verify.key_range_task import KEY_RANGES, KeyRangeResult
+from tclose.passes.verify.verdict import VERDICT
+from tclose.releases.lineage.run_events import Lineage
+from tclose.releases.manifest.documents import make_documents
+from tclose.releases.manifest.public_signatures import SIGNATURE_FILE, find_signer
+from tclose.releases.manifest.seals import SEAL_FILE, seal_files
+from tclose.releases.provenance import who
+from tclose.releases.stores.filesystem import sync_folder
+from tclose.runtime import lineage_events
+from tclose.runtime.lineage_events import LINEAGE
+from tclose.runtime.pipeline import Pass, PassContext
+from tclose.runtime.run import INSPECTION, Run, read_schema, seconds_of
+
+# File systems force what several threads ask for to disk in one go.
+SYNC_THREADS = 16
+STAGES = ("summarise", "plan", "encode", "microaggregate", "verify")
+
+
+def publish(context: PassContext) -> None:
+    """Write the files, stage them with manifest and lineage, then switch: all or nothing.
+
+    Raises
+    ------
+    VerificationError
+        There is no passed verdict, or the files are not what was verified.
+    """
+    run, verdict, plan = context.run, context.find(VERDICT), context.read(PLAN)
+    if verdict is None or not verdict.passed:
+        raise VerificationError("no verdict, no release: the run was not verified")
+    items = _cut_files(plan, context.read(KEY_RANGES))
+    sizes = [sum(stop - start for _, start, stop in item.pieces) for item in items]
+    files = context.map(WRITE_TASK, items, sizes=sizes)
+    if sum(file.rows for file in files) != verdict.n_records:
+        raise VerificationError("the files hold another number of rows; nothing was published")
+    compared = compare_records(context, plan, [file.digest for file in files])
+    account = _give_account(run, plan, verdict, files, compared)
+    warn_of_siblings(account.siblings, context.progress)
+    lineage = _complete_lineage(run, account)
+    staging = _stage_release(run, account, files, lineage)
+    run.repository.commit(staging, run.release_id)
+    run.repository.set_current(run.release_id)
+    run.repository.clear_work()
+    lineage_events.tell(lineage, context.progress)
+
+
+def _cut_files(made: Plan, stretches: list[KeyRangeResult]) -> list[FileInput]:
+    """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
+    rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
+    for index, stretch in enumerate(stretches):
+        start = 0
+        for prefix, n_rows in stretch.segments:
+            rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
+            start += n_rows
+    columns = tuple(name for name in made.released if name not in made.partition_by)
+    items = []
+    for prefix, pieces in rows_of.items():
+        folder = "/".join(("data", *_folder_names(made, prefix)))
+        for number, part in enumerate(_split_pieces(pieces, made.rows_per_file)):
+            items.append(FileInput(f"{folder}/part-{number:05d}.parquet", part, columns))
+    return items
+
+
+def _folder_names(made: Plan, prefix: tuple[Any, ...]) -> list[str]:
+    encodings = key_encodings(made)[: len(prefix)]
+    return [
+        folder_name(encoding.column.name, encoding.decode(np.array([key]))[0].as_py())
+        for encoding, key in zip(encodings, prefix, strict=True)
+    ]
+
+
+def _split_pieces(
+    pieces: list[tuple[int, int, int]], rows_per_file: int
+) -> list[tuple[tuple[int, int, int], ...]]:
+    files: list[list[tuple[int, int, int]]] = [[]]
+    room = rows_per_file
+    for index, start, stop in pieces:
+        at = start
+        while at < stop:
+            if room == 0:
+                files.append([])
+                room = rows_per_file
+            taken = min(room, stop - at)
+            files[-1].append((index, at, at + taken))
+            at += taken
+            room -= taken
+    return [tuple(file) for file in files]
+
+
+def _give_account(
+    run: Run, made: Plan, verdict: Verdict, files: list[FileResult], compared: Compared
+) -> ReleaseRecord:
+    workspace = run.workspace
+    results = workspace.load(REGION_RESULTS)
+    lost = merge_losses([result.losses for result in results])
+    losses = (lost.squares / verdict.n_records).tolist()
+    names = [e.column.name for e in made.encodings]
+    seconds = {stage: workspace.find(seconds_of(stage)) for stage in STAGES}
+    return ReleaseRecord(
+        release_id=run.release_id,
+        policy=run.policy,
+        plan=made,
+        verdict=verdict,
+        loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
+        utility=describe_utility(lost.comparison, compared_columns(made)),
+        files=tuple(
+            {"path": f.path, "rows": f.rows, "bytes": f.bytes, "sha256": f.sha256} for f in files
+        ),
+        inputs=tuple(content.file for content in workspace.load(INSPECTION)),
+        n_read=workspace.load(INPUT_SUMMARY).table.n_read,
+        n_clusters=sum(result.n_clusters for result in results),
+        n_repaired=sum(result.n_repaired for result in results),
+        rounds=merge_rounds([result.rounds for result in results]),
+        seconds={stage: value for stage, value in seconds.items() if value is not None},
+        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        draws=workspace.find(NOISE_DRAWS) or (),
+        siblings=find_others(run, frozenset(file.sha256 for file in files)),
+        levels=tuple(result.levels for result in results if result.levels is not None),
+        compared=compared,
+    )
+
+
+def _stage_release(
+    run: Run, account: ReleaseRecord, files: list[FileResult], lineage: Lineage
+) -> Path:
+    """The whole release in a folder beside its place, forced to disk."""
+    staging = run.repository.staging(run.release_id)
+    shutil.rmtree(staging, ignore_errors=True)
+    for file in files:
+        (staging / file.path).parent.mkdir(parents=True, exist_ok=True)
+    written = [run.workspace.unit("publish", i).path("parquet") for i in range(len(files))]
+    with ThreadPoolExecutor(SYNC_THREADS) as pool:
+        list(pool.map(_place_file, written, [staging / file.path for file in files]))
+    internal = staging / INTERNAL
+    internal.mkdir(mode=0o700)
+    made_by = who() | {"flow_run": run.flow_run, "lineage_run": lineage.run_id}
+    inside = {
+        "plan.json": dump_json(describe_plan(account.plan, account.n_repaired)),
+        "lineage.jsonl": lineage.as_bytes(),
+        "manifest.json": dump_json(full_manifest(account, made_by)),
+    }
+    public = public_manifest(account)
+    manifest = dump_json(public)
+    seals = seal_files(run.repository.release_key(), run.release_id, manifest, inside)
+    for name, content in (inside | {SEAL_FILE: seals}).items():
+        write_atomically(internal / name, content)
+    for name, content in make_documents(public).items():
+        write_atomically(staging / name, content, mode=0o644)
+    write_atomically(staging / "manifest.json", manifest, mode=0o644)
+    if (signer := find_signer(run.policy.output.signing_key)) is not None:
+        write_atomically(staging / SIGNATURE_FILE, signer.sign(manifest), mode=0o644)
+    folders = [Path(folder) for folder, _, _ in os.walk(staging, topdown=False)]
+    with ThreadPoolExecutor(SYNC_THREADS) as pool:
+        list(pool.map(sync_folder, folders))
+    return staging
+
+
+def _place_file(written: Path, place: Path) -> None:
+    """Give a written file its place, and force it to disk."""
+    if not _link(written, place):
+        shutil.copyfile(written, place)
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _link(written: Path, place: Path) -> bool:
+    try:
+        os.link(written, place)
+    except OSError:
+        return False
+    return True
+
+
+def _complete_lineage(run: Run, account: ReleaseRecord) -> Lineage:
+    lineage = run.workspace.load(LINEAGE)
+    lineage.complete(
+        read_schema(run.policy, run.workspace.load(INSPECTION)[0].schema),
+        account.release_id,
+        account.verdict,
+        public_manifest(account)["columns"],
+        sum(file["bytes"] for file in account.files),
+        len(account.files),
+    )
+    return lineage
+
+
+PUBLISH = Pass(
+    "publish",
+    "Write the files, then switch: all or nothing.",
+    reads=(
+        INSPECTION,
+        PARTITIONS,
+        SOURCE,
+        INPUT_SUMMARY,
+        PLAN,
+        REGION_RESULTS,
+        KEY_RANGES,
+        VERDICT,
+        LINEAGE,
+    ),
+    writes=(),
+    work=publish,
+)

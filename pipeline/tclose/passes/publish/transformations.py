@@ -1,0 +1,123 @@
+"""How each released column was treated, as manifests and what is made of them say it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from tclose.data.keys import Encoding, plain_type
+from tclose.methods.generalisation.full_domain import describe_level, height_of
+from tclose.model import ANCESTOR, Column, Distance, Kind, Noise, Role
+from tclose.passes.plan.plan import Plan
+
+Levels = Sequence[tuple[int, ...]]
+
+
+def describe_columns(plan: Plan, levels: Levels = ()) -> list[dict[str, Any]]:
+    """Each released column: what it is, its type, and how it was treated.
+
+    Parameters
+    ----------
+    levels : of full-domain generalisation, of each domain those of its quasi-identifiers
+    """
+    by_name: dict[str, Encoding] = {
+        e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.hard)
+    }
+    passthrough = {column.name: column for column in plan.passthrough}
+    return [
+        _describe_encoded(by_name[name], plan, levels)
+        if name in by_name
+        else _describe_carried(passthrough[name])
+        for name in plan.released
+    ]
+
+
+def _describe_carried(column: Column) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
+    entry |= {"kind": str(column.kind), "type": str(plain_type(column.type))}
+    noise = column.attribute.noise
+    if noise is None:
+        return entry | {"treatment": "as it is"}
+    return entry | {"treatment": _say_noise(noise, column), "noised": True}
+
+
+def _say_noise(noise: Noise, column: Column) -> str:
+    if noise.low is not None and noise.high is not None:
+        ends = f"{float(noise.low):g} to {float(noise.high):g}"
+        how = f"discrete Laplace, values from {ends} in steps of {float(noise.step):g}"
+    elif noise.values:
+        how = f"randomised response among {len(noise.values)} listed values"
+    else:
+        how = f"discrete Laplace on the {len(column.attribute.order)} places of its order"
+    return f"differentially private noise, epsilon {float(noise.epsilon):g}: {how}"
+
+
+def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[str, Any]:
+    column = encoding.column
+    entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
+    entry |= {"kind": str(column.kind), "type": str(encoding.release_type)}
+    if encoding.generalised:
+        place = plan.encodings.index(encoding)
+        of_domains = [of_domain[place] for of_domain in levels]
+        entry |= {"treatment": _say_generalised(encoding, of_domains), "generalised": True}
+    elif column.role is Role.QUASI_IDENTIFIER:
+        entry |= _describe_aggregate(column)
+    elif encoding in plan.hard:
+        entry["treatment"] = "as it is; no class holds two of its values"
+    else:
+        entry |= _describe_confidential(plan)
+    if column.role is Role.CONFIDENTIAL:
+        entry["distance"] = str(column.distance)
+    if column.attribute.taxonomy:
+        entry["taxonomy"] = [list(row) for row in column.attribute.taxonomy]
+    if column.kind is Kind.ORDINAL:
+        entry["order"] = list(column.attribute.order)
+    return entry
+
+
+def _say_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
+    """What values became; with levels the same everywhere, or in each partition."""
+    if not levels:
+        return f"generalised class by class: {_say_cover(encoding)}; where all are equal, that one"
+    height = height_of(encoding)
+    said = {
+        level: f"level {level} of {height}: {describe_level(encoding, level)}" for level in levels
+    }
+    if len(said) == 1:
+        return f"full-domain generalisation to {said[levels[0]]}"
+    counted = sorted(Counter(levels).items())
+    each = "; ".join(f"{said[level]}, in {n} of {len(levels)}" for level, n in counted)
+    return f"full-domain generalisation, in each partition to a level of its own: {each}"
+
+
+def _say_cover(encoding: Encoding) -> str:
+    if not encoding.is_nominal:
+        return "the interval from its smallest to its largest value"
+    if encoding.column.attribute.taxonomy:
+        return "the lowest node of the taxonomy above its values"
+    return "the set of its values"
+
+
+def _describe_confidential(plan: Plan) -> dict[str, Any]:
+    if plan.bucketing is None:
+        return {"treatment": "as it is"}
+    n_buckets = plan.bucketing.sizes.size
+    if not plan.method.releases_buckets:
+        return {
+            "treatment": f"as it is; classes were made by its {n_buckets} buckets, and hold the "
+            "ratio in these alone"
+        }
+    what = f"one of {n_buckets} buckets of neighbouring values, as equally common as ties allow"
+    return {"treatment": f"bucket of its value: {what}", "bucketed": True}
+
+
+def _describe_aggregate(column: Column) -> dict[str, str]:
+    """What stands for a class, and how its loss is counted where that is not by eq. (5)."""
+    what = "lowest common ancestor" if column.aggregate == ANCESTOR else column.aggregate
+    described = {"treatment": f"{what} of its class"}
+    if column.attribute.taxonomy:
+        described["distance"] = str(Distance.HIERARCHICAL)
+        described["loss"] = (
+            "hierarchical distance: height of the lowest common ancestor of the original and the "
+            "released value, divided by the height of the taxonomy"
+        )
+    return described

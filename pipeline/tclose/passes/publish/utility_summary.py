@@ -1,0 +1,43 @@
+"""What a release changes for analysis, as the internal manifest says it."""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from tclose.model import Column, Float64, Role
+from tclose.passes.microaggregate.utility import (
+    Comparison,
+    measure_changes,
+    measure_il1s,
+)
+from tclose.releases.manifest.privacy_summary import three_digits
+
+
+def describe_utility(comparison: Comparison, columns: Sequence[Column]) -> dict[str, Any]:
+    """What a release changes for analysis, to three digits: to be kept inside.
+
+    IL1s over the quasi-identifiers, which come first; changes of means (in standard deviations of
+    the original), of variances (relative), and of correlations (differences), over all columns.
+    None where there is no such figure: of a single record, or of one value.
+    """
+    n_quasi = sum(column.role is Role.QUASI_IDENTIFIER for column in columns)
+    changes = measure_changes(comparison)
+    names = [column.name for column in columns]
+    return {
+        "il1s": _known(measure_il1s(comparison.first(n_quasi))),
+        "changes_of_means": _by_name(names, changes.means),
+        "changes_of_variances": _by_name(names, changes.variances),
+        "changes_of_correlations": {
+            f"{names[i]} and {names[j]}": _known(float(changes.correlations[i, j]))
+            for j in range(len(names))
+            for i in range(j)
+        },
+    }
+
+
+def _by_name(names: Sequence[str], values: Float64) -> dict[str, float | None]:
+    return dict(zip(names, map(_known, values.tolist()), strict=True))
+
+
+def _known(value: float) -> float | None:
+    return three_digits(value) if isfinite(value) else None

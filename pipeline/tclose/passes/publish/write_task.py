@@ -1,0 +1,172 @@
+"""The release's files: written, read back, compared."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tclose.data.files.input_files import STREAM_BYTES
+from tclose.data.files.input_partitions import COLUMNS_AT_ONCE
+from tclose.data.widths import CarriedWidths
+from tclose.errors import VerificationError
+from tclose.passes.compare.digest_task import WrittenDigests
+from tclose.passes.compare.record_digests import RecordDigest, RecordHashes
+from tclose.passes.plan.plan import PLAN
+from tclose.releases.repository import file_sha256
+from tclose.runtime.arrays import as_bits, read_slices
+from tclose.runtime.artifacts import PendingFiles, Workspace, load_shared
+from tclose.runtime.tasks import Task
+
+ROW_GROUP_ROWS = 131_072
+GROUP_BYTES = 1 << 28  # of what a row group carries; up to 2 kB a record have `ROW_GROUP_ROWS`
+COMPARED_BYTES = 1 << 24
+WRITTEN_AT_ONCE = 1_024  # values of a column between two looks at the size of a page
+
+
+@dataclass(frozen=True)
+class FileInput:
+    """A file of the release: its path, and the rows of stretches that it holds."""
+
+    path: str
+    pieces: tuple[tuple[int, int, int], ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class FileResult:
+    """What was written; ``digest``: of the records that were read back."""
+
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+    digest: RecordDigest | None
+
+
+def write_task(workspace: Workspace, item: FileInput, pending: PendingFiles) -> FileResult:
+    """Write one Parquet file, read it back, and compare it with the rows that were verified."""
+    plan = load_shared(workspace, PLAN)
+    path, n_rows = pending.new("parquet"), rows_per_group(plan.widths)
+    writer = None
+    try:
+        for table in _row_groups(workspace, item, n_rows):
+            writer = writer or pq.ParquetWriter(path, table.schema)
+            writer.write_table(table, row_group_size=n_rows)
+            del table  # before the next one is made
+    finally:
+        if writer is not None:
+            writer.close()
+    with pq.ParquetFile(path, pre_buffer=False, buffer_size=STREAM_BYTES) as written:
+        reader = _Reader(workspace, item.path, written)
+        for table in _row_groups(workspace, item, n_rows):
+            reader.compare_group(table)
+            del table  # before the next one is made
+        n_found, digest = reader.finish()
+    return FileResult(item.path, n_found, path.stat().st_size, file_sha256(path), digest)
+
+
+def rows_per_group(widths: CarriedWidths) -> int:
+    """Rows of a row group: as many in every release but those of very wide records."""
+    fitting = GROUP_BYTES * widths.n_records // max(1, sum(widths.columns.values()))
+    return min(ROW_GROUP_ROWS, max(1, fitting)) if widths.n_records else ROW_GROUP_ROWS
+
+
+def _row_groups(workspace: Workspace, item: FileInput, n_rows: int) -> Iterator[pa.Table]:
+    """The rows of a file, as its row groups have them."""
+    waiting: list[pa.RecordBatch] = []
+    room = n_rows
+    for index, start, stop in item.pieces:
+        at = start
+        while at < stop:
+            last = min(stop, at + room)
+            path = workspace.unit("verify", index).path("released")
+            waiting += _aligned(read_slices(path, at, last), list(item.columns))
+            room -= last - at
+            at = last
+            if not room:
+                yield _release(waiting)
+                room = n_rows
+    if waiting:
+        yield _release(waiting)
+
+
+def _release(batches: list[pa.RecordBatch]) -> pa.Table:
+    """The batches as a table, which alone holds them from then on."""
+    table = pa.Table.from_batches(batches)
+    batches.clear()
+    return table
+
+
+def _aligned(batches: Iterator[pa.RecordBatch], columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches that end where the writer looks whether a page is full.
+
+    So the bytes of a file do not depend on how the rows were cut on their way to it.
+    """
+    rest: list[pa.RecordBatch] = []
+    for batch in batches:
+        n_rest = sum(part.num_rows for part in rest)
+        whole = (n_rest + batch.num_rows) // WRITTEN_AT_ONCE * WRITTEN_AT_ONCE
+        chosen = batch.select(columns)
+        if whole:
+            yield _join([*rest, chosen.slice(0, whole - n_rest)])
+            rest, chosen = [], chosen.slice(whole - n_rest)
+        if chosen.num_rows:
+            rest.append(chosen)
+    if rest:
+        yield _join(rest)
+
+
+def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.concat_batches(batches)
+
+
+class _Reader:
+    """Reads a file back beside the rows that it was written from, and digests what it reads."""
+
+    def __init__(self, workspace: Workspace, path: str, written: pq.ParquetFile) -> None:
+        self._digesting, self._path, self._written = WrittenDigests(workspace), path, written
+        self._n_groups, self._digests = 0, []  # type: int, list[RecordDigest | None]
+
+    def compare_group(self, table: pa.Table) -> None:
+        """Read the next row group, some columns and some rows at a time."""
+        if self._n_groups == self._written.num_row_groups:
+            raise self._refusal()
+        parts = [
+            self._read_columns(table.select(table.column_names[start : start + COLUMNS_AT_ONCE]))
+            for start in range(0, table.num_columns, COLUMNS_AT_ONCE)
+        ]
+        folders = self._digesting.hash_folders(self._path, len(table))
+        self._digests.append(self._digesting.close([*parts, folders]))
+        self._n_groups += 1
+
+    def _read_columns(self, table: pa.Table) -> RecordHashes | None:
+        names, at, hashes = table.column_names, 0, []
+        n_rows = max(1, min(len(table), len(table) * COMPARED_BYTES // max(1, table.nbytes)))
+        groups = [self._n_groups]
+        for batch in self._written.iter_batches(n_rows, row_groups=groups, columns=names):
+            found = pa.Table.from_batches([batch]).select(names)
+            if not as_bits(found).equals(as_bits(table.slice(at, len(found)))):
+                raise self._refusal()
+            hashes.append(self._digesting.hash_columns(found))
+            at += len(found)
+        if at != len(table):
+            raise self._refusal()
+        return self._digesting.join(hashes)
+
+    def finish(self) -> tuple[int, RecordDigest | None]:
+        """Rows of the file, and their digest."""
+        if self._n_groups != self._written.num_row_groups:
+            raise self._refusal()
+        digests = [digest for digest in self._digests if digest is not None]
+        digest = reduce(RecordDigest.merge, digests) if digests else None
+        return self._written.metadata.num_rows, digest
+
+    def _refusal(self) -> VerificationError:
+        return VerificationError(f"file {self._path}: does not read back as it was written")
+
+
+WRITE_TASK = Task("publish", "writing files", write_task)

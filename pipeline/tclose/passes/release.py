@@ -1,0 +1,64 @@
+"""The release as a value: its passes in their order, and what each reads and writes.
+
+Between passes travel paths and small values only, never a table. Everything that makes a release,
+or a part of one, runs this pipeline or its beginning: the command, the Prefect flow, the frontier,
+samples, and audits beside the originals.
+"""
+
+from pathlib import Path
+
+from tclose.data.files import input_files
+from tclose.data.value_counts import TableSummary
+from tclose.passes.encode.encode import ENCODE
+from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
+from tclose.passes.plan.decide import DECIDE
+from tclose.passes.plan.notices.sibling_warning import warn_by_policy
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.publish.publish import PUBLISH
+from tclose.passes.summarise.findings import INPUT_SUMMARY
+from tclose.passes.summarise.summarise import SUMMARISE
+from tclose.passes.verify.verdict import VERDICT, VERIFY
+from tclose.policy.policy import Policy
+from tclose.releases.manifest.public_signatures import find_signer
+from tclose.runtime.engines.engine import local_address
+from tclose.runtime.engines.scheduler import check_scheduler
+from tclose.runtime.lineage_events import LINEAGE
+from tclose.runtime.pipeline import Pipeline, run_pipeline
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import (
+    INSPECTION,
+    Outcome,
+    Run,
+    begin_trial,
+    inspect_input,
+    open_run,
+    outcome_of,
+)
+
+RELEASE = Pipeline(
+    given=(INSPECTION, LINEAGE),
+    passes=(SUMMARISE, DECIDE, ENCODE, MICROAGGREGATE, VERIFY, PUBLISH),
+)
+TRIAL = RELEASE.until(VERDICT)  # what a release would be; nothing is published
+
+
+def run_release(policy: Policy, progress: Progress) -> Outcome:
+    """Make and publish the release that a policy asks for, or raise and publish nothing."""
+    with open_run(policy, progress) as run:
+        already_published = run.is_published
+        if not already_published:
+            run_pipeline(RELEASE, run, progress)
+        return outcome_of(run, already_published=already_published)
+
+
+def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
+    """Return the plan and the counts of the table, made in a scratch folder."""
+    check_scheduler(policy.engine)
+    find_signer(policy.output.signing_key)
+    paths = input_files.find_files(policy.input)
+    with local_address(policy.engine, input_files.total_bytes(paths), scratch / "dask") as address:
+        run = Run(policy, "plan", scratch / "work", address)
+        begin_trial(run, inspect_input(policy, paths, address, progress))
+        run_pipeline(RELEASE.until(PLAN), run, progress)
+        warn_by_policy(run, progress)
+        return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table

@@ -1,0 +1,1 @@
+"""Counts of every partition, which merge."""

@@ -1,0 +1,118 @@
+"""The counts of every confidential attribute, merged range by range into distributions."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tclose.data.encodings import make_encoding
+from tclose.data.value_counts import ColumnSummary
+from tclose.model import Column, Kind
+from tclose.passes.summarise.findings import InputSummary
+from tclose.passes.summarise.summarise_task import (
+    DISTRIBUTE_TASK,
+    CountsSlice,
+    DistributeInput,
+)
+from tclose.runtime.arrays import (
+    make_distribution,
+    map_new_array,
+    read_array,
+    write_distribution,
+)
+from tclose.runtime.artifacts import Workspace
+from tclose.runtime.engines.engine import Engine
+from tclose.runtime.progress import Progress
+from tclose.runtime.tasks import run_tasks
+
+MERGED_VALUES = 4_000_000
+
+
+def distribute(
+    engine: Engine, workspace: Workspace, findings: InputSummary, progress: Progress
+) -> None:
+    """Merge the counts of every confidential attribute, range by range, into distributions."""
+    items = [
+        item
+        for attribute, column in enumerate(findings.source.confidential)
+        if column.kind is not Kind.NOMINAL
+        for item in _range_items(workspace, findings, attribute)
+    ]
+    for attribute, column in enumerate(findings.source.confidential):
+        if column.kind is Kind.NOMINAL:
+            _write_nominal(workspace, attribute, column, findings.table.columns[column.name])
+    if not items:
+        return
+    sizes = run_tasks(engine, workspace, DISTRIBUTE_TASK, items, progress)
+    for attribute in range(len(findings.source.confidential)):
+        parts = [i for i, item in enumerate(items) if item.attribute == attribute]
+        if parts:
+            _join_ranges(workspace, attribute, parts, [sizes[i] for i in parts])
+
+
+def _write_nominal(
+    workspace: Workspace, attribute: int, column: Column, summary: ColumnSummary
+) -> None:
+    """Write the distribution of nominal values, which pass 1 has counted, in their order."""
+    categories = make_encoding(column, summary).categories
+    assert categories is not None
+    counts = np.array([summary.categories[v] for v in categories.to_pylist()], dtype=np.int64)
+    made = make_distribution(np.arange(counts.size), counts)
+    write_distribution(made, workspace.path("values", f"distribution{attribute}"))
+
+
+def _range_items(
+    workspace: Workspace, findings: InputSummary, attribute: int
+) -> list[DistributeInput]:
+    """Ranges of about equal numbers of entries; where they are cut changes no result."""
+    slices = tuple(
+        CountsSlice(index, start, stop)
+        for index, piece in enumerate(findings.pieces)
+        for start, stop in piece.spans[attribute].values()
+    )
+    n_entries = sum(part.stop - part.start for part in slices)
+    n_ranges = max(1, -(-n_entries // MERGED_VALUES))
+    cuts: list[Any] = [None]
+    if n_ranges > 1:
+        picked = np.sort(np.concatenate([_pick(workspace, attribute, part) for part in slices]))
+        cuts += [picked[picked.size * i // n_ranges].item() for i in range(1, n_ranges)]
+    cuts.append(None)
+    return [DistributeInput(attribute, slices, low, high) for low, high in pairwise(cuts)]
+
+
+def _pick(workspace: Workspace, attribute: int, part: CountsSlice) -> np.ndarray:
+    path = workspace.unit("summarise", part.index).path(f"counts{attribute}")
+    return np.array(read_array(path)["value"][part.start : part.stop : 1024])
+
+
+def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: list[int]) -> None:
+    """Write a distribution's arrays part by part; memory stays at one part."""
+    folder = workspace.root / "values"
+    first = read_array(workspace.unit("distribute", parts[0]).path("counts"))
+    total = sum(sizes)
+    paths = {
+        part: folder / f"distribution{attribute}.{part}.npy"
+        for part in ("values", "cumulative", "prefix")
+    }
+    dtypes: dict[str, Any] = {
+        "values": first["value"].dtype,
+        "cumulative": np.int64,
+        "prefix": np.int64,
+    }
+    maps = {
+        part: map_new_array(paths[part], dtypes[part], (total + (part == "prefix"),))
+        for part in paths
+    }
+    filled, records, work = 0, 0, 0
+    for index in parts:
+        rows = read_array(workspace.unit("distribute", index).path("counts"))
+        stop = filled + rows.size
+        maps["values"][filled:stop] = rows["value"]
+        cumulative = np.cumsum(rows["count"], out=maps["cumulative"][filled:stop])
+        cumulative += records
+        prefix = np.cumsum(cumulative, out=maps["prefix"][filled + 1 : stop + 1])
+        prefix += work
+        if rows.size:
+            filled, records, work = stop, int(cumulative[-1]), int(prefix[-1])
+    for array in maps.values():
+        array.flush()  # type: ignore[attr-defined]

@@ -1,0 +1,32 @@
+"""What pass 1 found."""
+
+from dataclasses import dataclass
+
+from tclose.data.value_counts import TableSummary
+from tclose.data.widths import NO_WIDTHS, CarriedWidths
+from tclose.model import Partition
+from tclose.passes.summarise.records import Source
+from tclose.passes.summarise.summarise_task import PartitionSummary
+from tclose.runtime.artifacts import Artifact
+from tclose.runtime.engines.engine import merge_in_tree
+
+
+@dataclass(frozen=True, eq=False)
+class InputSummary:
+    """What pass 1 found, partition by partition and all together."""
+
+    source: Source
+    pieces: list[PartitionSummary]
+    table: TableSummary
+    passthrough: CarriedWidths = NO_WIDTHS
+
+
+def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSummary:
+    """All partitions' summaries as one."""
+    table = merge_in_tree(TableSummary.merge, [piece.table for piece in pieces])
+    passthrough = merge_in_tree(CarriedWidths.merge, [piece.passthrough for piece in pieces])
+    return InputSummary(source, pieces, table, passthrough)
+
+
+INPUT_SUMMARY = Artifact("summary", InputSummary)
+PARTITIONS = Artifact("partitions", tuple[Partition, ...])

@@ -1,0 +1,97 @@
+"""Joint attributes: their combinations counted in each partition, numbered over the whole table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Encoding
+from tclose.data.value_counts import own_values
+from tclose.model import Attribute, Distribution, Int64, Kind
+from tclose.passes.summarise.records import JOINTS, Source
+from tclose.passes.summarise.summarise_task import PartitionSummary
+from tclose.privacy.joint import Joint, encode_joint, number_combinations, place_parts
+from tclose.runtime.arrays import (
+    make_distribution,
+    read_array,
+    read_distribution,
+    write_distribution,
+)
+from tclose.runtime.artifacts import Workspace
+
+
+@dataclass(frozen=True, eq=False)
+class Combiner:
+    """What pass 1 has counted of combinations, by the codes that values have in the whole table.
+
+    ``confidential``: the encodings of the attributes that are combined, in the source's order.
+    """
+
+    source: Source
+    pieces: Sequence[PartitionSummary]
+    workspace: Workspace
+    confidential: tuple[Encoding, ...]
+
+    def write(self) -> tuple[Encoding, ...]:
+        """Number the combinations and write their distributions; returns the joint encodings."""
+        joints = []
+        tables = [self._table(a) for a in range(len(self.confidential))]
+        for j, attribute in enumerate(self.source.joint):
+            places = self._places(attribute)
+            counted = [
+                self._count(j, index, key, tables)
+                for index, piece in enumerate(self.pieces)
+                for key in piece.joint_spans[j]
+            ]
+            rows = np.concatenate(counted, axis=1)
+            widths = [tables[a].values.size for a in places]
+            combinations, counts = number_combinations(rows[:-1], widths, rows[-1])
+            joints.append(Joint(places, combinations))
+            made = make_distribution(np.arange(counts.size), counts)
+            write_distribution(
+                made, self.workspace.path("values", f"distribution{len(tables) + j}")
+            )
+        if joints:
+            self.workspace.save(JOINTS, tuple(joints))
+        return tuple(map(encode_joint, self.source.joint))
+
+    def counts(self, j: int, index: int, key: tuple[Any, ...]) -> np.ndarray:
+        """Codes of a joint attribute in a domain of a partition, ascending, and their counts."""
+        joint = self.workspace.load(JOINTS)[j]
+        tables = {a: self._table(a) for a in joint.places}
+        counted = self._count(j, index, key, tables)
+        rows = np.empty(counted.shape[1], dtype=[("value", np.int64), ("count", np.int64)])
+        rows["value"] = joint.combinations.find(counted[:-1])
+        rows["count"] = counted[-1]
+        return np.sort(rows, order="value")
+
+    def _count(self, j: int, index: int, key: tuple[Any, ...], tables: Any) -> Int64:
+        """Codes of the parts and records of the combinations of a domain: int64 (p + 1, u)."""
+        start, stop = self.pieces[index].joint_spans[j].get(key, (0, 0))
+        path = self.workspace.unit("summarise", index).path(f"joint{j}")
+        rows = read_array(path)[:, start:stop]
+        codes = [
+            self._table_codes(a, index, key, tables[a])[of_part]
+            for a, of_part in zip(self._places(self.source.joint[j]), rows, strict=False)
+        ]
+        return np.array([*codes, rows[-1]], dtype=np.int64)
+
+    def _table_codes(self, a: int, index: int, key: tuple[Any, ...], table: Distribution) -> Int64:
+        """The table's code of each value that an attribute has in a domain of a partition."""
+        piece = self.pieces[index]
+        start, stop = piece.spans[a].get(key, (0, 0))
+        values = read_array(self.workspace.unit("summarise", index).path(f"counts{a}"))
+        values = values["value"][start:stop]
+        encoding = self.confidential[a]
+        if encoding.column.kind is not Kind.NOMINAL:
+            return np.searchsorted(table.values, values).astype(np.int64)
+        own = own_values(piece.table.columns[encoding.column.name].categories)
+        return encoding.encode(pa.array(own, type=encoding.type))[values].astype(np.int64)
+
+    def _places(self, attribute: Attribute) -> tuple[int, ...]:
+        return place_parts(attribute, [e.column.name for e in self.confidential])
+
+    def _table(self, a: int) -> Distribution:
+        return read_distribution(self.workspace.path("values", f"distribution{a}"))

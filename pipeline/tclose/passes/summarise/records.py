@@ -1,0 +1,103 @@
+"""How records are read in every pass, and which of them a release holds."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.files.input_partitions import Reading
+from tclose.data.value_counts import (
+    ValueCounts,
+    checked_columns,
+    complete_records,
+)
+from tclose.model import Attribute, Column, Int64
+from tclose.passes.compare.record_digests import Compared
+from tclose.privacy.joint import Joint
+from tclose.runtime.artifacts import Artifact
+
+JOINTS = Artifact("joints", tuple[Joint, ...])
+
+
+@dataclass(frozen=True)
+class Source:
+    """How records are read and what is taken of them: the same for every partition.
+
+    ``joint``: attributes whose values are combinations of confidential ones; ``compared``: what the
+    release is compared with the input by, if there is to be one.
+    """
+
+    reading: Reading
+    columns: tuple[Column, ...]
+    hard: tuple[str, ...]
+    sample_share: float
+    seed: int
+    joint: tuple[Attribute, ...] = ()
+    compared: Compared | None = None
+
+    @property
+    def checked(self) -> tuple[Column, ...]:
+        """The columns in which a record needs a value."""
+        return checked_columns(self.columns, self.hard)
+
+    @property
+    def confidential(self) -> tuple[Column, ...]:
+        """The confidential attributes that classes are held to a t in, in the policy's order."""
+        return tuple(c for c in self.columns if c.is_held_to_t)
+
+
+SOURCE = Artifact("source", Source)
+
+
+def split_domains(table: pa.Table, hard: tuple[str, ...]) -> dict[tuple[Any, ...], Int64]:
+    """Rows of each combination of hard partition values, ascending."""
+    if not hard:
+        return {(): np.arange(len(table))}
+    if not len(table):
+        return {}
+    found: dict[tuple[Any, ...], Int64] = {}
+    codes = np.zeros(len(table), dtype=np.int64)
+    levels: list[list[Any]] = []
+    for name in hard:
+        column = table[name].combine_chunks().dictionary_encode()
+        levels.append(column.dictionary.to_pylist())
+        codes = codes * max(len(levels[-1]), 1) + column.indices.to_numpy(zero_copy_only=False)
+    present, inverse = np.unique(codes, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    pieces = np.split(order, np.cumsum(np.bincount(inverse, minlength=present.size))[:-1])
+    for code, rows in zip(present.tolist(), pieces, strict=True):
+        key, left = [], code
+        for values in levels[::-1]:
+            left, level = divmod(left, max(len(values), 1))
+            key.append(values[level])
+        found[tuple(key[::-1])] = rows
+    return found
+
+
+def kept_positions(table: pa.Table, checked: tuple[Column, ...], first: int) -> Int64:
+    """Positions in the whole input of a partition's complete records."""
+    mask = complete_records(table, checked)
+    if mask is None:
+        return np.arange(first, first + len(table))
+    return first + np.flatnonzero(mask.to_numpy())
+
+
+def write_counts(
+    counted: dict[tuple[Any, ...], ValueCounts], path: Path
+) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Write counts one domain after the other; returns which rows are whose."""
+    spans, filled = {}, 0
+    for domain, counts in counted.items():
+        spans[domain] = (filled, filled + counts.values.size)
+        filled += counts.values.size
+    values = [counts.values for counts in counted.values()]
+    dtype = [("value", values[0].dtype if values else np.int64), ("count", np.int64)]
+    rows = np.empty(filled, dtype=dtype)
+    for (start, stop), counts in zip(spans.values(), counted.values(), strict=True):
+        rows["value"][start:stop] = counts.values
+        rows["count"][start:stop] = counts.counts
+    with path.open("wb") as stream:
+        np.save(stream, rows)
+    return spans

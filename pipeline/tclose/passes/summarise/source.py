@@ -1,0 +1,149 @@
+"""Which columns are read, of what type they are, and where each partition's records stand."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from tclose.data.files.column_names import NO_HEADER, name_positions
+from tclose.data.files.input_partitions import (
+    Reading,
+    csv_partitions,
+    cut_parquet,
+    name_files,
+    place_partitions,
+)
+from tclose.data.files.inspection import FileContent
+from tclose.data.files.type_inference import TextCounts, has_texts, infer_type
+from tclose.errors import DataError
+from tclose.model import Attribute, Column, Partition, Role
+from tclose.passes.plan.class_sizes import choose_class_size
+from tclose.passes.plan.coarse_tree import sample_size
+from tclose.passes.summarise.records import Source
+from tclose.passes.summarise.summarise_task import INFER_TASK
+from tclose.policy.policy import Policy
+from tclose.runtime.engines.engine import Engine, merge_in_tree
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run
+from tclose.runtime.tasks import run_tasks
+
+_MOST_NAMES = 5
+
+
+@contextlib.contextmanager
+def naming_input(policy: Policy) -> Iterator[None]:
+    """Say of which input it is where a message speaks of a column."""
+    try:
+        yield
+    except DataError as error:
+        if not str(error).startswith(("input ", "file ", "files ")):
+            raise DataError(f"input {policy.input.shown}: {error}") from None
+        raise
+
+
+def released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, ...]:
+    """The attributes that are read: all but identifiers, in the order of the data's columns."""
+    known = {attribute.name: attribute for attribute in policy.resolve_attributes()}
+    names = schema.names
+    _check_present(policy, tuple(known), names)
+    unlisted = [index for index, name in enumerate(names) if name not in known]
+    if unlisted and policy.unlisted == "error":
+        is_one = len(unlisted) == 1
+        raise DataError(
+            f"input {policy.input.shown}: {name_positions(unlisted, len(names))} "
+            f"{'is' if is_one else 'are'} not in the policy; give {'it' if is_one else 'each'} a "
+            "role, or say unlisted: drop"
+        )
+    kept = [known[name] for name in names if name in known]
+    return tuple(a for a in kept if a.role is not Role.IDENTIFIER)
+
+
+def _check_present(policy: Policy, known: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse data without some of the columns that the policy names."""
+    there = set(names)
+    absent = [name for name in known if name not in there]
+    if not absent:
+        return
+    named = ", ".join(f"{name!r}{_find_close(name, names)}" for name in absent[:_MOST_NAMES])
+    more = f" and {len(absent) - _MOST_NAMES:,} more" if len(absent) > _MOST_NAMES else ""
+    header = f"; it has none of the policy's columns: {NO_HEADER}"
+    raise DataError(
+        f"input {policy.input.shown}: has no column {named}{more}, which the policy names; mend "
+        f"the name, or take it out{header if len(absent) == len(known) else ''}"
+    )
+
+
+def _find_close(name: str, names: Sequence[str]) -> str:
+    """Where a column of a like name stands; a name that the data alone have is not quoted."""
+    close = get_close_matches(name, names, n=1)
+    return f" (column {names.index(close[0]) + 1:,} has a name like it)" if close else ""
+
+
+def type_columns(
+    run: Run, engine: Engine, contents: list[FileContent], attributes: Sequence[Attribute],
+    progress: Progress,
+) -> tuple[tuple[Partition, ...], dict[str, pa.DataType]]:  # fmt: skip
+    """Partitions with their positions, and the type of each column."""
+    schema = contents[0].schema
+    if contents[0].file.format == "parquet":
+        return cut_parquet(contents), {a.name: schema.field(a.name).type for a in attributes}
+    partitions = csv_partitions(contents)
+    if not partitions:
+        raise DataError(f"input {run.policy.input.shown}: has no records")
+    names = tuple(a.name for a in attributes)
+    reading = _reading(run.policy, schema, names, (pa.string(),) * len(names))
+    items = [(partition, reading) for partition in partitions]
+    found = run_tasks(engine, run.workspace, INFER_TASK, items, progress)
+    types = {
+        attribute.name: _infer_type(attribute, partitions, [counts for _, counts in found])
+        for attribute in attributes
+    }
+    return place_partitions(partitions, [n for n, _ in found]), types
+
+
+def _infer_type(
+    attribute: Attribute,
+    partitions: Sequence[Partition],
+    found: Sequence[dict[str, TextCounts]],
+) -> pa.DataType:
+    of_chunks = [counts[attribute.name] for counts in found]
+    try:
+        return infer_type(merge_in_tree(TextCounts.merge, of_chunks), attribute)
+    except DataError as error:
+        pairs = zip(partitions, of_chunks, strict=True)
+        bad = [p for p, counts in pairs if has_texts(counts, attribute)]
+        raise DataError(f"{error}{name_files(bad, partitions)}") from None
+
+
+def _reading(
+    policy: Policy, schema: pa.Schema, names: tuple[str, ...], types: tuple[pa.DataType, ...]
+) -> Reading:
+    given = policy.input
+    return Reading(names, types, tuple(schema.names), given.missing_values, given.delimiter)
+
+
+def make_source(
+    policy: Policy,
+    schema: pa.Schema,
+    columns: tuple[Column, ...],
+    partitions: tuple[Partition, ...],
+) -> Source:
+    """What every partition is read for: columns, hard ones among them, and the sample's share."""
+    names = tuple(c.name for c in columns)
+    n_read = sum(partition.n_records for partition in partitions)
+    if not n_read:
+        raise DataError(f"input {policy.input.shown}: has no records")
+    limits = [c.attribute.max_emd for c in columns if c.attribute.max_emd is not None]
+    size = choose_class_size(n_read, policy.privacy.k, limits).adjusted if n_read > 1 else 1
+    most = policy.method.max_records
+    roles = {c.name: c.role for c in columns}
+    hard = tuple(n for n in policy.output.partition_by if roles[n] is Role.NON_CONFIDENTIAL)
+    return Source(
+        reading=_reading(policy, schema, names, tuple(c.type for c in columns)),
+        columns=columns,
+        hard=hard,
+        sample_share=min(1.0, sample_size(n_read, size, most) / n_read),
+        seed=policy.seed,
+        joint=policy.combine_attributes(),
+    )

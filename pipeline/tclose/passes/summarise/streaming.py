@@ -1,0 +1,79 @@
+"""A partition of the input as pass 1 reads it: what is only carried is looked at and let go."""
+
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+
+from tclose.data.files.input_partitions import (
+    Reading,
+    column_groups,
+    read_batches,
+    read_partition,
+)
+from tclose.data.widths import NO_WIDTHS, CarriedWidths, measure_widths
+from tclose.model import Partition
+from tclose.passes.compare.digest_task import InputDigests
+from tclose.passes.compare.record_digests import RecordDigest, RecordHashes, join_hashes
+from tclose.passes.summarise.records import Source
+from tclose.runtime.artifacts import Workspace
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """What was read: the columns that classes are made by, how wide the others are, and a digest.
+
+    ``digest``: of the complete records.
+    """
+
+    held: pa.Table
+    passthrough: CarriedWidths
+    digest: RecordDigest | None
+
+
+def stream_partition(workspace: Workspace, partition: Partition, source: Source) -> Streamed:
+    """Read a partition through; of what is carried a batch is in memory at a time."""
+    digests = InputDigests(workspace, source)
+    if len(column_groups(partition, source.reading)) == 1:
+        return _read_together(partition, source, digests)
+    return _read_apart(partition, source, digests)
+
+
+def _read_together(partition: Partition, source: Source, digests: InputDigests) -> Streamed:
+    names = [column.name for column in source.checked]
+    pieces, passthrough, found = [], NO_WIDTHS, []
+    for table in read_batches(partition, source.reading):
+        pieces.append(table.select(names))
+        passthrough = passthrough.merge(measure_widths(table.drop_columns(names)))
+        found.append(digests.digest(table))
+    present = [digest for digest in found if digest is not None]
+    digest = reduce(RecordDigest.merge, present) if present else None
+    return Streamed(pa.concat_tables(pieces), passthrough, digest)
+
+
+def _read_apart(partition: Partition, source: Source, digests: InputDigests) -> Streamed:
+    """Columns group by group: first those that say which records are complete."""
+    names = [column.name for column in source.checked]
+    held = read_partition(partition, source.reading.of(names))
+    mask = digests.find_complete(held)
+    passthrough = NO_WIDTHS
+    hashes = [digests.hash_columns(held if mask is None else held.filter(mask))]
+    others = source.reading.of([name for name in source.reading.names if name not in set(names)])
+    for group in column_groups(partition, others):
+        widths, of_group = _read_group(partition, group, mask, digests)
+        passthrough = passthrough.beside(widths)
+        hashes.append(of_group)
+    return Streamed(held, passthrough, digests.close(hashes))
+
+
+def _read_group(
+    partition: Partition, group: Reading, mask: pa.ChunkedArray | None, digests: InputDigests
+) -> tuple[CarriedWidths, RecordHashes | None]:
+    widths, parts, at = NO_WIDTHS, [], 0
+    for table in read_batches(partition, group):
+        widths = widths.merge(measure_widths(table))
+        kept = table if mask is None else table.filter(mask.slice(at, len(table)))
+        parts.append(digests.hash_columns(kept))
+        at += len(table)
+    present = [part for part in parts if part is not None]
+    return widths, join_hashes(present) if present else None

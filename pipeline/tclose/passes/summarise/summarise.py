@@ -1,0 +1,103 @@
+"""The summarise pass: counts of every partition, merged; data that cannot be used are refused."""
+
+from collections.abc import Sequence
+
+from tclose.data.columns import resolve_column
+from tclose.data.files.input_partitions import name_files
+from tclose.data.files.inspection import FileContent
+from tclose.data.value_counts import check_summary, find_problems
+from tclose.errors import DataError, OutputError
+from tclose.methods.dp.noise import check_noise
+from tclose.model import Partition
+from tclose.passes.compare.comparison import prepare_comparison
+from tclose.passes.compare.digest_task import DIGEST_KEY
+from tclose.passes.plan.notices.footprint import check_disk, check_pieces
+from tclose.passes.summarise.findings import (
+    INPUT_SUMMARY,
+    PARTITIONS,
+    InputSummary,
+    merge_summaries,
+)
+from tclose.passes.summarise.records import SOURCE
+from tclose.passes.summarise.source import (
+    make_source,
+    naming_input,
+    released_attributes,
+    type_columns,
+)
+from tclose.passes.summarise.summarise_task import SUMMARISE_TASK
+from tclose.runtime.engines.engine import least_memory
+from tclose.runtime.pipeline import Pass, PassContext
+from tclose.runtime.run import INSPECTION
+
+
+def summarise(context: PassContext) -> None:
+    """Count all partitions.
+
+    Raises
+    ------
+    DataError
+        The data cannot be used.
+    OutputError
+        Not every worker sees the working files.
+    """
+    with naming_input(context.run.policy):
+        _summarise(context)
+
+
+def _summarise(context: PassContext) -> None:
+    run, policy = context.run, context.run.policy
+    contents = context.read(INSPECTION)
+    _check_sizes(context, contents)
+    schema = contents[0].schema
+    attributes = released_attributes(policy, schema)
+    if not context.engine.sees(context.workspace.root):
+        raise OutputError(
+            f"working files {context.workspace.root.parent}: not every worker sees them; put them, "
+            "and the input, on storage that all share (engine.work_path says where they go)"
+        )
+    partitions, types = type_columns(run, context.engine, contents, attributes, context.progress)
+    columns = tuple(resolve_column(a, types[a.name]) for a in attributes)
+    for column in columns:
+        if column.attribute.noise is not None:
+            check_noise(column)
+    source = make_source(policy, schema, columns, partitions)
+    source = prepare_comparison(context, source)
+    pieces = context.map(
+        SUMMARISE_TASK,
+        [(partition, source) for partition in partitions],
+        sizes=[partition.n_records for partition in partitions],
+    )
+    summary = merge_summaries(source, pieces)
+    _check_summary(summary, partitions, policy.missing)
+    context.write(PARTITIONS, partitions)
+    context.write(SOURCE, source)
+    context.write(INPUT_SUMMARY, summary)
+
+
+def _check_sizes(context: PassContext, contents: Sequence[FileContent]) -> None:
+    """Refuse records that no worker can hold, and input that the disk has no room for."""
+    settings = context.run.policy.engine
+    n_bytes = sum(content.file.n_bytes for content in contents)
+    check_pieces(contents, least_memory(settings, n_bytes, context.engine))
+    check_disk(contents, context.run.repository.work)
+
+
+def _check_summary(summary: InputSummary, partitions: Sequence[Partition], missing: str) -> None:
+    columns = summary.source.columns
+    try:
+        check_summary(summary.table, columns, missing)
+    except DataError as error:
+        pairs = zip(partitions, summary.pieces, strict=True)
+        bad = [p for p, piece in pairs if find_problems(piece.table, columns, missing)]
+        raise DataError(f"{error}{name_files(bad, partitions)}") from None
+
+
+SUMMARISE = Pass(
+    "summarise",
+    "Count every partition, and merge the counts.",
+    reads=(INSPECTION,),
+    writes=(PARTITIONS, SOURCE, INPUT_SUMMARY),
+    optional=(DIGEST_KEY,),
+    work=summarise,
+)

@@ -1,0 +1,141 @@
+"""Pass 1: what is in the input, partition by partition, and its confidential values merged."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.files.input_partitions import Reading, read_partition
+from tclose.data.files.type_inference import TextCounts, count_texts
+from tclose.data.keys import Keys
+from tclose.data.value_counts import (
+    TableSummary,
+    ValueCounts,
+    confidential_keys,
+    count_values,
+    merge_counts,
+    sampled_rows,
+    summarise_table,
+)
+from tclose.data.widths import NO_WIDTHS, CarriedWidths
+from tclose.model import Int64, Partition
+from tclose.passes.compare.record_digests import RecordDigest
+from tclose.passes.summarise.records import Source, kept_positions, split_domains, write_counts
+from tclose.passes.summarise.streaming import stream_partition
+from tclose.privacy.joint import number_combinations
+from tclose.runtime.arrays import read_array, write_table
+from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.tasks import Task
+
+
+def infer_task(
+    _: Workspace, item: tuple[Partition, Reading], __: PendingFiles
+) -> tuple[int, dict[str, TextCounts]]:
+    """Records of a CSV chunk, and how the texts of each column read."""
+    partition, reading = item
+    table = read_partition(partition, reading)
+    counts = {name: count_texts(table[name]) for name in table.column_names}
+    return len(table), counts
+
+
+Spans = dict[tuple[Any, ...], tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionSummary:
+    """What pass 1 found in a partition.
+
+    ``spans``: per confidential attribute and domain, which rows of the counts file are its;
+    ``joint_spans``: the same per joint attribute; ``digest``: of the records that are complete;
+    ``carried``: how wide the columns are that decide nothing of the classes.
+    """
+
+    table: TableSummary
+    spans: tuple[Spans, ...]
+    joint_spans: tuple[Spans, ...] = ()
+    digest: RecordDigest | None = None
+    passthrough: CarriedWidths = NO_WIDTHS
+
+
+def summarise_task(
+    workspace: Workspace, item: tuple[Partition, Source], pending: PendingFiles
+) -> PartitionSummary:
+    """Pass 1 on a partition: its summary, the counts of confidential values, and its sample."""
+    partition, source = item
+    found = stream_partition(workspace, partition, source)
+    table = found.held
+    summary, kept = summarise_table(table, source.columns, source.hard)
+    domains = split_domains(kept, source.hard)
+    spans, joint_spans = [], []
+    keys = {c.name: confidential_keys(kept, c) for c in source.confidential}
+    for a, of_column in enumerate(keys.values()):
+        counted = {domain: count_values(of_column[rows]) for domain, rows in domains.items()}
+        spans.append(write_counts(counted, pending.new(f"counts{a}")))
+    for j, attribute in enumerate(source.joint):
+        parts = [keys[name] for name in attribute.combines]
+        joint_spans.append(_write_joint(parts, domains, pending.new(f"joint{j}")))
+    if source.sample_share > 0:
+        positions = kept_positions(table, source.checked, partition.first_position)
+        rows = sampled_rows(positions, source.seed, source.sample_share)
+        write_table(kept.take(pa.array(rows)), pending.new("sample"))
+    return PartitionSummary(
+        summary, tuple(spans), tuple(joint_spans), found.digest, found.passthrough
+    )
+
+
+def _write_joint(parts: list[Keys], domains: dict[tuple[Any, ...], Int64], path: Path) -> Spans:
+    """Count combinations domain by domain; a part is told by its place among the domain's values.
+
+    The file holds int64 (p + 1, combinations): the parts' places, and records of each.
+    """
+    counted, spans, filled = [np.empty((len(parts) + 1, 0), dtype=np.int64)], {}, 0
+    for domain, rows in domains.items():
+        placed = [np.unique(keys[rows], return_inverse=True) for keys in parts]
+        codes = np.array([codes for _, codes in placed], dtype=np.int64)
+        found, counts = number_combinations(codes, [values.size for values, _ in placed])
+        counted.append(np.vstack([found.parts(), counts]))
+        spans[domain] = (filled, filled + counts.size)
+        filled += counts.size
+    with path.open("wb") as stream:
+        np.save(stream, np.concatenate(counted, axis=1))
+    return spans
+
+
+@dataclass(frozen=True)
+class CountsSlice:
+    """Rows of a partition's counts file."""
+
+    index: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class DistributeInput:
+    """A range of values of one attribute, to be merged from all partitions."""
+
+    attribute: int
+    slices: tuple[CountsSlice, ...]
+    low: int | float | None
+    high: int | float | None
+
+
+def distribute_task(workspace: Workspace, item: DistributeInput, pending: PendingFiles) -> int:
+    """Merge the counts of a range of values; returns how many distinct ones there are."""
+    pieces = []
+    for part in item.slices:
+        path = workspace.unit("summarise", part.index).path(f"counts{item.attribute}")
+        rows = read_array(path)[part.start : part.stop]
+        first = 0 if item.low is None else np.searchsorted(rows["value"], item.low)
+        last = rows.size if item.high is None else np.searchsorted(rows["value"], item.high)
+        pieces.append(ValueCounts(rows["value"][first:last], rows["count"][first:last]))
+    merged = merge_counts(pieces)
+    write_counts({(): merged}, pending.new("counts"))
+    return merged.values.size
+
+
+INFER_TASK = Task("infer", "finding types", infer_task)
+SUMMARISE_TASK = Task("summarise", "summarising", summarise_task)
+DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task)

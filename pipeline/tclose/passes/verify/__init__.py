@@ -1,0 +1,1 @@
+"""Every class as released, exactly; the verdict."""

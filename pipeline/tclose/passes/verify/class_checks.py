@@ -1,0 +1,212 @@
+"""Verification: exact k and exact distances of every equivalence class, as released.
+
+Rows come in the release's canonical order, in stretches that no class straddles; results merge.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from tclose.model import (
+    Achieved,
+    AttributeResult,
+    ClassSizes,
+    Distribution,
+    Failure,
+    Int64,
+    ModelResult,
+    Verdict,
+)
+from tclose.passes.microaggregate.utility import measure_discernibility
+from tclose.privacy.class_counts import ClassMeasures, count_values
+from tclose.privacy.privacy_model import (
+    NOTHING,
+    PrivacyModel,
+    PrivacyModels,
+    check_counts,
+    summarise_measures,
+)
+from tclose.privacy.risk import Risk, describe_risks, measure_risk
+from tclose.privacy.t_closeness import class_distances, classes_above
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChecks:
+    """What the classes of one stretch of rows have; merges with others.
+
+    ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest``
+    and ``n_violating`` are per confidential attribute; the largest distance may be NaN: a class
+    without one is never close. ``models``: per requirement; one that needs the whole table has no
+    classes before `add_whole_table`. ``risks``: per confidential attribute, or none.
+    """
+
+    n_records: int
+    size_counts: Int64
+    largest: tuple[float, ...]
+    n_violating: tuple[int, ...]
+    models: tuple[Achieved, ...] = ()
+    risks: tuple[Risk, ...] = ()
+
+    def merge(self, other: "ClassChecks") -> "ClassChecks":
+        """The checks of both stretches."""
+        both = np.concatenate([self.size_counts, other.size_counts], axis=1)
+        sizes, inverse = np.unique(both[0], return_inverse=True)
+        counts = np.zeros(sizes.size, dtype=np.int64)
+        np.add.at(counts, inverse, both[1])
+        return ClassChecks(
+            self.n_records + other.n_records,
+            np.array([sizes, counts]),
+            tuple(
+                float(np.maximum(a, b)) for a, b in zip(self.largest, other.largest, strict=True)
+            ),
+            tuple(a + b for a, b in zip(self.n_violating, other.n_violating, strict=True)),
+            tuple(a.merge(b) for a, b in zip(self.models, other.models, strict=True)),
+            tuple(a.merge(b) for a, b in zip(self.risks, other.risks, strict=True)),
+        )
+
+
+def check_classes(
+    starts: Int64,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    max_emds: tuple[Fraction, ...],
+    further: PrivacyModels = NOTHING,
+) -> ClassChecks:
+    """Check the classes of a stretch of rows.
+
+    Parameters
+    ----------
+    starts : int64 (c + 1,): where each class begins
+    codes : int64 (p, n): confidential values as positions in their distribution
+    """
+    sizes, counts = np.unique(np.diff(starts), return_counts=True)
+    largest, n_violating = [], []
+    for members, distribution, limit in zip(codes, distributions, max_emds, strict=True):
+        emds = class_distances(members, starts, distribution)
+        above = classes_above(emds, limit, members, starts, distribution)
+        largest.append(float(emds.max()))
+        n_violating.append(int(above.size))
+    n_records = int(starts[-1] - starts[0])
+    checks = ClassChecks(n_records, np.array([sizes, counts]), tuple(largest), tuple(n_violating))
+    return _check_further(checks, starts, codes, distributions, further)
+
+
+def _check_further(
+    checks: ClassChecks,
+    starts: Int64,
+    codes: Int64,
+    distributions: tuple[Distribution, ...],
+    further: PrivacyModels,
+) -> ClassChecks:
+    """The checks with the further models' and with the risks."""
+    models = [Achieved()] * len(further.requirements)
+    risks = []
+    for a, (members, distribution) in enumerate(zip(codes, distributions, strict=True)):
+        wanted = [
+            i for i, r in enumerate(further.requirements) if r.attribute == a and not r.needs_table
+        ]
+        if not wanted and not further.groupings:
+            continue
+        counts = count_values(starts, members)
+        for i in wanted:
+            found = check_counts(further.requirements[i], counts, distribution.counts)
+            models[i] = summarise_measures(found)
+        if further.groupings:
+            risks.append(measure_risk(counts, distribution, further.groupings[a]))
+    return replace(checks, models=tuple(models), risks=tuple(risks))
+
+
+def add_whole_table(checks: ClassChecks, measures: dict[int, ClassMeasures]) -> ClassChecks:
+    """The checks of all classes with those that need the whole table, by their place."""
+    models = list(checks.models)
+    for i, found in measures.items():
+        models[i] = models[i].merge(summarise_measures(found))
+    return replace(checks, models=tuple(models))
+
+
+def decide(
+    checks: ClassChecks,
+    *,
+    k: int,
+    names: tuple[str, ...],
+    max_emds: tuple[Fraction, ...],
+    n_expected: int,
+    n_changed: dict[str, int],
+    further: PrivacyModels = NOTHING,
+) -> Verdict:
+    """The verdict: passed only if every count says so.
+
+    ``n_expected``: records that have to be there; ``n_changed``: per confidential attribute, values
+    whose number of records differs between the table and the release.
+    """
+    n_classes = int(checks.size_counts[1].sum())
+    failures = _find_size_failures(checks, k, n_expected)
+    for name, limit, n_violating, largest in zip(
+        names, max_emds, checks.n_violating, checks.largest, strict=True
+    ):
+        if n_violating or not largest <= 1:
+            found = f"{n_violating:,} classes above, the largest {largest:.6f}"
+            failures.append(Failure(f"t of {name}", f"at most {float(limit):g}", found))
+        if n_changed.get(name, 0):
+            found = f"{n_changed[name]:,} values with another count"
+            failures.append(Failure(f"distribution of {name}", "that of the table", found))
+    for requirement, achieved in zip(further.requirements, checks.models, strict=True):
+        failures += _judge(requirement, achieved, n_classes)
+    return Verdict(
+        k,
+        checks.n_records,
+        _describe_sizes(checks),
+        tuple(map(AttributeResult, names, max_emds, checks.largest, checks.n_violating)),
+        tuple(failures),
+        tuple(map(_describe, further.requirements, checks.models)),
+        describe_risks(checks.risks, names, further.groupings),
+        measure_discernibility(checks.size_counts),
+    )
+
+
+def _find_size_failures(checks: ClassChecks, k: int, n_expected: int) -> list[Failure]:
+    """Records that are missing or too many, and classes that are too small."""
+    sizes, counts = checks.size_counts
+    too_small = int(counts[sizes < k].sum())
+    failures = []
+    if checks.n_records != n_expected:
+        failures.append(Failure("records", f"{n_expected:,}", f"{checks.n_records:,}"))
+    if not sizes.size or too_small:
+        failures.append(Failure("k", f"at least {k} records", f"{too_small:,} smaller classes"))
+    return failures
+
+
+def _describe_sizes(checks: ClassChecks) -> ClassSizes:
+    sizes, counts = checks.size_counts
+    n_classes = int(counts.sum())
+    if not sizes.size:
+        return ClassSizes()
+    mean = checks.n_records / n_classes if n_classes else 0.0
+    return ClassSizes(n_classes, int(sizes.min()), int(sizes.max()), mean)
+
+
+def _judge(requirement: PrivacyModel, achieved: Achieved, n_classes: int) -> list[Failure]:
+    """Why a model is not met. What was not measured of every class is not met."""
+    what = f"{requirement.model} of {requirement.name}"
+    asked = ", ".join(f"{name} = {value}" for name, value in requirement.asked.items())
+    if achieved.n_classes != n_classes or not n_classes:
+        return [Failure(what, asked, f"{achieved.n_classes:,} of {n_classes:,} classes checked")]
+    if not achieved.n_failing:
+        return []
+    worst = _worst(requirement, achieved)
+    return [Failure(what, asked, f"{achieved.n_failing:,} classes fail, the worst has {worst:.6g}")]
+
+
+def _worst(requirement: PrivacyModel, achieved: Achieved) -> float:
+    return achieved.smallest if requirement.kind.larger_is_better else achieved.largest
+
+
+def _describe(requirement: PrivacyModel, achieved: Achieved) -> ModelResult:
+    return ModelResult(
+        str(requirement.model),
+        requirement.name,
+        requirement.asked,
+        _worst(requirement, achieved),
+        achieved.n_failing,
+    )

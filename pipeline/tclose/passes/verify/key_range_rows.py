@@ -1,0 +1,118 @@
+"""The rows of a stretch as a release holds them: in order, and written.
+
+Where columns are referenced they are fetched here, for some classes at a time: what is carried
+decides the order of equal rows of a class, so a class has to be there as a whole.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.data.keys import Keys
+from tclose.model import Distribution, Int64
+from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.plan_files import key_encodings
+from tclose.runtime.arrays import as_bits
+from tclose.runtime.wide_columns import References
+
+FETCHED_BYTES = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class StretchRows:
+    """Rows of a stretch, class by class and by their confidential values, what is carried aside.
+
+    ``class_keys``: of each key column, of the classes; ``starts`` int64 (classes + 1,); ``codes``
+    int64 (p, rows); ``along``: columns that are at hand, ``x0``, ...; ``positions`` int64 (rows,):
+    what the others are fetched by.
+    """
+
+    class_keys: list[Keys]
+    starts: Int64
+    codes: Int64
+    along: pa.Table
+    positions: Int64
+
+    def classes(self, first: int, last: int) -> "StretchRows":
+        """Those of some classes."""
+        start, stop = int(self.starts[first]), int(self.starts[last])
+        return StretchRows(
+            [keys[first:last] for keys in self.class_keys],
+            self.starts[first : last + 1] - start,
+            self.codes[:, start:stop],
+            self.along.slice(start, stop - start),
+            self.positions[start:stop],
+        )
+
+
+def order_rows(of_row: Int64, codes: Int64, passthrough: pa.Table) -> Int64:
+    """Rows by class, confidential values, then what is carried: by released values alone."""
+    last = [_dense_ranks(column.combine_chunks()) for column in as_bits(passthrough).columns]
+    return np.lexsort([*last[::-1], *codes[::-1], of_row])
+
+
+def _dense_ranks(values: pa.Array) -> Int64:
+    if pa.types.is_null(values.type):  # Arrow ranks anything but this
+        return np.zeros(len(values), dtype=np.int64)
+    return pc.rank(values, tiebreaker="dense").to_numpy()
+
+
+def write_rows(
+    path: Path,
+    plan: Plan,
+    rows: StretchRows,
+    references: References,
+    distributions: Sequence[Distribution],
+) -> None:
+    """Write the rows of a stretch, the referenced columns among them, as batches."""
+    writer = None
+    with pa.OSFile(str(path), "wb") as sink:
+        for piece in _cut(rows, references.measure(rows.positions)):
+            passthrough = _order_carried(plan, piece, references)
+            table = released_table(plan, piece, passthrough, distributions).combine_chunks()
+            if writer is None:
+                writer = pa.ipc.new_file(sink, table.schema)
+            writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+
+def _cut(rows: StretchRows, widths: Int64) -> Iterator[StretchRows]:
+    """Some classes after the others, of about `FETCHED_BYTES`: more where one class alone has."""
+    ends = np.cumsum(widths)[rows.starts[1:] - 1]
+    cuts = np.flatnonzero(np.diff(ends // FETCHED_BYTES)) + 1
+    for first, last in pairwise([0, *cuts.tolist(), ends.size]):
+        yield rows.classes(first, last)
+
+
+def _order_carried(plan: Plan, rows: StretchRows, references: References) -> pa.Table:
+    """What the rows carry, at hand or fetched, in the release's order."""
+    fetched = references.fetch(rows.positions)
+    columns = {name: fetched[name] for name in fetched.column_names}
+    columns |= {name: rows.along[name] for name in rows.along.column_names}
+    passthrough = pa.table({f"x{i}": columns[f"x{i}"] for i in range(len(plan.passthrough))})
+    of_row = np.repeat(np.arange(rows.starts.size - 1), np.diff(rows.starts))
+    return passthrough.take(pa.array(order_rows(of_row, rows.codes, passthrough)))
+
+
+def released_table(
+    plan: Plan, rows: StretchRows, passthrough: pa.Table, distributions: Sequence[Distribution]
+) -> pa.Table:
+    """The rows as the release holds them, in the columns' order of the input."""
+    columns = {}
+    sizes = np.diff(rows.starts)
+    class_of_row = pa.array(np.repeat(np.arange(sizes.size), sizes))
+    for encoding, keys in zip(key_encodings(plan), rows.class_keys, strict=True):
+        columns[encoding.column.name] = encoding.decode(keys).take(class_of_row)
+    for encoding, distribution, of_attribute in zip(
+        plan.confidential[: plan.n_released], distributions, rows.codes, strict=False
+    ):
+        columns[encoding.column.name] = encoding.decode(distribution.values[of_attribute])
+    for i, column in enumerate(plan.passthrough):
+        columns[column.name] = passthrough[f"x{i}"]
+    return pa.table({name: columns[name] for name in plan.released})

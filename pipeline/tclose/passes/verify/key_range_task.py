@@ -1,0 +1,131 @@
+"""Pass 3: a stretch of the release is put in its order, verified, and made what is released."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Keys
+from tclose.data.value_counts import count_values
+from tclose.model import Int64
+from tclose.passes.microaggregate.class_files import Classes, join_classes, read_stretch
+from tclose.passes.microaggregate.region_classes import find_changes
+from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan_files import (
+    load_distributions,
+    load_joints,
+    load_references,
+)
+from tclose.passes.summarise.records import write_counts
+from tclose.passes.verify.class_checks import ClassChecks, check_classes
+from tclose.passes.verify.class_rows import keep_class_rows
+from tclose.passes.verify.key_range_rows import (
+    StretchRows,
+    order_rows,
+    released_table,
+    write_rows,
+)
+from tclose.privacy.joint import append_joint
+from tclose.runtime.arrays import write_table
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
+from tclose.runtime.tasks import Task
+
+
+@dataclass(frozen=True)
+class KeyRangeInput:
+    """A stretch of the release: the classes whose key is from ``low`` on and before ``high``.
+
+    ``regions``: numbers of those that may have some.
+    """
+
+    low: tuple[Any, ...] | None
+    high: tuple[Any, ...] | None
+    regions: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KeyRangeResult:
+    """What verification found in a stretch, and what rows it has for each output folder.
+
+    ``segments``: (codes of the partition columns, rows), in order; ``first``, ``last``: class keys.
+    """
+
+    checks: ClassChecks | None
+    segments: Sequence[tuple[tuple[int | float | str, ...], int]]
+    first: tuple[Any, ...] | None
+    last: tuple[Any, ...] | None
+
+
+KEY_RANGES = Artifact("key-ranges", list[KeyRangeResult])
+
+
+def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles) -> KeyRangeResult:
+    """Sort a stretch into the release's order, check its classes, write its rows as released."""
+    plan = load_shared(workspace, PLAN)
+    gathered = _gather_stretch(workspace, plan, item)
+    if gathered is None:
+        return KeyRangeResult(None, [], None, None)
+    keys, tables = gathered.keys, load_distributions(workspace, plan)
+    by_keys = np.lexsort(keys[::-1])
+    changed = find_changes([column[by_keys] for column in keys])
+    class_of = np.empty(gathered.sizes.size, dtype=np.int64)
+    class_of[by_keys] = np.cumsum(changed) - 1
+    of_row = np.repeat(class_of, gathered.sizes)
+    codes, positions = gathered.codes[: plan.n_released], gathered.codes[plan.n_released :]
+    order = order_rows(of_row, codes, pa.table({}) if plan.referenced else gathered.passthrough)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(of_row))])
+    class_keys = [column[by_keys][changed] for column in keys]
+    codes = append_joint(codes[:, order], load_joints(workspace, plan))
+    along = gathered.passthrough.take(pa.array(order)) if plan.along else gathered.passthrough
+    checks = check_classes(starts, codes, tables, plan.verification_limits, plan.further)
+    keep_class_rows(class_keys, starts, codes, plan.further, pending)
+    for a in range(len(plan.confidential)):
+        counted = {(): count_values(codes[a])}
+        write_counts(counted, pending.new(f"counts{a}"))
+    rows = StretchRows(class_keys, starts, codes, along, positions[:, order].ravel())
+    _write_released(workspace, plan, rows, pending.new("released"))
+    ends = [tuple(column[i].item() for column in class_keys) for i in (0, -1)]
+    return KeyRangeResult(checks, _segments(plan, class_keys, starts), ends[0], ends[1])
+
+
+def _gather_stretch(workspace: Workspace, plan: Plan, item: KeyRangeInput) -> Classes | None:
+    """Its classes of all regions; None where there are none."""
+    regions = load_shared(workspace, REGIONS)
+    types = load_shared(workspace, CLASS_TYPES)
+    ends, n_told = (item.low, item.high), plan.n_released + bool(plan.referenced)
+    found = (
+        read_stretch(workspace.unit("microaggregate", regions[i].name), types[i], ends, n_told)
+        for i in item.regions
+    )
+    parts = [classes for classes in found if classes is not None]
+    return join_classes(parts) if parts else None
+
+
+def _write_released(workspace: Workspace, plan: Plan, rows: StretchRows, path: Path) -> None:
+    tables = load_distributions(workspace, plan)
+    if plan.referenced:
+        write_rows(path, plan, rows, load_references(workspace), tables)
+    else:
+        write_table(released_table(plan, rows, rows.along, tables), path)
+
+
+def _segments(
+    plan: Plan, class_keys: list[Keys], starts: Int64
+) -> list[tuple[tuple[int | float, ...], int]]:
+    n_columns = len(plan.partition_by)
+    if not n_columns:
+        return [((), int(starts[-1]))]
+    columns = class_keys[:n_columns]
+    first = np.flatnonzero(find_changes(columns))
+    ends = np.append(first[1:], starts.size - 1)
+    return [
+        (tuple(column[a].item() for column in columns), int(starts[b] - starts[a]))
+        for a, b in zip(first, ends, strict=True)
+    ]
+
+
+VERIFY_TASK = Task("verify", "verifying classes", verify_task)

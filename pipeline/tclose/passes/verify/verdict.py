@@ -1,0 +1,134 @@
+"""Pass 3: the rows of a release in its order, every class checked as it is released; a verdict."""
+
+from bisect import bisect_left
+from itertools import pairwise
+from typing import Any
+
+from tclose.errors import VerificationError
+from tclose.methods.method import Method
+from tclose.model import Verdict
+from tclose.passes.microaggregate.region_task import (
+    CLASS_TYPES,
+    REGION_RESULTS,
+    REGIONS,
+    RegionResult,
+)
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan_files import load_distributions
+from tclose.passes.summarise.findings import INPUT_SUMMARY
+from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
+from tclose.passes.verify.class_rows import read_class_rows
+from tclose.passes.verify.compare_task import COMPARE_TASK, CompareInput
+from tclose.passes.verify.key_range_task import (
+    KEY_RANGES,
+    VERIFY_TASK,
+    KeyRangeInput,
+    KeyRangeResult,
+)
+from tclose.privacy.whole_table import check_table
+from tclose.runtime.artifacts import Artifact
+from tclose.runtime.pipeline import Pass, PassContext
+from tclose.runtime.tasks import share_evenly
+
+VERDICT = Artifact("verdict", Verdict)
+
+COMPARED_VALUES = 1_000_000  # by a unit
+# Where partitions make many small regions, a unit of work takes the classes of several.
+FEW_STRETCHES = 64
+STRETCH_RECORDS = 10_000
+
+
+def verify(context: PassContext) -> None:
+    """Check every class as it is released, rows in canonical order; keep the verdict.
+
+    Raises
+    ------
+    VerificationError
+        It is not passed.
+    """
+    workspace, plan = context.workspace, context.read(PLAN)
+    items = _cut_stretches(context.read(REGION_RESULTS))
+    sizes = share_evenly(plan.n_records, len(items))  # ranges are cut to be about equal
+    ranges = context.map(VERIFY_TASK, items, sizes=sizes)
+    _check_stretch_order(ranges)
+    checks = [s.checks for s in ranges if s.checks is not None]
+    merged = checks[0]
+    for other in checks[1:]:
+        merged = ClassChecks.merge(merged, other)
+    kept = read_class_rows(workspace, plan.further, len(items))
+    whole = check_table(kept, plan.further, load_distributions(workspace, plan))
+    verdict = decide(
+        add_whole_table(merged, whole),
+        k=plan.k,
+        names=tuple(e.column.name for e in plan.confidential),
+        max_emds=plan.verification_limits,
+        n_expected=context.read(INPUT_SUMMARY).table.n_complete,
+        n_changed=_count_changes(context, plan, len(items)),
+        further=plan.further,
+    )
+    context.write(KEY_RANGES, ranges)
+    context.write(VERDICT, verdict)
+    if not verdict.passed:
+        raise VerificationError(explain_failures(verdict, plan.method))
+
+
+def explain_failures(verdict: Verdict, method: Method | None = None) -> str:
+    """Why a table may not be published."""
+    lines = [f"  {f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
+    is_above = any(f.what.startswith("t of ") for f in verdict.failures)
+    if is_above and method is not None and not method.holds_t:
+        lines.append(
+            f"  {method.name} knows nothing of t: take method.name: "
+            f"{' or '.join(method.alternatives)}, or a larger t"
+        )
+    return "verification failed; nothing was published\n" + "\n".join(lines)
+
+
+def _cut_stretches(results: list[RegionResult]) -> list[KeyRangeInput]:
+    """Stretches of about as many classes each: as many as regions, but of small regions fewer."""
+    ends = sorted((r.splitters[0], r.splitters[-1], number) for number, r in enumerate(results))
+    picked = sorted(key for result in results for key in result.splitters)
+    n_records = sum(result.n_records for result in results)
+    n_stretches = min(len(results), max(FEW_STRETCHES, n_records // STRETCH_RECORDS))
+    cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
+    return [
+        KeyRangeInput(low, high, tuple(_find_overlapping(ends, low, high)))
+        for low, high in pairwise([None, *cuts, None])
+    ]
+
+
+def _find_overlapping(ends: list[tuple[Any, Any, int]], low: Any, high: Any) -> list[int]:
+    """Numbers of the regions that may have classes in a stretch: the others are not opened."""
+    n_begun = len(ends) if high is None else bisect_left(ends, high, key=lambda end: end[0])
+    return sorted(number for _, last, number in ends[:n_begun] if low is None or last >= low)
+
+
+def _check_stretch_order(stretches: list[KeyRangeResult]) -> None:
+    """No class may lie in two stretches, or its records were counted apart."""
+    ends = [(s.first, s.last) for s in stretches if s.first is not None and s.last is not None]
+    for (_, last), (first, _) in pairwise(ends):
+        if not last < first:
+            raise VerificationError("classes are not in order across stretches; nothing published")
+
+
+def _count_changes(context: PassContext, made: Plan, n_stretches: int) -> dict[str, int]:
+    """Per confidential attribute, values that more or fewer rows have than the table."""
+    items = [
+        CompareInput(a, first, last, n_stretches)
+        for a, table in enumerate(load_distributions(context.workspace, made))
+        for first, last in pairwise([*range(0, max(1, table.values.size), COMPARED_VALUES), None])
+    ]
+    counted = context.map(COMPARE_TASK, items)
+    changes = dict.fromkeys((e.column.name for e in made.confidential), 0)
+    for item, n_changed in zip(items, counted, strict=True):
+        changes[made.confidential[item.attribute].column.name] += n_changed
+    return changes
+
+
+VERIFY = Pass(
+    "verify",
+    "Check every class as it is to be released.",
+    reads=(PLAN, REGIONS, CLASS_TYPES, REGION_RESULTS, INPUT_SUMMARY),
+    writes=(KEY_RANGES, VERDICT),
+    work=verify,
+)

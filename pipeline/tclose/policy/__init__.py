@@ -1,0 +1,1 @@
+"""What is asked: a YAML file becomes a frozen, validated policy."""

@@ -1,0 +1,204 @@
+"""The ``attributes`` section of a policy: what a column is, and how it is treated."""
+
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tclose.errors import PolicyError
+from tclose.methods.generalisation.intervals import build_intervals
+from tclose.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
+from tclose.policy.taxonomy_files import read_rows
+from tclose.setting_fields import Number, Scalar, Settings, Threshold
+
+Taxonomy = Annotated[
+    tuple[tuple[str, ...], ...],
+    BeforeValidator(read_rows, json_schema_input_type=str | dict[str, Any] | list[list[str]]),
+]
+
+
+class IntervalSettings(Settings):
+    """Intervals that numbers are generalised to, level by level."""
+
+    widths: tuple[Number, ...] = Field(
+        min_length=1, description="Of the intervals; each a multiple of the one before."
+    )
+    origin: Number = Field(default=0, description="Where an interval of every level begins.")
+
+    @model_validator(mode="after")
+    def _check_widths(self) -> "IntervalSettings":
+        try:
+            build_intervals(self.widths, self.origin)
+        except PolicyError as error:
+            raise ValueError(str(error).removeprefix("intervals: ")) from None
+        return self
+
+
+class NoiseSettings(Settings):
+    """Differentially private noise: what can be released comes from here, never from the data."""
+
+    epsilon: Number = Field(ge=1e-6, le=30, description="Of one record's value.")
+    low: Number | None = Field(default=None, description="Of numbers: values are moved to it.")
+    high: Number | None = Field(default=None, description="Of numbers: values are moved to it")
+    step: Number = Field(default=1, gt=0, description="Of numbers: from low to high in steps.")
+    values: tuple[str, ...] = Field(default=(), description="Of nominal values: all there can be.")
+
+
+class AttributeSettings(Settings):
+    """What one column is and how it is treated."""
+
+    role: Role
+    type: Kind | None = Field(default=None, description="Inferred where it is not given.")
+    order: tuple[Scalar, ...] | None = Field(
+        default=None, description="The values of an ordinal attribute, lowest first."
+    )
+    t: Threshold | None = Field(default=None, description="Overrides privacy.t.")
+    distance: Distance | None = Field(
+        default=None,
+        description="Of a confidential attribute's values: ordered (default), equal (default of "
+        "nominal ones), hierarchical (default with a taxonomy).",
+    )
+    taxonomy: Taxonomy | None = Field(
+        default=None,
+        description="Of nominal values: a file .yaml or .csv, or nested keys and lists as in "
+        "{any: {fruit: [apple, pear]}}.",
+    )
+    intervals: IntervalSettings | None = Field(
+        default=None, description="Of numbers: what incognito generalises them to."
+    )
+    noise: NoiseSettings | None = Field(
+        default=None, description="Of a confidential attribute, under dp-confidential."
+    )
+    subsets_by: Literal["taxonomy", "frequency"] | None = Field(
+        default=None,
+        description="The order of nominal confidential values in which subsets are cut.",
+    )
+    aggregate: Literal["mean", "median", "mode", "ancestor"] | None = Field(
+        default=None,
+        description="numeric and date: mean (default) or median; nominal with a taxonomy: mode "
+        "(default) or ancestor, the lowest node above a class's values.",
+    )
+    round: bool = Field(
+        default=True, description="false: an integer quasi-identifier is released as a float."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_role(cls, value: Any) -> Any:
+        return {"role": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Say that an attribute may be its role alone."""
+        full = handler.resolve_ref_schema(handler(schema))
+        return {"title": "Attribute", "anyOf": [full["properties"]["role"], full]}
+
+    @model_validator(mode="after")
+    def _check_consistency(self) -> "AttributeSettings":
+        if self.t is not None and self.role is not Role.CONFIDENTIAL:
+            raise ValueError("t belongs to confidential attributes only")
+        if self.noise is not None and self.role is not Role.CONFIDENTIAL:
+            raise ValueError("noise belongs to confidential attributes only")
+        if self.noise is not None and self.t is not None:
+            raise ValueError("noise gives a t of its own; take t out")
+        if self.noise is not None and (self.distance or self.taxonomy or self.subsets_by):
+            raise ValueError(
+                "noise: no class is held to a distance of such values; take distance, taxonomy and "
+                "subsets_by out"
+            )
+        if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
+            raise ValueError("aggregate and round belong to quasi-identifiers only")
+        self._check_intervals()
+        self._check_order()
+        self._check_distance()
+        self._check_aggregate()
+        return self
+
+    def resolve(self, name: str, limit: Fraction) -> Attribute:
+        """The attribute as a value; ``limit``: the t that holds where it has none of its own."""
+        asked = limit if self.t is None else Fraction(str(self.t))
+        confidential = self.role is Role.CONFIDENTIAL and self.noise is None
+        return Attribute(
+            name=name,
+            role=self.role,
+            kind=Kind.NOMINAL if self.taxonomy else self.type,
+            order=tuple(str(value) for value in self.order or ()),
+            max_emd=asked if confidential else None,
+            aggregate=self.aggregate,
+            rounded=self.round,
+            distance=self.distance,
+            taxonomy=self.taxonomy or (),
+            by_frequency=self.subsets_by == "frequency",
+            intervals=_interval_texts(self.intervals),
+            noise=_exact_noise(self.noise),
+        )
+
+    def _check_intervals(self) -> None:
+        if self.intervals is None:
+            return
+        if self.role is not Role.QUASI_IDENTIFIER:
+            raise ValueError("intervals belong to quasi-identifiers only")
+        if self.taxonomy:
+            raise ValueError("intervals go with numbers, a taxonomy with names; take one of them")
+        if self.type not in (None, Kind.NUMERIC):
+            raise ValueError("intervals go with type: numeric")
+
+    def _check_distance(self) -> None:
+        if self.role is not Role.CONFIDENTIAL and (self.distance or self.subsets_by):
+            raise ValueError("distance and subsets_by belong to confidential attributes only")
+        if self.taxonomy and self.type not in (None, Kind.NOMINAL):
+            raise ValueError("taxonomy goes with type: nominal")
+        if self.taxonomy and self.role not in (Role.CONFIDENTIAL, Role.QUASI_IDENTIFIER):
+            raise ValueError("taxonomy belongs to quasi-identifiers and confidential attributes")
+        if self.distance is Distance.HIERARCHICAL and not self.taxonomy:
+            raise ValueError("distance: hierarchical needs a taxonomy")
+        if self.subsets_by == "taxonomy" and not self.taxonomy:
+            raise ValueError("subsets_by: taxonomy needs a taxonomy")
+        if self.distance is Distance.ORDERED and self.type is Kind.NOMINAL:
+            raise ValueError("distance: ordered does not go with type: nominal")
+
+    def _check_order(self) -> None:
+        if self.type is Kind.ORDINAL and not self.order:
+            raise ValueError("type: ordinal needs order: [lowest, ..., highest]")
+        if self.order is not None and self.type is not Kind.ORDINAL:
+            raise ValueError("order goes with type: ordinal")
+        texts = [str(value) for value in self.order or ()]
+        if len(set(texts)) != len(texts):
+            raise ValueError("order names a value twice")
+
+    def _check_aggregate(self) -> None:
+        if self.aggregate == ANCESTOR and not self.taxonomy:
+            raise ValueError("aggregate: ancestor needs a taxonomy")
+        if self.aggregate is None or self.type is None:
+            return
+        allowed = AGGREGATES[self.type]
+        if self.aggregate not in allowed:
+            raise ValueError(f"aggregate of type {self.type} can be {' or '.join(allowed)}")
+
+
+AGGREGATES: dict[Kind, tuple[str, ...]] = {
+    Kind.NUMERIC: ("mean", "median"),
+    Kind.DATE: ("mean", "median"),
+    Kind.ORDINAL: ("median",),
+    Kind.BOOLEAN: ("mode",),
+    Kind.NOMINAL: ("mode", ANCESTOR),
+}
+
+
+def _interval_texts(given: IntervalSettings | None) -> tuple[tuple[str, ...], str] | None:
+    """Widths and origin as they were written, 0.1 a tenth."""
+    return None if given is None else (tuple(str(w) for w in given.widths), str(given.origin))
+
+
+def _exact_noise(given: NoiseSettings | None) -> Noise | None:
+    """Numbers as they were written, 0.1 a tenth."""
+    if given is None:
+        return None
+    low, high = (None if end is None else Fraction(str(end)) for end in (given.low, given.high))
+    return Noise(
+        Fraction(str(given.epsilon)), low, high, Fraction(str(given.step)), tuple(given.values)
+    )

@@ -1,0 +1,122 @@
+"""What is wrong with a policy, a line for each key, in words for a release officer."""
+
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from tclose.methods.method import method_keys
+from tclose.policy.attribute_settings import AttributeSettings
+from tclose.policy.privacy_settings import JointSettings
+from tclose.privacy.registry import MODELS
+
+
+def describe_problems(error: ValidationError, policy: type[BaseModel]) -> list[str]:
+    """One line for each key that is wrong: the key, what it has to be, and what was given.
+
+    ``policy``: the whole model, for the keys that it knows.
+    """
+    lines: dict[str, None] = {}
+    for problem in error.errors():
+        location = _strip_branches(tuple(str(part) for part in problem["loc"]))
+        message = _say(problem, location, policy)
+        lines[f"{'.'.join(location)}: {message}" if location else message] = None
+    return list(lines)
+
+
+def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
+    """Without what pydantic puts last: names of union members, and places of items."""
+    if location[:2] == ("privacy", "models"):  # a model is known by its name, not by its place
+        return (*location[:2], *location[3:5])
+    if location[:2] in (("engine", "tls"), ("engine", "kubernetes")):
+        return location[:3]
+    depth = {"engine": 2, "method": 2, "attributes": 1 if location[-1:] == ("[key]",) else 3}
+    return location[: depth.get(location[0], len(location))] if location else ()
+
+
+def _say(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> str:
+    kind, given = problem["type"], problem["input"]
+    if kind == "extra_forbidden":
+        return f"unknown key; allowed: {', '.join(_allowed_keys(location[:-1], policy))}"
+    if kind == "value_error":
+        return str(problem["msg"].removeprefix("Value error, "))
+    if kind == "missing":
+        return "is missing"
+    if problem["loc"][-1] == "[key]":
+        return f"YAML reads a column name as {given!r}; put it in quotes"
+    wanted = _WANTED.get((location[0], *location[2:])) or _WANTED.get(location)
+    wanted = wanted or _wanted_of_model(location) or _WANTED_BY_PROBLEM.get(kind)
+    context = problem.get("ctx", {}) | {"models": ", ".join(MODELS.classes())}
+    message = wanted.format(**context) if wanted else problem["msg"]
+    scalar = isinstance(given, str | int | float | None)
+    return f"{message} (given: {given!r})" if scalar else message
+
+
+def _wanted_of_model(location: tuple[str, ...]) -> str | None:
+    """What a key of a privacy model has to be, if the model says it."""
+    if location[:2] != ("privacy", "models") or len(location) < 4:
+        return None
+    return MODELS.classes()[location[2]].wanted.get(location[3])
+
+
+_DNS_LABEL = "has to be small letters, digits and '-', beginning with a letter, 40 at most"
+
+# What pydantic says of a key of several types or with a pattern is no help to a release officer.
+# Keys of an attribute stand here without its name.
+_WANTED: dict[tuple[str, ...], str] = {
+    ("name",): "has to be letters, digits, '.', '_' and '-', beginning with one of the first two",
+    ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",
+    ("attributes", "taxonomy"): "has to be a file, or nested keys and lists of values",
+    ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
+    ("method", "class_size"): "has to be auto, paper, or a whole number from 2",
+    ("method", "refine"): "has to be off, fast, full, a number of rounds, or a time as in 10min",
+    ("engine", "scheduler"): "has to be local, kubernetes, or an address as in tls://host:8786",
+    ("engine", "cluster"): _DNS_LABEL,
+    ("engine", "namespace"): _DNS_LABEL,
+    ("engine", "workers"): "has to be a whole number from 1, or auto",
+    ("engine", "memory_per_worker"): "has to be a size as in 4GB, or auto",
+}
+
+_WANTED_BY_PROBLEM = {
+    "string_type": "has to be text; put it in quotes",
+    "string_pattern_mismatch": "has to be text without NUL characters",
+    "string_too_short": "is empty",
+    "string_too_long": "has to be {max_length} long at most",
+    "too_short": "is empty",
+    "tuple_type": "has to be a list, as in [a, b]",
+    "dict_type": "has to be keys and their values",
+    "model_type": "has to be keys and their values",
+    "int_type": "has to be a whole number",
+    "int_parsing": "has to be a whole number",
+    "int_from_float": "has to be a whole number",
+    "float_type": "has to be a number",
+    "float_parsing": "has to be a number",
+    "finite_number": "has to be a number",
+    "model_attributes_type": "has to be keys and their values, as in {{name: ..., l: 3}}",
+    "union_tag_not_found": "each needs a name: {models}",
+    "union_tag_invalid": "a name has to be one of {models}",
+    "bool_type": "has to be true or false",
+    "bool_parsing": "has to be true or false",
+    "greater_than": "has to be above {gt:g}",
+    "greater_than_equal": "has to be at least {ge}",
+    "less_than": "has to be below {lt}",
+    "less_than_equal": "has to be at most {le:g}",
+    "enum": "has to be {expected}",
+    "literal_error": "has to be {expected}",
+}
+
+
+def _allowed_keys(location: tuple[str, ...], policy: type[BaseModel]) -> list[str]:
+    model: Any = policy
+    if location[:2] == ("privacy", "models") and len(location) > 2:
+        return sorted(MODELS.classes()[location[2]].model_fields)
+    if location[:2] == ("privacy", "joint"):
+        return sorted(JointSettings.model_fields)
+    if location[:1] == ("method",):
+        return method_keys()
+    for part in location:
+        if model is AttributeSettings or part not in getattr(model, "model_fields", {}):
+            break
+        annotation = model.model_fields[part].annotation
+        sections = (kind for kind in get_args(annotation) if hasattr(kind, "model_fields"))
+        model = AttributeSettings if part == "attributes" else next(sections, annotation)
+    return sorted(model.model_fields)

@@ -1,0 +1,259 @@
+"""The policy: what a release officer asks for, read from YAML and refused where it is wrong."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, field_serializer, model_validator
+
+from tclose.data.files.input_settings import InputSettings
+from tclose.errors import PolicyError
+from tclose.methods.method import name_methods
+from tclose.model import ANCESTOR, Attribute, Distance, Role
+from tclose.policy.attribute_settings import AttributeSettings
+from tclose.policy.date_template import NAME_WITH_DATE, fill_as_of
+from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.error_messages import describe_problems
+from tclose.policy.method_settings import METHOD_FIELD, MethodSettings
+from tclose.policy.privacy_settings import PrivacySettings
+from tclose.policy.yaml_loader import override_key, read_document
+from tclose.privacy.privacy_model import PrivacyModel
+from tclose.redaction import redact_place
+from tclose.setting_fields import NO_NUL, Settings
+
+INDEX_OF_DASK = "__null_dask_index__"
+
+
+class OutputSettings(Settings):
+    """Where the release goes and how it is cut into files."""
+
+    path: str = Field(
+        default="releases",
+        min_length=1,
+        pattern=NO_NUL,
+        description="Folder, or s3://bucket/folder (endpoint and credentials: the environment).",
+    )
+    partition_by: tuple[str, ...] = ()
+    rows_per_file: int = Field(default=1_000_000, ge=1)
+    signing_key: str | None = Field(
+        default=None,
+        min_length=1,
+        pattern=NO_NUL,
+        description="File of the private key that signs manifests, as `tclose keys` makes it; by "
+        "default the one that TCLOSE_SIGNING_KEY names, if any.",
+    )
+
+    @field_serializer("path", when_used="json")
+    def _show(self, path: str) -> str:
+        return redact_place(path)
+
+
+class Policy(Settings):
+    """A whole policy. Equal policies ask for the same release."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        json_schema_extra={"pattern": NAME_WITH_DATE},  # of the file, before the day is filled in
+    )
+    input: InputSettings
+    unlisted: Literal["drop", "error"] = "error"
+    attributes: dict[str, AttributeSettings] = Field(min_length=1)
+    privacy: PrivacySettings
+    missing: Literal["error", "drop"] = "error"
+    method: MethodSettings = METHOD_FIELD
+    output: OutputSettings = OutputSettings()
+    engine: EngineSettings = EngineSettings()
+    seed: int = Field(default=1, ge=0, lt=2**63)
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> "Policy":
+        roles = [attribute.role for attribute in self.attributes.values()]
+        if Role.QUASI_IDENTIFIER not in roles:
+            raise ValueError("attributes: no quasi-identifier; at least one is needed")
+        self.privacy.check_attributes(self.confidential, self._noised)
+        self._check_joint()
+        for name, attribute in self.attributes.items():
+            self._check_noise(name, attribute)
+            self._check_generalisation(name, attribute)
+            needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
+            needs_t = needs_t and attribute.noise is None and not self.method.require_models([name])
+            if needs_t and self.privacy.t is None and not self.privacy.covers(name):
+                raise ValueError(
+                    f"privacy.t is missing: {name!r} is confidential and has no t; give either, "
+                    "or a model of privacy.models, or a t of privacy.joint"
+                )
+        self._check_names()
+        self._check_partition_columns()
+        self._check_held()
+        return self
+
+    def _check_joint(self) -> None:
+        """Refuse combinations that cannot be, and methods that could not hold classes to them."""
+        self.privacy.check_joint(self.confidential, self.attributes)
+        reason = self.method.without_joint
+        if self.privacy.joint and reason:
+            *others, last = name_methods(lambda m: m.holds_t and not m.without_joint)
+            raise ValueError(
+                f"privacy.joint: does not go with {self.method.name}, which {reason}; take "
+                f"{', '.join(others)} or {last}"
+            )
+
+    def _check_held(self) -> None:
+        """Refuse demands on confidential values that the method would not hold."""
+        if self.method.draws_noise and (self.privacy.t or 1) < 1:
+            raise ValueError(
+                f"privacy.t: {self.method.name} holds no class to a t; take it out, or ask a t of "
+                "the noise by stochastic-t-closeness"
+            )
+        if not self.method.releases_buckets:
+            return
+        for name in self.confidential:
+            attribute = self.attributes[name]
+            if attribute.taxonomy or attribute.distance not in (None, Distance.ORDERED):
+                raise ValueError(
+                    f"attributes.{name}: released as its bucket it has the distance of ordered "
+                    "values; take distance and taxonomy out, or take release: value"
+                )
+
+    def _check_noise(self, name: str, attribute: AttributeSettings) -> None:
+        with_noise = self.method.draws_noise
+        if attribute.noise is not None and not with_noise:
+            names = " or ".join(name_methods(lambda m: m.draws_noise))
+            raise ValueError(f"attributes.{name}: noise goes with method.name: {names}")
+        if with_noise and attribute.role is Role.CONFIDENTIAL and attribute.noise is None:
+            raise ValueError(
+                f"attributes.{name}: noise is missing; {self.method.name} needs its epsilon, and "
+                "low and high or values"
+            )
+
+    def _check_generalisation(self, name: str, attribute: AttributeSettings) -> None:
+        """Refuse keys of how a quasi-identifier is released that the method does not look at."""
+        method = self.method
+        if attribute.intervals is not None and not method.uses_intervals:
+            names = " or ".join(name_methods(lambda m: m.uses_intervals))
+            raise ValueError(
+                f"attributes.{name}: intervals go with method.name: {names}, not with {method.name}"
+            )
+        if not method.generalises:
+            return
+        if attribute.aggregate == ANCESTOR:
+            raise ValueError(
+                f"attributes.{name}: {method.name} releases nodes of a taxonomy of its own accord; "
+                "take aggregate: ancestor out"
+            )
+        if attribute.aggregate or not attribute.round:
+            names = " or ".join(name_methods(lambda m: not m.generalises))
+            raise ValueError(
+                f"attributes.{name}: {method.name} generalises; aggregate and round go with {names}"
+            )
+
+    def _check_names(self) -> None:
+        """Refuse names of released columns that readers take for something else, or skip."""
+        for name, attribute in self.attributes.items():
+            if name in ("", INDEX_OF_DASK) and attribute.role is not Role.IDENTIFIER:
+                what = f"{name!r}, which dask takes for an index" if name else "no name"
+                raise ValueError(
+                    f"attributes: a column of {what}, cannot be released; rename it in the data"
+                )
+        for name in self.output.partition_by:
+            if name.startswith(("_", ".")):
+                raise ValueError(
+                    f"output.partition_by: {name!r} begins with {name[0]!r}, and folders that do "
+                    "are skipped by pandas, pyarrow and Spark; rename the column in the data"
+                )
+            alike = [n for n in self.attributes if n != name and n.lower() == name.lower()]
+            if any(self.attributes[n].role is not Role.IDENTIFIER for n in alike):
+                raise ValueError(
+                    f"output.partition_by: {name!r} and {alike[0]!r} differ by case alone, and not "
+                    "at all to some readers; rename one of them in the data"
+                )
+
+    def _check_partition_columns(self) -> None:
+        allowed = (Role.QUASI_IDENTIFIER, Role.NON_CONFIDENTIAL)
+        columns = self.output.partition_by
+        for name in columns:
+            if name not in self.attributes or self.attributes[name].role not in allowed:
+                raise ValueError(
+                    f"output.partition_by: {name!r} has to be a quasi-identifier or a "
+                    "non-confidential attribute of the policy"
+                )
+        if len(set(columns)) != len(columns):
+            raise ValueError("output.partition_by names a column twice")
+        if len(columns) == len(self.attributes):
+            raise ValueError("output.partition_by names every column; none is left for the files")
+
+    @property
+    def confidential(self) -> tuple[str, ...]:
+        """Names of the confidential attributes that are released as they are."""
+        pairs = self.attributes.items()
+        return tuple(n for n, a in pairs if a.role is Role.CONFIDENTIAL and a.noise is None)
+
+    @property
+    def _noised(self) -> tuple[str, ...]:
+        """Names of the confidential attributes that are released with noise."""
+        return tuple(n for n, a in self.attributes.items() if a.noise is not None)
+
+    def require_models(self) -> tuple[PrivacyModel, ...]:
+        """What `privacy.models`, and the method, ask of the confidential attributes, unbound."""
+        of_method = self.method.require_models(self.confidential)
+        return (*self.privacy.require(self.confidential), *of_method)
+
+    def combine_attributes(self) -> tuple[Attribute, ...]:
+        """The joint attributes that `privacy.joint` asks for."""
+        return self.privacy.combine(self.confidential)
+
+    def resolve_attributes(self) -> tuple[Attribute, ...]:
+        """The attributes as values, each confidential one with the t that holds for it."""
+        pairs = self.attributes.items()
+        resolved = (given.resolve(name, self.privacy.limit(name)) for name, given in pairs)
+        return tuple(map(self._limit_noise, resolved))
+
+    def _limit_noise(self, attribute: Attribute) -> Attribute:
+        """The attribute, its noise with the t that it is held to."""
+        if attribute.noise is None:
+            return attribute
+        limit = self.privacy.limit_noise(attribute.name)
+        return replace(attribute, noise=replace(attribute.noise, max_t=limit))
+
+
+def load_policy(
+    path: str | Path, overrides: Sequence[str] = (), *, as_of: date | None = None
+) -> Policy:
+    """Read a policy file, apply ``key=value`` overrides, and fill in the day.
+
+    Raises
+    ------
+    PolicyError
+        No such file, no YAML, unknown keys, values out of range; names key and remedy.
+    """
+    return parse_policy(read_document(path), overrides, source=str(path), as_of=as_of)
+
+
+def parse_policy(
+    document: Any,
+    overrides: Sequence[str] = (),
+    *,
+    source: str = "given",
+    as_of: date | None = None,
+) -> Policy:
+    """Check a policy that was read already; ``source`` names it in errors."""
+    if not isinstance(document, dict):
+        raise PolicyError(f"policy {source}: has to be a mapping of keys; see `tclose schema`")
+    for override in overrides:
+        document = override_key(document, override)
+    try:
+        document = fill_as_of(document, as_of)
+    except PolicyError as error:
+        raise PolicyError(f"policy {source}: {error}") from None
+    try:
+        return Policy.model_validate(document)
+    except ValidationError as error:
+        problems = "\n".join(f"  {line}" for line in describe_problems(error, Policy))
+        raise PolicyError(f"policy {source}:\n{problems}") from None
+
+
+def policy_schema() -> dict[str, Any]:
+    """JSON Schema of the policy, for editors; an attribute may be its role alone."""
+    return Policy.model_json_schema() | {"$schema": "https://json-schema.org/draft/2020-12/schema"}

@@ -1,0 +1,167 @@
+"""The ``privacy`` section of a policy: k, t, joint t, and further models."""
+
+from collections.abc import Collection, Sequence
+from fractions import Fraction
+
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
+
+from tclose.methods.method import name_methods
+from tclose.model import Attribute, Distance, Kind, Role
+from tclose.privacy.privacy_model import Model, PrivacyModel
+from tclose.setting_fields import Settings, Threshold
+
+
+class JointSettings(Settings):
+    """Closeness of several confidential attributes taken as one (papers/001, section 4)."""
+
+    attributes: tuple[str, ...] | None = Field(
+        default=None, min_length=2, description="Confidential attributes; all if not given."
+    )
+    t: Threshold = Field(description="Total variation between combinations of values, at most.")
+
+    @field_validator("attributes")
+    @classmethod
+    def _check_distinct(cls, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is not None and len(set(names)) != len(names):
+            raise ValueError("names an attribute twice")
+        return names
+
+    def combine(self, confidential: Sequence[str]) -> Attribute:
+        """The joint attribute: the combinations are its values, one as far from all others.
+
+        The name is one that reports show. Equal distance: papers/004, section 8, leaves the ground
+        distance of combinations open. This one needs no scale that attributes of several kinds
+        would share, and it is the strictest: who is within t by it is by every distance that is
+        at most 1, and so is each attribute alone.
+        """
+        names = tuple(confidential if self.attributes is None else self.attributes)
+        limit = Fraction(str(self.t))
+        return Attribute(
+            " with ".join(names),
+            Role.CONFIDENTIAL,
+            kind=Kind.NOMINAL,
+            max_emd=limit,
+            distance=Distance.EQUAL,
+            combines=names,
+        )
+
+
+class PrivacySettings(Settings):
+    """What every equivalence class has to meet."""
+
+    k: int = Field(ge=2, description="Records in a class, at least.")
+    t: Threshold | None = Field(
+        default=None, description="Earth mover's distance of a class to the table, at most."
+    )
+    joint: tuple[JointSettings, ...] = Field(
+        default=(), description="Closeness of combinations of confidential values."
+    )
+    models: tuple[SerializeAsAny[Model], ...] = Field(
+        default=(), description="Further models that every class has to meet."
+    )
+
+    @model_validator(mode="after")
+    def _check_k(self) -> "PrivacySettings":
+        for model in self.models:
+            model.check_k(self.k)
+        return self
+
+    def check_attributes(self, confidential: Sequence[str], noised: Sequence[str]) -> None:
+        """Refuse models of what is no confidential attribute of the policy.
+
+        Parameters
+        ----------
+        confidential : names of those that are released as they are
+        noised : of those with noise
+
+        Raises
+        ------
+        ValueError
+        """
+        for model in self.models:
+            if model.of_noise:
+                _check_noised(model, noised)
+                continue
+            if not confidential:
+                raise ValueError(f"privacy.models: {model.name} needs a confidential attribute")
+            for name in model.attributes or ():
+                if name not in confidential:
+                    raise ValueError(
+                        f"privacy.models: {model.name} of {name!r}, which is no confidential "
+                        "attribute of the policy"
+                    )
+
+    def check_joint(self, confidential: Sequence[str], columns: Collection[str]) -> None:
+        """Refuse combinations of what is no confidential attribute, and of fewer than two.
+
+        Raises
+        ------
+        ValueError
+        """
+        names = set(columns)
+        for joint in self.joint:
+            for name in joint.attributes or ():
+                if name not in confidential:
+                    raise ValueError(
+                        f"privacy.joint: {name!r} is no confidential attribute of the policy that "
+                        "is released as it is"
+                    )
+            made = joint.combine(confidential)
+            if len(made.combines) < 2:
+                raise ValueError(
+                    "privacy.joint: needs two confidential attributes or more; give one its t"
+                )
+            if made.name in names:
+                raise ValueError(f"privacy.joint: {made.name!r} is there already; say it once")
+            names.add(made.name)
+
+    def combine(self, confidential: Sequence[str]) -> tuple[Attribute, ...]:
+        """The joint attributes that classes are held to as well."""
+        return tuple(joint.combine(confidential) for joint in self.joint)
+
+    def covers(self, attribute: str) -> bool:
+        """Whether a model or a joint t holds for a confidential attribute."""
+        held = [*(m.attributes for m in self.models), *(j.attributes for j in self.joint)]
+        return any(names is None or attribute in names for names in held)
+
+    def limit(self, attribute: str) -> Fraction:
+        """The t of an attribute without one of its own.
+
+        That of the joint attributes it is part of bounds its own; with models alone it has none.
+        """
+        if self.t is not None:
+            return Fraction(str(self.t))
+        held = [j.t for j in self.joint if j.attributes is None or attribute in j.attributes]
+        return Fraction(str(min(held, default=1)))
+
+    def limit_noise(self, attribute: str) -> Fraction | None:
+        """The stochastic t that an attribute with noise is held to, if to any."""
+        asked = [
+            model.noise_limit
+            for model in self.models
+            if model.noise_limit is not None
+            and (model.attributes is None or attribute in model.attributes)
+        ]
+        return min(asked, default=None)
+
+    def require(self, confidential: Sequence[str]) -> tuple[PrivacyModel, ...]:
+        """What the models ask of each of these attributes, unbound."""
+        return tuple(
+            model.require(name, self.k)
+            for model in self.models
+            if not model.of_noise
+            for name in confidential
+            if model.attributes is None or name in model.attributes
+        )
+
+
+def _check_noised(model: Model, noised: Sequence[str]) -> None:
+    """Refuse stochastic closeness of what has no noise."""
+    others = [name for name in model.attributes or () if name not in noised]
+    if others or not noised:
+        of = f" of {others[0]!r}, which has none," if others else ""
+        noisy = name_methods(lambda method: method.draws_noise)
+        raise ValueError(
+            f"privacy.models: {model.name}{of} is that of noise; it goes with method.name: "
+            f"{' or '.join(noisy)}, and with attributes that have noise"
+        )

@@ -1,0 +1,67 @@
+"""A policy's document: read from YAML, its keys overridden; what they mean is not known here."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from tclose.errors import PolicyError, UsageError
+from tclose.policy.yaml_values import read_yaml
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return "not UTF-8 text"
+
+
+_KEY_PART = re.compile(r'"([^"]*)"|([^."]+)')
+
+_KEY = re.compile(r'("[^"]*"|[^."]+)(\.("[^"]*"|[^."]+))*')
+
+
+def read_document(path: str | Path) -> Any:
+    """The document of a policy file.
+
+    Raises
+    ------
+    PolicyError
+        No such file, or no YAML.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"policy {path}: cannot be read ({_reason(error)})") from None
+    try:
+        return read_yaml(text)
+    except PolicyError as error:
+        raise PolicyError(f"policy {path}: {error}") from None
+
+
+def override_key(document: dict[str, Any], override: str) -> dict[str, Any]:
+    """Apply ``a.b=value``; a part with dots in it stands in double quotes.
+
+    Raises
+    ------
+    UsageError
+        It is no such text.
+    """
+    key, equals, text = override.partition("=")
+    parts = [quoted or plain for quoted, plain in _KEY_PART.findall(key)]
+    if not equals or not _KEY.fullmatch(key):
+        raise UsageError(f"--set {override}: has to be key=value, as in privacy.t=0.05")
+    try:
+        value = read_yaml(text)
+    except PolicyError as error:
+        raise UsageError(f"--set {key}: {error}") from None
+    return _replaced(document, parts, value, override)
+
+
+def _replaced(node: Any, parts: list[str], value: Any, override: str) -> dict[str, Any]:
+    if isinstance(node, str):
+        node = {"role": node}  # an attribute in its short form
+    if not isinstance(node, dict | None):
+        raise UsageError(f"--set {override}: {parts[0]!r} has no keys below it")
+    node = dict(node or {})
+    deeper = len(parts) > 1
+    node[parts[0]] = _replaced(node.get(parts[0]), parts[1:], value, override) if deeper else value
+    return node

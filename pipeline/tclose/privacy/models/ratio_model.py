@@ -1,0 +1,95 @@
+"""Ratio closeness as a model of a policy, of values or of buckets (papers/001)."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from math import ceil, isfinite
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from tclose.model import Int64
+from tclose.privacy.class_counts import ClassCounts, ClassMeasures, group_table
+from tclose.privacy.privacy_model import Model, PrivacyModel
+from tclose.privacy.ratio_closeness import ASSUMPTIONS, check_ratio, epsilon_of_ratio
+from tclose.privacy.registry import register_model
+from tclose.setting_fields import Factor, Group, refuse_truth
+
+RATIO_CLOSENESS = "ratio-closeness"
+_BUCKETS_ONLY = (
+    "the buckets that classes were made with, not for the values, which are released as they are: "
+    "inside a bucket a class may have any of them, so no epsilon of Proposition 3 is claimed; the "
+    "distance of classes in the values is measured under t"
+)
+
+
+@register_model
+class RatioCloseness(Model):
+    """Probabilities of each class at most t times those of the table, and the other way round."""
+
+    wanted: ClassVar[Mapping[str, str]] = {
+        "buckets": "has to be a number of stretches from 2 to 1000, or groups of values as in "
+        "[[a, b], [c]]"
+    }
+
+    name: Literal["ratio-closeness"]
+    t: Factor
+    buckets: (
+        Annotated[int, Field(ge=2, le=1000), BeforeValidator(refuse_truth)]
+        | Annotated[tuple[Group, ...], Field(min_length=2)]
+        | None
+    ) = Field(
+        default=None,
+        description="Stretches of the table's values, or groups of values as in [[a, b], [c]]; "
+        "each value is its own bucket if not given.",
+    )
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> "RatioCloseness":
+        groups = self.buckets if isinstance(self.buckets, tuple) else ()
+        texts = [str(value) for group in groups for value in group]
+        if len(set(texts)) != len(texts):
+            raise ValueError("buckets name a value twice")
+        return self
+
+    def require(self, attribute: str, _k: int) -> PrivacyModel:
+        """What is asked of one attribute."""
+        given = self.buckets or ()
+        buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
+        return PrivacyModel(self.name, attribute, Fraction(str(self.t)), buckets=buckets)
+
+    @classmethod
+    def measure(cls, requirement: PrivacyModel, counts: ClassCounts, table: Int64) -> ClassMeasures:
+        """Distance of each class to the table, in buckets if there are any."""
+        if requirement.grouping is not None:
+            groups = requirement.grouping.of_values(table.size)
+            counts, table = counts.grouped(groups), group_table(table, groups)
+        return check_ratio(counts, table, requirement.limit)
+
+    @classmethod
+    def suggest(cls, _: PrivacyModel, achieved: float) -> str:
+        """Say the smallest t, or that buckets are needed."""
+        if not isfinite(achieved):
+            return "it lacks values that the table has, so no t would do: ask for wider buckets"
+        return f"the smallest t that could work is {ceil(achieved * 10**6) / 10**6:.6f}"
+
+    @classmethod
+    def describe(cls, asked: Mapping[str, Any], *, is_bucketed: bool) -> dict[str, Any]:
+        """Epsilon, what it is about and what it assumes; or why there is none."""
+        if "release" in asked:
+            return {"holds_for": _BUCKETS_ONLY}
+        return {
+            "epsilon": float(epsilon_of_ratio(Fraction(str(asked["t"])))),
+            "epsilon_is_about": _subject(asked, is_bucketed),
+            "epsilon_assumes": list(ASSUMPTIONS),
+        }
+
+
+def _subject(asked: Mapping[str, Any], is_bucketed: bool) -> str:
+    if is_bucketed:
+        return "the bucket that is released in place of the attribute's value"
+    if "buckets" not in asked:
+        return "the attribute's value"
+    return (
+        "the bucket that the attribute's value is in; the value itself is released, and what it "
+        "says beyond its bucket is not covered"
+    )

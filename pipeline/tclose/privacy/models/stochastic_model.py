@@ -1,0 +1,25 @@
+"""Stochastic t-closeness as a model of a policy: noise meets it, not classes (papers/001)."""
+
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from tclose.privacy.privacy_model import Model
+from tclose.privacy.registry import register_model
+from tclose.setting_fields import refuse_truth
+
+
+@register_model
+class StochasticTCloseness(Model):
+    """What noise lets an observer learn, by Proposition 1 (papers/001, Definition 3)."""
+
+    of_noise: ClassVar[bool] = True
+
+    name: Literal["stochastic-t-closeness"]
+    t: Annotated[float, Field(gt=1, allow_inf_nan=False), BeforeValidator(refuse_truth)]
+
+    @property
+    def noise_limit(self) -> Fraction | None:
+        """The t that noise is held to."""
+        return Fraction(str(self.t))

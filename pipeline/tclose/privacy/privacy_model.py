@@ -1,0 +1,360 @@
+"""Privacy models that classes are held to beside k and t: what is asked of an attribute, the check.
+
+All but (n, t)-closeness are decided class by class, and monotone: a union of two classes that meet
+one meets it, so merging can bring it about. (n, t)-closeness needs the whole table, and is not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import (
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, InitErrorDetails
+
+from tclose.model import Achieved, Column, Distribution, Float64, Int64
+from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_values
+from tclose.privacy.registry import MODELS
+from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_stretches, find_groups
+from tclose.setting_fields import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyModel:
+    """One model, by its name, asked of one confidential attribute.
+
+    ``limit``: l, c, p or t; ``count``: l of recursive diversity, k of p-sensitivity, n of (n, t)-
+    closeness. ``buckets``: of ratio closeness, how many stretches of the table's values, or groups
+    of values; none where each value is its own. ``of_values``: the buckets are those that classes
+    are made by, and the values are released. ``attribute``: its place among the confidential
+    attributes, and ``grouping``: the buckets of its values, once `bind` has found them.
+    """
+
+    model: str
+    name: str
+    limit: Fraction
+    count: int = 0
+    buckets: int | tuple[tuple[str, ...], ...] = ()
+    of_values: bool = False
+    attribute: int = -1
+    grouping: Grouping | None = None
+
+    @property
+    def kind(self) -> type["Model"]:
+        """The registered model.
+
+        Raises
+        ------
+        ValueError
+            There is none of this name.
+        """
+        found = MODELS.find(self.model)
+        if found is None:
+            raise ValueError(f"{self.model!r} is no privacy model")
+        kind: type[Model] = found
+        return kind
+
+    @property
+    def needs_table(self) -> bool:
+        """Whether the classes of the whole table have to be checked together."""
+        return self.kind.needs_table
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The parameters as a policy has them."""
+        asked = self.kind.describe_asked(self)
+        if self.buckets:
+            given = self.buckets
+            asked["buckets"] = given if isinstance(given, int) else [list(g) for g in given]
+        return asked | ({"release": "value"} if self.of_values else {})
+
+
+class Model(Settings):
+    """A privacy model, asked of some confidential attributes: a policy's keys, and the work.
+
+    A model is a class that derives from this one, has its keys as fields, and is decorated with
+    `tclose.privacy.registry.register_model`. One that is decided class by class has to be monotone,
+    as above. The manifest has its parameters as `describe_asked` gives them.
+    """
+
+    larger_is_better: ClassVar[bool] = False
+    """The measure of a class has to be large rather than small."""
+    needs_table: ClassVar[bool] = False
+    """Classes are measured by `measure_table`, all at once, rather than by `measure`."""
+    of_noise: ClassVar[bool] = False
+    """The model is met by noise rather than by classes: see `noise_limit`."""
+    limit_key: ClassVar[str] = "t"
+    count_key: ClassVar[str] = ""
+    """Keys of a manifest that `PrivacyModel.limit` and `count` are found under."""
+    is_whole: ClassVar[bool] = False
+    """The limit is a whole number."""
+    wanted: ClassVar[Mapping[str, str]] = {}
+    """What keys have to be, where a message of pydantic's does not say it."""
+
+    name: str
+    attributes: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="Confidential attributes; all if not given."
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _find_model(cls, value: Any, handler: ModelWrapValidatorHandler["Model"]) -> "Model":
+        """A model of any name where any is allowed."""
+        if cls is not Model or isinstance(value, Model):
+            return handler(value)
+        return parse_model(value)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """One of the models, for editors."""
+        if cls is not Model:
+            return handler(schema)
+        return {"oneOf": [model.model_json_schema() for model in MODELS.classes().values()]}
+
+    @property
+    def noise_limit(self) -> Fraction | None:
+        """The stochastic t that noise is held to, of a model of noise."""
+        return None
+
+    def check_k(self, k: int) -> None:
+        """Refuse what no class of k records could meet.
+
+        Raises
+        ------
+        ValueError
+        """
+
+    def require(self, attribute: str, _k: int) -> PrivacyModel:
+        """What is asked of one attribute, of classes of k records."""
+        limit = Fraction(str(getattr(self, self.limit_key)))
+        count = getattr(self, self.count_key) if self.count_key else 0
+        return PrivacyModel(self.name, attribute, limit, count)
+
+    @classmethod
+    def describe_asked(cls, requirement: PrivacyModel) -> dict[str, Any]:
+        """The parameters that a policy has, but for buckets."""
+        limit = requirement.limit
+        asked: dict[str, Any] = {cls.limit_key: int(limit) if cls.is_whole else float(limit)}
+        return asked | ({cls.count_key: requirement.count} if cls.count_key else {})
+
+    @classmethod
+    def measure(cls, requirement: PrivacyModel, counts: ClassCounts, table: Int64) -> ClassMeasures:
+        """Measure classes one by one: see `check_counts`."""
+        raise NotImplementedError
+
+    @classmethod
+    def measure_table(
+        cls,
+        requirement: PrivacyModel,
+        centres: Float64,
+        starts: Int64,
+        codes: Int64,
+        distribution: Distribution,
+    ) -> ClassMeasures:
+        """Measure all classes of a table at once.
+
+        Parameters
+        ----------
+        centres : float64 (d, c): released quasi-identifiers of each class on one scale
+        starts, codes : int64 (c + 1,), (n,): the attribute's values, records of a class adjacent
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def limit_distance(cls, _: PrivacyModel, /) -> Fraction | None:
+        """The t within which classes are made so that they meet it; None if none is needed."""
+        return None
+
+    @classmethod
+    def check_size(cls, _: PrivacyModel, _n_records: int, /) -> None:
+        """Refuse what no table of so many records could meet.
+
+        Raises
+        ------
+        PolicyError
+        """
+
+    @classmethod
+    def suggest(cls, requirement: PrivacyModel, achieved: float) -> str:
+        """Say the nearest demand that could be met where one class of all records has this."""
+        raise NotImplementedError
+
+    @classmethod
+    def describe(cls, _asked: Mapping[str, Any], *, is_bucketed: bool) -> dict[str, Any]:  # noqa: ARG003
+        """What a manifest says beside what was asked and reached.
+
+        Parameters
+        ----------
+        is_bucketed : whether the attribute is released as its buckets
+        """
+        return {}
+
+
+def parse_model(value: Any) -> Model:
+    """The settings of a model that a policy names; errors are located by its name.
+
+    Raises
+    ------
+    ValidationError
+    """
+    if not isinstance(value, Mapping):
+        raise _refusal([InitErrorDetails(type="model_attributes_type", input=value)])
+    name, known = value.get("name"), MODELS.classes()
+    if name is None:
+        context = {"discriminator": "'name'"}
+        problem = InitErrorDetails(type="union_tag_not_found", input=value, ctx=context)
+        raise _refusal([problem])
+    found = MODELS.find(name)
+    if found is None:
+        context = {"discriminator": "'name'", "tag": str(name), "expected_tags": ", ".join(known)}
+        raise _refusal([InitErrorDetails(type="union_tag_invalid", input=value, ctx=context)])
+    try:
+        made: Model = found.model_validate(value)
+    except ValidationError as error:
+        raise _refusal([_locate(name, problem) for problem in error.errors()]) from None
+    return made
+
+
+def _locate(name: str, problem: Any) -> InitErrorDetails:
+    location, context = (name, *problem["loc"]), problem.get("ctx", {})
+    return InitErrorDetails(type=problem["type"], loc=location, input=problem["input"], ctx=context)
+
+
+def _refusal(problems: list[InitErrorDetails]) -> ValidationError:
+    return ValidationError.from_exception_data("Model", problems)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyModels:
+    """What classes are held to and measured by, beside k and t.
+
+    ``requirements``: bound; ``groupings``: of each confidential attribute the groups of values that
+    attacks of similarity and skewness are measured with, empty where they are not.
+    """
+
+    requirements: tuple[PrivacyModel, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+
+    @property
+    def by_class(self) -> tuple[PrivacyModel, ...]:
+        """Those that are decided class by class; all of them are monotone."""
+        return tuple(r for r in self.requirements if not r.needs_table)
+
+    @property
+    def by_table(self) -> tuple[PrivacyModel, ...]:
+        """Those that need all classes of the table."""
+        return tuple(r for r in self.requirements if r.needs_table)
+
+
+NOTHING = PrivacyModels()
+
+
+def privacy_model_of(model: str, name: str, asked: dict[str, Any]) -> PrivacyModel:
+    """The requirement that has these parameters: the inverse of `PrivacyModel.asked`.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        There is no such model, or it has other parameters.
+    """
+    kind = PrivacyModel(model, name, Fraction(0)).kind
+    if kind.of_noise:
+        raise ValueError(f"{model} is not met by classes")
+    limit = Fraction(str(asked[kind.limit_key]))
+    count = int(asked[kind.count_key]) if kind.count_key else 0
+    given = asked.get("buckets", ())
+    buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
+    made = PrivacyModel(model, name, limit, count, buckets, "release" in asked)
+    if made.asked != asked:
+        raise ValueError
+    return made
+
+
+def bind(
+    requirement: PrivacyModel,
+    attribute: int,
+    column: Column,
+    distribution: Distribution,
+    texts: Sequence[str],
+) -> PrivacyModel:
+    """The requirement for an attribute whose values are known.
+
+    Parameters
+    ----------
+    attribute : place of the column among the confidential attributes
+    texts : the values of a nominal column in the order of their codes
+
+    Raises
+    ------
+    PolicyError
+        Its buckets cannot be made of the values that there are.
+    """
+    grouping = None
+    if requirement.buckets:
+        where = f"privacy.models: {requirement.model} of {column.name!r}"
+        if isinstance(requirement.buckets, int):
+            cut = cut_at_ranks if requirement.of_values else cut_stretches
+            grouping = cut(requirement.buckets, distribution, where)
+        else:
+            grouping = find_groups(requirement.buckets, column, distribution, texts, where)
+    return replace(requirement, attribute=attribute, grouping=grouping)
+
+
+def check_counts(requirement: PrivacyModel, counts: ClassCounts, table: Int64) -> ClassMeasures:
+    """Check classes against a requirement that is decided class by class.
+
+    Parameters
+    ----------
+    counts : of the attribute's values in the classes
+    table : int64 (m,): records of each value in the whole table
+    """
+    return requirement.kind.measure(requirement, counts, table)
+
+
+def check(
+    requirement: PrivacyModel, starts: Int64, codes: Int64, distribution: Distribution
+) -> ClassMeasures:
+    """The same from records: ``starts`` int64 (c + 1,), ``codes`` int64 (n,) of the attribute."""
+    return check_counts(requirement, count_values(starts, codes), distribution.counts)
+
+
+def meet_all(
+    requirements: Sequence[PrivacyModel],
+    starts: Int64,
+    codes: Int64,
+    distributions: Sequence[Distribution],
+) -> np.ndarray:
+    """Whether each class meets every requirement that is decided class by class: bool (c,).
+
+    Parameters
+    ----------
+    codes : int64 (p, n): of all confidential attributes, records of a class adjacent
+    """
+    meets = np.ones(starts.size - 1, dtype=np.bool_)
+    for a in sorted({requirement.attribute for requirement in requirements}):
+        counts, table = count_values(starts, codes[a]), distributions[a].counts
+        for requirement in requirements:
+            if requirement.attribute == a:
+                meets &= check_counts(requirement, counts, table).meets
+    return meets
+
+
+def summarise_measures(measures: ClassMeasures) -> Achieved:
+    """The extremes of the classes' measures, and how many classes there are and fail."""
+    values = measures.values
+    return Achieved(
+        values.size,
+        measures.n_failing,
+        float(values.min(initial=np.inf)),
+        float(values.max(initial=-np.inf)),
+    )

@@ -1,0 +1,95 @@
+"""Models that are decided on the classes of the whole table at once: (n, t)-closeness.
+
+Supersets of classes are boxes of released quasi-identifiers, cut by the released values alone, so
+that whoever has the release finds the same ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tclose.data.keys import Keys
+from tclose.errors import PolicyError
+from tclose.model import Distribution, Float64, Int64
+from tclose.privacy.class_counts import ClassMeasures
+from tclose.privacy.privacy_model import PrivacyModels
+
+# The codes of a table of so many records, and what is computed from them, take about a gigabyte.
+MAX_RECORDS = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Some classes as they are released, in the release's order.
+
+    ``keys``: of each column that tells classes, one per class (c,). ``sizes`` int64 (c,).
+    ``codes``: of each requirement that needs the table int (n,), records of a class adjacent.
+    """
+
+    keys: list[Keys]
+    sizes: Int64
+    codes: list[np.ndarray]
+
+
+def check_size(further: PrivacyModels, n_records: int) -> None:
+    """Refuse to check more records at once than one process is expected to hold.
+
+    Raises
+    ------
+    PolicyError
+        The model needs the whole table, which has more than `MAX_RECORDS`.
+    """
+    if further.by_table and n_records > MAX_RECORDS:
+        model = further.by_table[0].model
+        raise PolicyError(
+            f"privacy.models: {model} is checked on all classes at once, of {MAX_RECORDS:,} "
+            f"records at most; there are {n_records:,}: ask for t instead, which implies it"
+        )
+
+
+def take_stretch(keys: list[Keys], starts: Int64, codes: Int64, further: PrivacyModels) -> Stretch:
+    """What has to be kept of some classes; ``codes`` int64 (p, n) of all attributes."""
+    kept = [codes[requirement.attribute].astype(np.int32) for requirement in further.by_table]
+    return Stretch(keys, np.diff(starts), kept)
+
+
+def check_table(
+    stretches: Sequence[Stretch], further: PrivacyModels, distributions: Sequence[Distribution]
+) -> dict[int, ClassMeasures]:
+    """Measures of all classes, by the place of the requirement; stretches in order, none missing.
+
+    Raises
+    ------
+    DataError
+        The classes are not all of the table.
+    """
+    wanted = [i for i, r in enumerate(further.requirements) if r.needs_table]
+    if not wanted:
+        return {}
+    sizes = np.concatenate([stretch.sizes for stretch in stretches])
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    keys = [np.concatenate(columns) for columns in zip(*(s.keys for s in stretches), strict=True)]
+    centres = rank_centres(keys)
+    return {
+        i: further.requirements[i].kind.measure_table(
+            further.requirements[i],
+            centres,
+            starts,
+            np.concatenate([stretch.codes[j] for stretch in stretches]).astype(np.int64),
+            distributions[further.requirements[i].attribute],
+        )
+        for j, i in enumerate(wanted)
+    }
+
+
+def rank_centres(keys: Sequence[Keys]) -> Float64:
+    """Released keys of classes on one scale: their ranks among the released values, 0 to 1.
+
+    Ranks are the same whatever numbers stand for the values, as long as their order is.
+    """
+    centres = np.zeros((len(keys), keys[0].size))
+    for j, column in enumerate(keys):
+        values, ranks = np.unique(column, return_inverse=True)
+        centres[j] = ranks / max(values.size - 1, 1)
+    return centres

@@ -1,0 +1,103 @@
+"""Classes that are known by the names that policies give them: the package's own, and others'."""
+
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from threading import RLock
+from typing import Any, Generic, TypeVar, get_args
+
+from pydantic import BaseModel
+
+from tclose.errors import UsageError
+
+Registered = TypeVar("Registered", bound=BaseModel)
+Decorated = TypeVar("Decorated", bound=type[BaseModel])
+
+
+class Registry(Generic[Registered]):
+    """Settings classes by the value of their field ``name``.
+
+    Parameters
+    ----------
+    group : entry points in which other distributions name modules or classes that register
+        themselves when they are imported; every process of a run finds these
+    modules : of this package, imported when a name is first asked for, in the order of messages
+    """
+
+    def __init__(self, group: str, modules: tuple[str, ...]) -> None:
+        self._group, self._modules = group, modules
+        self._classes: dict[str, type[Registered]] = {}
+        self._is_loaded = False
+        self._lock = RLock()
+
+    def register(self, registered: Decorated) -> Decorated:
+        """Make a class known; a decorator.
+
+        Raises
+        ------
+        ValueError
+            It has no name, or another class has it.
+        """
+        name = name_of(registered)
+        known: Any = self._classes.setdefault(name, registered)  # type: ignore[arg-type]
+        if known is not registered:
+            raise ValueError(f"{name!r} is registered already, by {known.__module__}")
+        return registered
+
+    def unregister(self, name: str) -> None:
+        """Forget a class, for tests."""
+        del self._classes[name]
+
+    def classes(self) -> dict[str, type[Registered]]:
+        """All of them by name: the package's own in their order, then others."""
+        with self._lock:
+            if not self._is_loaded:
+                self._is_loaded = True
+                self._load()
+        return dict(self._classes)
+
+    def find(self, name: Any) -> type[Registered] | None:
+        """The class of a name, if there is one."""
+        return self.classes().get(name) if isinstance(name, str) else None
+
+    def _load(self) -> None:
+        for module in self._modules:
+            import_module(module)
+        for entry in entry_points(group=self._group):
+            _load(entry)
+        places = {module: i for i, module in enumerate(self._modules)}
+        ordered = sorted(  # whatever was imported before
+            self._classes.items(), key=lambda pair: places.get(pair[1].__module__, len(places))
+        )
+        self._classes = dict(ordered)
+
+
+def _load(entry: EntryPoint) -> None:
+    """Import what another distribution registers.
+
+    Raises
+    ------
+    UsageError
+        It cannot be imported, or its name is taken.
+    """
+    try:
+        entry.load()
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"entry point {entry.name!r} of {entry.group}: {entry.value} cannot be registered "
+            f"({error}); mend or uninstall the distribution that has it"
+        ) from None
+
+
+def name_of(registered: type[BaseModel]) -> str:
+    """The one value that the field ``name`` of a class allows.
+
+    Raises
+    ------
+    ValueError
+        There is no such field, or it allows others.
+    """
+    field = registered.model_fields.get("name")
+    allowed = () if field is None else get_args(field.annotation)
+    if len(allowed) != 1:
+        raise ValueError(f"{registered.__name__} needs a field as in name: Literal['...']")
+    return str(allowed[0])

@@ -1,0 +1,1 @@
+"""What is published: repository, catalog, provenance."""

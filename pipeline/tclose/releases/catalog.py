@@ -1,0 +1,213 @@
+"""The register: which releases stand in a folder, told apart by their manifests alone.
+
+No file of the data is opened here: whether one has changed is what an audit finds out.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from tclose.data.places.locations import Location
+from tclose.errors import OutputError
+from tclose.releases.repository import ReleaseRepository, open_store, read_manifest
+from tclose.releases.stores.filesystem import ID
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A release of a name. ``published_at`` is None where no manifest says it of this release."""
+
+    release_id: str
+    published_at: datetime | None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the manifest is there, whole, and that of this release."""
+        return self.published_at is not None
+
+
+def list_entries(repository: ReleaseRepository) -> tuple[Entry, ...]:
+    """The releases of a name, the oldest first; those that cannot be read before them."""
+    entries = [Entry(name, _read_date(repository, name)) for name in repository.store.ids()]
+    return tuple(sorted(entries, key=lambda e: (e.published_at is not None, _rank(e))))
+
+
+def _rank(entry: Entry) -> tuple[str, str]:
+    date = entry.published_at
+    return (date.astimezone(UTC).isoformat() if date else "", entry.release_id)
+
+
+def _read_date(repository: ReleaseRepository, release_id: str) -> datetime | None:
+    """When a release was published, if its public manifest is one and is its own."""
+    manifest = read_manifest(repository.release(release_id))
+    if manifest is None or not has_form(manifest) or manifest["release_id"] != release_id:
+        return None
+    date = datetime.fromisoformat(manifest["published_at"])
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def has_form(manifest: dict[str, Any]) -> bool:
+    """Whether a manifest has what is told of a release, in the form that it is told in."""
+    try:
+        texts = [manifest[key] for key in ("name", "release_id", "verdict", "method")]
+        datetime.fromisoformat(manifest["published_at"])
+        classes, k = manifest["classes"], manifest["privacy"]["k"]
+        numbers = [manifest["records"], k["asked"], k["achieved"]]
+        numbers += [classes[key] for key in ("n_classes", "smallest", "largest", "mean")]
+        joint, models = (manifest["privacy"].get(key, []) for key in ("joint", "models"))
+        lists = [manifest[key] for key in ("files", "columns", "partition_by")] + [joint, models]
+        for t in (*manifest["privacy"]["t"].values(), *joint):
+            numbers += [t["asked"], t["largest_emd"]]
+        for model in models:
+            numbers += [] if model["reached"] is None else [model["reached"]]
+            model["asked"].items()
+            texts += [model["name"], model["attribute"], model.get("holds_for", "")]
+            if model.get("epsilon") is not None:
+                numbers.append(model["epsilon"])
+                texts += [model["epsilon_is_about"], *model["epsilon_assumes"]]
+        for noise in manifest.get("noise", {}).values():
+            numbers += [noise["epsilon"], noise["stochastic_t"], noise.get("asked_t", 0)]
+        loss = manifest["information_loss"]
+        numbers += [loss["total"], *loss["per_attribute"].values()]
+        for file in manifest["files"]:
+            numbers += [file["bytes"], file["rows"]]
+            texts += [file["path"], file["sha256"]]
+        for column in manifest["columns"]:
+            texts += [column[key] for key in ("name", "role", "kind", "type", "treatment")]
+        texts += [noise["mechanism"] for noise in manifest.get("noise", {}).values()]
+        texts += [manifest["code"]["tclose"], *manifest["partition_by"]]
+        texts += [name for t in joint for name in t["attributes"]]
+        if "values" in manifest:
+            values = manifest["values"]
+            texts += [values["result"], *values["compared"], *values["as_buckets"]]
+            texts += [text for pair in values["left_out"].items() for text in pair]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    kinds = ((numbers, (int, float)), (texts, (str,)), (lists, (list,)))
+    return all(type(value) in kind for values, kind in kinds for value in values)
+
+
+def _is_release(place: Location) -> bool:
+    return (place / "manifest.json").is_file()
+
+
+def _is_repository(place: Location) -> bool:
+    """Whether the releases of one name stand here, or a run has begun to make the first one."""
+    if not place.is_dir() or _is_release(place):
+        return False
+    if (place / "CURRENT").is_file() or (place / ".lock").is_file():
+        return True
+    return any(_is_release(place / name) for name in open_store(place).ids())
+
+
+def open_repository(place: Location) -> ReleaseRepository:
+    """The releases of one name, by their folder.
+
+    Raises
+    ------
+    OutputError
+        It is none.
+    """
+    if _is_repository(place):
+        absolute = place.resolve()
+        return ReleaseRepository(absolute.parent, absolute.name)
+    if not place.exists():
+        raise OutputError(f"{place}: no such folder")
+    if _is_release(place):
+        raise OutputError(f"{place}: is one release; give the folder that it stands in")
+    folders = _list_folders(place) if place.is_dir() else []
+    names = [path.name for path in folders if _is_repository(path)]
+    if names:
+        raise OutputError(f"{place}: holds releases of {', '.join(names)}; name one, as in "
+                          f"{place / names[0]}")  # fmt: skip
+    raise OutputError(f"{place}: is no release, nor a folder of releases")
+
+
+def find_repositories(place: Location) -> tuple[ReleaseRepository, ...]:
+    """The releases of a name, or of all names of an output folder, by name.
+
+    Raises
+    ------
+    OutputError
+        There are none.
+    """
+    if place.is_dir() and not _is_release(place) and not _is_repository(place):
+        found = tuple(
+            open_repository(path) for path in _list_folders(place) if _is_repository(path)
+        )
+        if found:
+            return found
+    return (open_repository(place),)
+
+
+def _list_folders(place: Location) -> list[Location]:
+    try:
+        return sorted((path for path in place.iterdir() if path.is_dir()), key=str)
+    except OSError as error:
+        raise OutputError(f"{place}: cannot be read ({error.strerror})") from None
+
+
+def find_release(place: Location) -> Location:
+    """A release: by its folder, by the folder of its name (the current one), or by NAME/ID.
+
+    The beginning of an id is enough where no other release of the name begins like it.
+
+    Raises
+    ------
+    OutputError
+        There is no such release, or more than one.
+    """
+    if _is_release(place):
+        return place
+    if not place.exists() and _is_repository(place.parent):
+        repository = open_repository(place.parent)
+        return place.parent / pick_id(repository, place.name)
+    if ID.fullmatch(place.name) and place.is_dir():
+        raise OutputError(f"{place}: is no release (it has no manifest.json)")
+    repository = open_repository(place)
+    return place / current_id(repository)
+
+
+def pick_id(repository: ReleaseRepository, beginning: str) -> str:
+    """The id of the one release that begins so.
+
+    Raises
+    ------
+    OutputError
+        None does, or several do.
+    """
+    fitting = [name for name in repository.store.ids() if name.startswith(beginning)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise OutputError(
+            f"{repository.root}: no such release, none begins with {beginning!r}; "
+            f"see `tclose releases {repository.root}`"
+        )
+    raise OutputError(
+        f"{repository.root}: {beginning!r} is ambiguous, {len(fitting)} releases begin with it: "
+        f"{', '.join(fitting)}"
+    )
+
+
+def current_id(repository: ReleaseRepository) -> str:
+    """The id of the current release, which is there.
+
+    Raises
+    ------
+    OutputError
+        No release is current, or the one that is has gone.
+    """
+    current = repository.current()
+    if current is None:
+        raise OutputError(
+            f"{repository.root}: no release is current; name one by its id "
+            "(`tclose rollback FOLDER ID` makes it the current one)"
+        )
+    if not ID.fullmatch(current) or not repository.release(current).is_dir():
+        raise OutputError(
+            f"{repository.root}: CURRENT names a release that is not there; run its policy "
+            "again, or "
+            "name one by its id (`tclose rollback FOLDER ID` makes it the current one)"
+        )
+    return current

@@ -1,0 +1,183 @@
+"""What is in a release, beside what its manifest says is in it.
+
+Nothing outside the release is read, whatever its manifest lists or its links point to.
+"""
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from tclose.data.places.bucket_paths import BucketPath
+from tclose.data.places.locations import INTERNAL, Location, internal_of
+from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
+from tclose.errors import ForbiddenError
+from tclose.releases.entries import Entries, list_entries, list_inside
+from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
+from tclose.releases.manifest.seals import INSIDE, SEAL_FILE, verify_signatures
+from tclose.releases.stores.filesystem import FolderStore
+from tclose.releases.stores.object_store import BucketStore
+from tclose.releases.stores.store import Store
+
+MANIFEST = "manifest.json"
+DOCUMENTS = ("datapackage.json", "dictionary.md")
+KEY_FILE = "release-key"
+_BLOCK = 1 << 22
+
+
+def file_sha256(path: Location) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def open_store(root: Location) -> Store:
+    """What knows how to write to a place."""
+    return BucketStore(root) if isinstance(root, BucketPath) else FolderStore(root)
+
+
+def read_content(release: Location) -> bytes:
+    """The bytes of the public manifest of a release.
+
+    Raises
+    ------
+    MalformedError
+        It is missing, or no file that a release has.
+    """
+    try:
+        return read_bounded(release / MANIFEST)
+    except OSError:
+        raise MalformedError("is missing or cannot be read") from None
+
+
+def parse_manifest(content: bytes) -> dict[str, Any]:
+    """The public manifest of these bytes, which has the form of one.
+
+    Raises
+    ------
+    MalformedError
+        It has not; says in what.
+    """
+    from tclose.releases.manifest.form import check_form
+
+    found = parse_json(content)
+    check_form(found)
+    manifest: dict[str, Any] = found
+    return manifest
+
+
+def read_manifest(release: Location) -> dict[str, Any] | None:
+    """The public manifest of a release; None where it is missing or no JSON."""
+    try:
+        found = parse_json(read_bounded(release / MANIFEST))
+    except (OSError, MalformedError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def read_internal(release: Location) -> dict[str, Any] | None:
+    """The manifest of a release that stays inside; None where it is not at hand, or no JSON."""
+    try:
+        return read_manifest(internal_of(release))
+    except ForbiddenError:  # to whom the release was handed out
+        return None
+
+
+def verify_checksums(release: Location, manifest: dict[str, Any]) -> list[str]:
+    """What differs between a release's files and its manifest; empty where nothing does."""
+    documents = {e["path"]: e for e in manifest.get("documents", ()) if e["path"] in DOCUMENTS}
+    listed = documents | {entry["path"]: entry for entry in manifest["files"]}
+    own = {MANIFEST, SIGNATURE_FILE}
+    entries = list_entries(release, {*listed, *own}, aside={INTERNAL})
+    damage = [f"{name}: {what}" for name, what in entries.others if not _is_data(name)]
+    damage += _find_strangers(entries, {*listed, *own})
+    damage += [f"{name}: is missing" for name in sorted(listed.keys() - entries.names)]
+    damage += [f"{name}: {what}" for name, what in entries.others if _is_data(name)]
+    extra = sorted(filter(_is_data, entries.files - listed.keys()))
+    damage += [f"{name}: is not in the manifest" for name in extra]
+    for name in sorted(entries.files & listed.keys()):
+        path, entry = release / name, listed[name]
+        if path.stat().st_size != entry["bytes"] or file_sha256(path) != entry["sha256"]:
+            damage.append(f"{name}: its content has changed")
+    return damage + _find_strangers_inside(release)
+
+
+def _is_data(name: str) -> bool:
+    return name.startswith("data/")
+
+
+def _find_strangers(entries: Entries, known: set[str]) -> list[str]:
+    beside = sorted(name for name in entries.files - known if not _is_data(name))
+    return [f"{name}: does not belong to the release" for name in beside]
+
+
+def _find_strangers_inside(release: Location) -> list[str]:
+    """What stands in the internal part beside the files of a run, where it can be read."""
+    known = {*INSIDE, SEAL_FILE}
+    try:
+        entries = list_inside(internal_of(release), known)
+    except (PermissionError, FileNotFoundError, ForbiddenError):
+        return []
+    damage = [f"{INTERNAL}/{name}: {what}" for name, what in entries.others]
+    strangers = sorted(entries.files - known)
+    return damage + [f"{INTERNAL}/{name}: does not belong to the release" for name in strangers]
+
+
+def find_hard_links(release: Location, manifest: dict[str, Any]) -> list[str]:
+    """Files of a release that have another name too, through which they could be changed."""
+    if not isinstance(release, Path):
+        return []
+    names = [MANIFEST, *(entry["path"] for entry in manifest["files"])]
+    linked = [name for name in names if (release / name).lstat().st_nlink > 1]
+    return [f"{name}: has another hard link, through which it can be changed" for name in linked]
+
+
+def diff_manifests(release: Location, manifest: dict[str, Any]) -> list[str]:
+    """Keys in which the public manifest differs from the internal one; none where that is away."""
+    internal = read_internal(release)
+    if internal is None:
+        return []
+    keys = dict.fromkeys((*manifest, "documents"))  # no key, no documents: seen too
+    return [key for key in keys if key != "code" and internal.get(key) != manifest.get(key)]
+
+
+def find_broken_seals(release: Location) -> list[str]:
+    """Manifests and internal files that are not as they were published, where that can be seen.
+
+    It takes the release key. Where that is at hand seals are due, whatever the manifest says of its
+    format: who takes them away can write that, too.
+    """
+    key = find_key(release)
+    return [] if key is None else verify_signatures(release, key)
+
+
+def find_key(release: Location) -> bytes | None:
+    """The key that releases of an output folder are sealed with; None where it is not at hand."""
+    for output in _list_outputs(release):
+        with contextlib.suppress(OSError, ForbiddenError):
+            if (key := open_store(output).read(KEY_FILE)) is not None:
+                return key
+    return None
+
+
+def _list_outputs(release: Location) -> list[Location]:
+    """The output folder that a release is in, by the path given and by where that leads."""
+    if not isinstance(release, Path):
+        return [release.parent.parent]
+    by_path, by_links = Path(os.path.abspath(release)), release.resolve()  # noqa: PTH100
+    return list(dict.fromkeys((by_path.parent.parent, by_links.parent.parent)))
+
+
+def is_intact(release: Location) -> bool:
+    """Whether a release stands as it was published: data, both manifests, plan and lineage."""
+    try:
+        manifest = parse_manifest(read_content(release))
+        if read_internal(release) is None or diff_manifests(release, manifest):
+            return False
+        return not find_broken_seals(release) and not verify_checksums(release, manifest)
+    except (MalformedError, OSError):
+        return False

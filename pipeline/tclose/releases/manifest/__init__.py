@@ -1,0 +1,1 @@
+"""The manifest, and the documents made of it."""

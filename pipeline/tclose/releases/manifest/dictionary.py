@@ -1,0 +1,148 @@
+"""The data dictionary of a release: what each column is and how it was treated, to be read.
+
+Everything in it is taken from the public manifest.
+"""
+
+import json
+import re
+from typing import Any
+
+_ROLES = {
+    "quasi-identifier": (
+        "What an outsider could know of a subject. All records of a class share one value."
+    ),
+    "confidential": "What nobody shall learn of a subject.",
+    "non-confidential": "Released without any protection, because the policy says so by name.",
+}
+_WITHIN_T = "In every class the {} are distributed as in the whole table, within t."
+_TOLD = ("name", "role", "kind", "type", "treatment", "distance", "order", "taxonomy")
+_FLAGS = ("generalised", "noised", "bucketed")  # the treatment says it in words
+_MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+
+
+def printable(text: str) -> str:
+    """The text with an escape for each character that would move, hide or turn what is shown."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+    )
+
+
+def escape(text: Any) -> str:
+    """A text that Markdown shows as it is, on one line, also in a table."""
+    return _MARKS.sub(r"\\\1", printable(str(text)))
+
+
+def write_dictionary(manifest: dict[str, Any]) -> str:
+    """The content of ``dictionary.md``."""
+    parts = [
+        _introduce(manifest),
+        "## What was asked and what was reached",
+        _tabulate(("", "asked", "reached"), _list_limits(manifest)),
+        "## Columns",
+        _tabulate(("column", "role", "type", "treatment"), _list_columns(manifest)),
+        *(_describe_column(column, manifest) for column in manifest["columns"]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _introduce(manifest: dict[str, Any]) -> str:
+    given = {key: escape(manifest[key]) for key in ("name", "release_id", "published_at", "method")}
+    version, n_files = escape(manifest["code"]["tclose"]), len(manifest["files"])
+    classes = manifest["classes"]
+    made = (
+        f"Release {given['release_id']}, published at {given['published_at']}; made by tclose "
+        f"{version}, method {given['method']}."
+    )
+    counts = (
+        f"{manifest['records']:,} records in {n_files:,} Parquet file{'s' if n_files != 1 else ''} "
+        f"below `data/`. They form {classes['n_classes']:,} classes of {classes['smallest']:,} to "
+        f"{classes['largest']:,} records, {classes['mean']:.2f} on average; the records of a class "
+        "share the values of all quasi-identifiers."
+    )
+    parts = [f"# Data dictionary of {given['name']}", made, counts]
+    if manifest["partition_by"]:
+        apart = ", ".join(escape(name) for name in manifest["partition_by"])
+        parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
+    if "values" in manifest:
+        parts.append(_tell_comparison(manifest["values"]))
+    return "\n\n".join(parts)
+
+
+def _tell_comparison(values: dict[str, Any]) -> str:
+    """In which columns the records were compared with those of the input."""
+    named = ", ".join(escape(name) for name in values["compared"])
+    told = f"Before it was published, every record was compared with those of the input in {named}"
+    parts = [f"{told}: {escape(values['result'])}."] if named else []
+    if values["as_buckets"]:
+        parts.append(
+            f"Of {', '.join(map(escape, values['as_buckets']))} the buckets were compared."
+        )
+    for name, reason in values["left_out"].items():
+        parts.append(f"{escape(name)} was left out: {escape(reason)}.")
+    return " ".join(parts)
+
+
+def _list_limits(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
+    privacy = manifest["privacy"]
+    k = privacy["k"]
+    rows: list[tuple[str, ...]] = [
+        ("k: records of a class", f"at least {k['asked']}", f"{k['achieved']}")
+    ]
+    for name, t in privacy.get("t", {}).items():
+        of = f" of {escape(t['of'])}" if "of" in t else ""
+        what = f"t: {escape(t['distance'])} distance{of} of a class to the whole table, "
+        what += escape(name)
+        rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
+    for t in privacy.get("joint", ()):
+        what = (
+            f"t: {escape(t['distance'])} distance of a class to the whole table, combinations of "
+        )
+        what += " with ".join(escape(name) for name in t["attributes"])
+        rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
+    others = sorted(privacy.keys() - {"k", "t", "joint"})
+    rows += [(escape(name), escape(_as_json(privacy[name])), "") for name in others]
+    total = manifest["information_loss"]["total"]
+    return [*rows, ("information loss, mean over quasi-identifiers", "", f"{total:.3g}")]
+
+
+def _list_columns(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
+    keys = ("name", "role", "type", "treatment")
+    return [tuple(escape(column[key]) for key in keys) for column in manifest["columns"]]
+
+
+def _describe_column(column: dict[str, Any], manifest: dict[str, Any]) -> str:
+    name = column["name"]
+    lines = [f"- role: {escape(column['role'])}. {_explain_role(column, manifest)}".rstrip()]
+    lines.append(f"- type: {escape(column['type'])}, {escape(column['kind'])}")
+    lines.append(f"- treatment: {escape(column['treatment'])}")
+    losses = manifest["information_loss"]["per_attribute"]
+    if name in losses:
+        lines.append(f"- information loss: {losses[name]:.3g}")
+    if "distance" in column:
+        lines.append(f"- distance between values: {escape(column['distance'])}")
+    if name in manifest["partition_by"]:
+        lines.append("- stands in the names of folders")
+    if "order" in column:
+        lines.append(f"- values, lowest first: {', '.join(escape(v) for v in column['order'])}")
+    paths = (", ".join(escape(name) for name in row) for row in column.get("taxonomy", ()))
+    lines += [f"- value and the names above it: {path}" for path in paths]
+    for key, value in manifest.get("noise", {}).get(name, {}).items():
+        lines.append(f"- noise, {escape(key)}: {escape(_as_json(value))}")
+    others = [key for key in column if key not in (*_TOLD, *_FLAGS)]
+    lines += [f"- {escape(key)}: {escape(_as_json(column[key]))}" for key in others]
+    return f"### {escape(name)}\n\n" + "\n".join(lines)
+
+
+def _explain_role(column: dict[str, Any], manifest: dict[str, Any]) -> str:
+    told = _ROLES.get(column["role"], "")
+    t = manifest["privacy"].get("t", {}).get(column["name"])
+    return told if t is None else f"{told} {_WITHIN_T.format(t.get('of', 'values'))}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _tabulate(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

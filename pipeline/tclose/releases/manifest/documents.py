@@ -1,0 +1,27 @@
+"""What describes a release beside its manifest, for people and for other tools.
+
+The public manifest lists these files with their digests, so that a changed byte is found.
+"""
+
+import hashlib
+from typing import Any
+
+from tclose.data.places.untrusted_files import dump_json
+from tclose.releases.manifest.datapackage import describe_package
+from tclose.releases.manifest.dictionary import write_dictionary
+
+
+def make_documents(manifest: dict[str, Any]) -> dict[str, bytes]:
+    """Content of each document by its name: the same bytes for the same manifest."""
+    return {
+        "datapackage.json": dump_json(describe_package(manifest)),
+        "dictionary.md": write_dictionary(manifest).encode(),
+    }
+
+
+def list_documents(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each document as the manifest lists it."""
+    return [
+        {"path": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in make_documents(manifest).items()
+    ]

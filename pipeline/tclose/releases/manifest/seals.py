@@ -1,0 +1,62 @@
+"""Seals: with the release key, what shows that no manifest or internal file was changed.
+
+A digest beside a file tells of an accident; whoever edits the file can write the digest anew. A
+seal needs the key, which only the user who releases can read. Who was handed a release has neither
+key nor seals, and audits it by its rows.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+
+from tclose.data.places.locations import Location, internal_of
+from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
+from tclose.errors import ForbiddenError
+
+SEAL_FILE = "seal.json"
+_MOST_BYTES = 1 << 30  # of a plan with very many partitions
+PUBLIC, INSIDE = "manifest.json", ("manifest.json", "plan.json", "lineage.jsonl")
+
+
+def seal_files(key: bytes, release_id: str, public: bytes, inside: Mapping[str, bytes]) -> bytes:
+    """The seal file of a release: a keyed digest of its public manifest and each internal file."""
+    named = {PUBLIC: public} | {f"internal/{name}": content for name, content in inside.items()}
+    seals = {name: _seal(key, release_id, name, content) for name, content in named.items()}
+    return _dump(seals)
+
+
+def _dump(seals: Mapping[str, str]) -> bytes:
+    """The one form in which seals are written."""
+    return (json.dumps(seals, indent=2) + "\n").encode()
+
+
+def _seal(key: bytes, release_id: str, name: str, content: bytes) -> str:
+    """Bound to release and name, so that no file can stand in for another one."""
+    message = f"{release_id}\n{name}\n".encode() + content
+    return hmac.new(key, message, hashlib.sha256).hexdigest()
+
+
+def verify_signatures(release: Location, key: bytes) -> list[str]:
+    """Which sealed files are not as they were published."""
+    internal = internal_of(release)
+    try:
+        written = read_bounded(internal / SEAL_FILE)
+        seals = parse_json(written)
+    except FileNotFoundError:
+        return [f"internal/{SEAL_FILE}: is missing"]
+    except (OSError, MalformedError, ForbiddenError):
+        return [f"internal/{SEAL_FILE}: is damaged"]
+    places = {PUBLIC: release / PUBLIC} | {f"internal/{n}": internal / n for n in INSIDE}
+    if not isinstance(seals, dict) or seals.keys() != places.keys() or _dump(seals) != written:
+        return [f"internal/{SEAL_FILE}: is damaged"]
+    broken = []
+    for name, place in places.items():
+        try:
+            content = read_bounded(place, _MOST_BYTES)
+        except (OSError, MalformedError, ForbiddenError):
+            broken.append(f"{name}: is missing")
+            continue
+        if not hmac.compare_digest(_seal(key, release.name, name, content), str(seals[name])):
+            broken.append(f"{name}: its content has changed")
+    return broken

@@ -1,0 +1,89 @@
+"""Noise that stands in an output folder already: draws of the same records can be averaged."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tclose.data.places.locations import Location
+from tclose.releases.repository import read_internal
+
+_ID = re.compile(r"[0-9a-f]{20}")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A release with noise: ``release``, its name and id; ``epsilons``: of its columns."""
+
+    release: str
+    epsilons: dict[str, Fraction]
+
+
+def find_draws(
+    output: Location, digests: Collection[str], columns: Collection[str]
+) -> tuple[Draw, ...]:
+    """Releases below an output folder that hold noise on some of these columns of the same records.
+
+    Records are the same where a file of the input is, by its digest. A release whose internal
+    manifest is not at hand cannot be told, nor one that was removed.
+
+    Parameters
+    ----------
+    digests : SHA-256 of the files of the input
+    columns : names
+    """
+    return tuple(
+        Draw(f"{place.parent.name}/{place.name}", epsilons)
+        for place in find_releases(output)
+        if not digests_of(place).isdisjoint(digests)
+        and (epsilons := dict(_find_epsilons(place, columns)))
+    )
+
+
+def find_releases(output: Location) -> Iterator[Location]:
+    """Whatever stands where a release of any name would, by name and id."""
+    if not output.is_dir():
+        return
+    for repository in sorted((place for place in output.iterdir() if place.is_dir()), key=str):
+        yield from sorted((p for p in repository.iterdir() if _ID.fullmatch(p.name)), key=str)
+
+
+def digests_of(release: Location) -> set[str]:
+    """SHA-256 of the input's files, by the internal manifest; none where that cannot be read."""
+    internal = read_internal(release)
+    files = None if internal is None else internal.get("inputs")
+    if not isinstance(files, list):
+        return set()
+    return {str(file.get("sha256")) for file in files if isinstance(file, dict)}
+
+
+def _find_epsilons(release: Location, columns: Collection[str]) -> Iterator[tuple[str, Fraction]]:
+    internal = read_internal(release) or {}
+    noise = internal.get("noise")
+    for name, given in noise.items() if isinstance(noise, dict) else ():
+        epsilon = given.get("epsilon") if isinstance(given, dict) else None
+        if name in columns and type(epsilon) in (int, float):
+            yield name, Fraction(str(epsilon))
+
+
+def add_up(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Epsilon of each column over these draws and one's own together (sequential composition)."""
+    earlier = [draw.epsilons for draw in draws]
+    return {
+        name: epsilon + sum((drawn.get(name, Fraction(0)) for drawn in earlier), Fraction(0))
+        for name, epsilon in own.items()
+    }
+
+
+def describe_draws(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Any]:
+    """What an internal manifest says of them; nothing where there are none."""
+    if not draws:
+        return {}
+    return {
+        "earlier_draws": [
+            {"release": draw.release, "epsilon": {n: float(e) for n, e in draw.epsilons.items()}}
+            for draw in draws
+        ],
+        "epsilon_of_all_draws": {n: float(e) for n, e in add_up(draws, own).items()},
+    }

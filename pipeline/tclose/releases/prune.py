@@ -1,0 +1,82 @@
+"""Removal of the oldest releases of a name.
+
+A release leaves the repository in one step and is deleted afterwards: there is never half of one on
+the repository, and what a crash leaves is cleared by the next run or the next prune.
+"""
+
+from dataclasses import dataclass
+
+from tclose.releases.catalog import current_id, list_entries
+from tclose.releases.operations_log import write_line
+from tclose.releases.repository import ReleaseRepository
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What goes, oldest first, and what stays though it is old, each with the reason."""
+
+    removed: tuple[str, ...]
+    kept: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
+
+
+def plan_pruning(repository: ReleaseRepository, keep: int) -> Pruning:
+    """Choose what to remove: all but the ``keep`` newest, and never the current one.
+
+    Nor one whose run has not ended, nor one that cannot be read: its age is not known.
+
+    Raises
+    ------
+    OutputError
+        Which release is current cannot be told.
+    """
+    entries = list_entries(repository)
+    if not entries:
+        return Pruning((), (), ())
+    current = current_id(repository)
+    readable = [entry.release_id for entry in entries if entry.is_readable]
+    newest = readable[-keep:]
+    removed, skipped = [], []
+    for entry in entries:
+        name = entry.release_id
+        if name in newest:
+            continue
+        reason = _reason_to_stay(repository, name, current, is_readable=entry.is_readable)
+        if reason is None:
+            removed.append(name)
+        else:
+            skipped.append((name, reason))
+    return Pruning(tuple(removed), tuple(newest), tuple(skipped))
+
+
+def _reason_to_stay(
+    repository: ReleaseRepository, name: str, current: str, *, is_readable: bool
+) -> str | None:
+    if name == current:
+        return "it is the current one"
+    if repository.find_work().work_folder(name).exists():
+        return "its run has not ended; run its policy again"
+    if not is_readable:
+        return "its manifest cannot be read; remove it by hand, or run its policy again"
+    return None
+
+
+def prune(repository: ReleaseRepository, keep: int) -> Pruning:
+    """Remove the oldest releases, under the claim that a run takes.
+
+    Raises
+    ------
+    BusyError
+        A run is working here.
+    OutputError
+        Which release is current cannot be told, or one cannot be removed.
+    """
+    with repository.claim() as held:
+        held.clear_leftovers()
+        chosen = plan_pruning(held, keep)
+        if chosen.removed:
+            write_line(held, "prune", {"removed": list(chosen.removed)})
+            for name in chosen.removed:
+                held.delete_release(name)
+        held.leave_work()
+        return chosen

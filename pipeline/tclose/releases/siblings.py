@@ -1,0 +1,101 @@
+"""Other releases of the same input files that stand in an output folder.
+
+Whoever has two of them can intersect their classes: records that one keeps together the other one
+may tell apart. Neither k nor t holds for the pair.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from tclose.data.places.locations import Location
+from tclose.releases.noise_draws import find_releases
+from tclose.releases.repository import read_internal
+
+READ_AT_ONCE = 16
+# What decides nothing of the classes, or of which release it is.
+_APART = {"name", "input", "output", "engine"}
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """A release of some of the same input files.
+
+    ``release``: its name and id; ``differs``: sections of the policy that are others; ``data``:
+    SHA-256 of its data files; ``is_cut_alike``: whether these have as many rows each.
+    """
+
+    release: str
+    differs: tuple[str, ...]
+    data: frozenset[str]
+    is_cut_alike: bool = True
+
+
+def find_siblings(
+    output: Location, digests: Collection[str], policy: Mapping[str, Any], own_id: str
+) -> tuple[Sibling, ...]:
+    """Releases below an output folder, of any name, that share files of the input.
+
+    One whose internal manifest is not at hand cannot be told, nor one that was removed.
+
+    Parameters
+    ----------
+    digests : SHA-256 of the files of the input
+    policy : as an internal manifest has it
+    own_id : of the release that is being made, which is left out
+    """
+    places = [place for place in find_releases(output) if place.name != own_id]
+    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+        manifests = list(pool.map(read_internal, places))
+    return tuple(
+        Sibling(
+            f"{place.parent.name}/{place.name}",
+            _compare(policy, found),
+            frozenset(_list_digests(found, "files")),
+            _rows_per_file(policy) == _rows_per_file(found.get("policy")),
+        )
+        for place, found in zip(places, manifests, strict=True)
+        if found is not None and not set(_list_digests(found, "inputs")).isdisjoint(digests)
+    )
+
+
+def _compare(policy: Mapping[str, Any], manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sections of two policies that are not the same, of those that decide the classes."""
+    other = manifest.get("policy")
+    if not isinstance(other, dict):
+        return ("policy",)
+    asked = [_decide_classes(document) for document in (policy, other)]
+    names = sorted(asked[0].keys() | asked[1].keys())
+    return tuple(name for name in names if asked[0].get(name) != asked[1].get(name))
+
+
+def _decide_classes(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a policy decides the classes; where files are, and how they are cut, does not."""
+    kept = {key: value for key, value in policy.items() if key not in _APART}
+    for section, keys in (("input", ("missing_values",)), ("output", ("partition_by",))):
+        found = policy.get(section)
+        if isinstance(found, dict):
+            kept[section] = {key: found.get(key) for key in keys}
+    return kept
+
+
+def _rows_per_file(policy: Any) -> Any:
+    output = policy.get("output") if isinstance(policy, Mapping) else None
+    return output.get("rows_per_file") if isinstance(output, dict) else None
+
+
+def _list_digests(manifest: Mapping[str, Any], key: str) -> Iterator[str]:
+    files = manifest.get(key)
+    for file in files if isinstance(files, list) else ():
+        if isinstance(file, dict):
+            yield str(file.get("sha256"))
+
+
+def describe_siblings(siblings: Collection[Sibling]) -> dict[str, Any]:
+    """What an internal manifest says of them; nothing where there are none."""
+    if not siblings:
+        return {}
+    return {
+        "same_input": [{"release": s.release, "differs": list(s.differs)} for s in siblings],
+    }

@@ -1,0 +1,1 @@
+"""Folders and buckets: one lease, conditional commits."""

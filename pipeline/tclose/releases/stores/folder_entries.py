@@ -1,0 +1,73 @@
+"""What stands in an output folder is looked at before it is believed, moved or removed.
+
+An output folder may be one that others can write to as well. One user makes all releases of it: the
+release key and the note of where working files are have to be that user's, closed to others, and
+hidden folders no links, or somebody else would choose what is believed and what is removed.
+"""
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from tclose.errors import ForbiddenError, OutputError
+from tclose.trusted_paths import UntrustedError, read_own
+
+WORK = ".work"
+CURRENT = "CURRENT"
+BELIEVED = ("release-key", "work-path")
+_FOLDERS = (WORK, ".claims", ".failed")
+_OPEN = stat.S_IRWXG | stat.S_IRWXO
+_ONE_USER = (
+    "one user makes all releases of an output folder: run as that user, or name another output.path"
+)
+
+
+def check_entries(root: Path) -> None:
+    """See that what a run works in, and moves, is what tclose would have made.
+
+    Raises
+    ------
+    OutputError
+        A hidden folder is none, a link or another user's; CURRENT is no file.
+    """
+    owners = _owners(root)
+    for name in _FOLDERS:
+        path = root / name
+        with contextlib.suppress(FileNotFoundError):
+            found = path.lstat()
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners:
+                raise OutputError(f"{path}: is not this user's own folder; remove it")
+    current = root / CURRENT
+    if current.is_symlink() or (current.exists() and not current.is_file()):
+        raise OutputError(f"{current}: is not a regular file; remove it, then run again")
+
+
+def read_believed(path: Path) -> bytes:
+    """Content of a file that nobody but the user, or the owner of its folder, can know or write.
+
+    Raises
+    ------
+    FileNotFoundError
+    ForbiddenError
+        It cannot be read.
+    OutputError
+        Somebody else can write it, or it is another user's.
+    """
+    try:
+        return read_own(path, _owners(path.parent), closed=_OPEN)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ForbiddenError(f"{path}: cannot be read ({error.strerror}); {_ONE_USER}") from None
+    except UntrustedError as error:
+        raise OutputError(
+            f"{error}; others may know it, or have put it there. If nobody did, give it to this "
+            f"user and `chmod 600` it; if somebody may have, remove it; and {_ONE_USER}"
+        ) from None
+
+
+def _owners(folder: Path) -> set[int]:
+    """Whose private files are believed: this user's; by root, those of the folder's owner."""
+    user = os.geteuid()
+    return {user} if user else {user, folder.stat().st_uid}

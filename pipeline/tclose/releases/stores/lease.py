@@ -1,0 +1,207 @@
+"""One claim on the releases of a name, with expiry: on any store, beside runs that are alive.
+
+A claim is a private file ``claims/<number>`` that is made only if it is not there: it holds a
+random token, who made it, and a count that its holder raises while it lives. The highest number
+holds. Whoever wants it watches the one that is there: if its file changes, its holder is alive and
+the store is busy; if it stays as it is for the holder's whole expiry, by the watcher's own
+monotonic clock, the watcher makes the next number. No clock of another machine is believed, and
+being wrong about a holder costs that holder its run, no more: before each step that makes
+something visible `check` looks whether the claim still stands and is the highest, and the step
+itself has a condition that whoever took over has broken (see `stores`).
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import platform
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tclose.data.places.untrusted_files import parse_json
+from tclose.errors import BusyError, TcloseError
+from tclose.releases.stores.store import Store, lost_lease
+
+EXPIRY = 60.0  # seconds
+_LONGEST = 86_400  # that a policy can ask for
+_FOLDER = "claims"
+_RENEWALS = 6  # in the time in which a claim expires
+_LOOKS = 20  # at a claim, in that time
+_DIGITS = 16
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LeaseToken:
+    """A claim that was taken: what it takes to check it, anywhere."""
+
+    number: int
+    token: str
+
+    @property
+    def file(self) -> str:
+        """Its private file."""
+        return f"{_FOLDER}/{self.number:0{_DIGITS}d}"
+
+
+def check(store: Store, lease_token: LeaseToken) -> None:
+    """See that a claim is still held.
+
+    Raises
+    ------
+    LostClaimError
+        Another run has taken it over.
+    """
+    content = store.read(lease_token.file)
+    highest = max(_numbers(store), default=lease_token.number)
+    if (
+        content is None
+        or highest != lease_token.number
+        or _parse(content).get("token") != lease_token.token
+    ):
+        raise lost_lease(store.root.name)
+
+
+@contextlib.contextmanager
+def holding(store: Store, expiry: float, tell: Tell) -> Iterator[LeaseToken]:
+    """Take the claim, renew it as long as the block lasts, and give it back.
+
+    Raises
+    ------
+    BusyError
+        Another run holds it.
+    OutputError
+        The store cannot be written.
+    """
+    with store.lock() as machine:
+        before = _numbers(store)
+        for number in before:
+            _watch(store, number, machine, tell)
+        lease_token = LeaseToken(max(before, default=0) + 1, secrets.token_hex(16))
+        holder = _Holder(store, lease_token, expiry, machine)
+        holder.take(before)
+        try:
+            yield holder.lease_token
+        finally:
+            holder.give_back()
+
+
+def _watch(store: Store, number: int, machine: str | None, tell: Tell) -> None:
+    """Come back once the holder of a claim is dead, or its file gone.
+
+    Where this process has the lock of a machine, no other process of that machine holds a claim.
+    """
+    name = LeaseToken(number, "").file
+    seen = store.read(name)
+    told = _parse(seen)
+    if seen is None or (machine is not None and told.get("machine") == machine):
+        return
+    expiry = _expiry_of(told)
+    holder = f"{told.get('host', 'unknown host')}, process {told.get('pid', 'unknown')}"
+    tell(f"another run ({holder}) holds the claim; if it is dead, it is over in {expiry:g} s")
+    end = time.monotonic() + expiry
+    while True:
+        in_time = time.monotonic() < end
+        now = store.read(name)
+        if now is None:
+            return
+        if now != seen:
+            raise _busy(store, holder)
+        if not in_time:
+            return
+        time.sleep(expiry / _LOOKS)
+
+
+def _expiry_of(told: dict[str, Any]) -> float:
+    """Seconds after which a claim is over; the usual ones where its file was damaged."""
+    said = told.get("expiry")
+    return float(said) if isinstance(said, int | float) and 0 < said <= _LONGEST else EXPIRY
+
+
+def _busy(store: Store, holder: str) -> BusyError:
+    return BusyError(
+        f"another run is working on release {store.root.name!r} ({holder}); wait for it to end"
+    )
+
+
+def _numbers(store: Store) -> list[int]:
+    return [int(name) for name in store.names(_FOLDER) if name.isdecimal()]
+
+
+def _parse(content: bytes | None) -> dict[str, Any]:
+    try:
+        found = parse_json(content or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class _Holder:
+    """The holder of a claim, and the thread that renews it."""
+
+    def __init__(
+        self, store: Store, lease_token: LeaseToken, expiry: float, machine: str | None
+    ) -> None:
+        self.store, self.lease_token, self.expiry, self.machine = (
+            store,
+            lease_token,
+            expiry,
+            machine,
+        )
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew, name="tclose-claim", daemon=True)
+
+    def _content(self, count: int) -> bytes:
+        """Always of one length: only the count, at the end, changes."""
+        told = {"token": self.lease_token.token, "host": platform.node(), "pid": os.getpid()}
+        told |= {"machine": self.machine, "expiry": self.expiry, "count": f"{count:012d}"}
+        return json.dumps(told).encode()
+
+    def take(self, before: list[int]) -> None:
+        """Make the claim, remove those before it, and end what their holders had begun.
+
+        ``before``: numbers of those that were found dead. If there is any other by now, its holder
+        may be alive.
+        """
+        if not self.store.create(self.lease_token.file, self._content(0)):
+            raise _busy(self.store, "it has just begun")
+        try:
+            self._see_no_other(before)
+            self._thread.start()
+            for number in before:
+                self.store.remove(LeaseToken(number, "").file)
+            # After that: what was checked by then was staged.
+            self.store.fence(self.lease_token.token, took_over=bool(before))
+        except BaseException:
+            self.give_back()
+            raise
+
+    def _see_no_other(self, before: list[int]) -> None:
+        if set(_numbers(self.store)) - {*before, self.lease_token.number}:
+            raise _busy(self.store, "it has just begun")
+
+    def _renew(self) -> None:
+        """Raise the count until the claim is given back, or found to be another's."""
+        mine = self._content(0)[: -len('"000000000000"}')]
+        for count in itertools.count(1):
+            if self._ended.wait(self.expiry / _RENEWALS):
+                return
+            with contextlib.suppress(TcloseError, OSError):  # a store that is away may come back
+                if not self.store.renew(self.lease_token.file, self._content(count), mine):
+                    return
+
+    def give_back(self) -> None:
+        """Remove the claim, if it is still this one's."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        with contextlib.suppress(TcloseError, OSError):
+            if (
+                _parse(self.store.read(self.lease_token.file)).get("token")
+                == self.lease_token.token
+            ):
+                self.store.remove(self.lease_token.file)

@@ -1,0 +1,90 @@
+"""Where working files stand if not beside the releases: a private folder of this machine.
+
+Working files hold records, so the folder and those above it that are made for it belong to the
+user alone, and one that does not is refused.
+"""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from tclose.data.places.locations import Location
+from tclose.errors import OutputError
+from tclose.releases.stores.store import Store
+
+_DIGITS = 16
+_NOTE = "work-path"
+
+
+def read_note(store: Store) -> Path | None:
+    """Where the last run of a name, which may have crashed, was asked to have its working files."""
+    note = store.read(_NOTE)
+    return Path(note.decode()) if note else None
+
+
+def write_note(store: Store, asked: Path | None) -> None:
+    """Note that for commands that have no policy at hand; nothing where the policy says nothing."""
+    if asked is not None:
+        store.write(_NOTE, str(asked).encode())
+    elif store.read(_NOTE) is not None:
+        store.remove(_NOTE)
+
+
+def work_folders(asked: Path | None, output: Location, name: str) -> tuple[Path, ...]:
+    """The private folders, each in the one before: the last one is for the runs of a name.
+
+    They are below the folder asked for, which is the user's affair, or in the user's cache, or in
+    TMPDIR where there is none.
+    """
+    digest = hashlib.sha256(str(output).encode()).hexdigest()[:_DIGITS]
+    above = asked.absolute() if asked is not None else _usual_folder()
+    folder = above / f"tclose-{digest}"
+    own = (folder, folder / name)
+    return own if asked is not None else (above, *own)
+
+
+def _usual_folder() -> Path:
+    cache = cache_folder()
+    if cache is not None:
+        return cache / "tclose" / "work"
+    return Path(tempfile.gettempdir()) / f"tclose-{os.getuid()}"
+
+
+def cache_folder() -> Path | None:
+    """The user's cache, where there is one or one can be made."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
+    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    is_usable = cache.is_absolute() and os.access(there, os.W_OK | os.X_OK)
+    return cache if is_usable else None
+
+
+def open_folder(folder: Path) -> None:
+    """Make a folder, readable by its owner only.
+
+    Raises
+    ------
+    OutputError
+        It cannot be made, or is somebody else's.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if os.fstat(descriptor).st_uid != os.geteuid():
+                raise _not_own(folder)
+            os.fchmod(descriptor, 0o700)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        if folder.is_symlink():
+            raise _not_own(folder) from None
+        raise OutputError(
+            f"working files {folder}: cannot be written ({error.strerror}); choose another "
+            "engine.work_path or give write permission"
+        ) from None
+
+
+def _not_own(folder: Path) -> OutputError:
+    return OutputError(f"working files {folder}: is not this user's own folder; remove it")

@@ -1,0 +1,225 @@
+"""What the commands of the register print: releases, one release, and what differs in two."""
+
+from typing import Any
+
+from tclose.data.places.locations import Location
+from tclose.releases.catalog import has_form, list_entries
+from tclose.releases.diff import Comparison, Told
+from tclose.releases.manifest.dictionary import printable
+from tclose.releases.manifest.public_signatures import find_signing_key
+from tclose.releases.operations_log import read_lines
+from tclose.releases.repository import ReleaseRepository, read_internal, read_manifest
+from tclose.render.release_tables import release_rows, render_table, utility_rows
+
+_MOST_FILES = 20  # that are listed for a person to read
+Row = tuple[str, ...]
+
+_HEAD = ("", "release", "published", "verdict", "records", "k", "t", "loss", "made by")
+
+
+def describe_repository(repository: ReleaseRepository) -> dict[str, Any]:
+    """The releases of a name, the newest first, and what was done to them."""
+    current = repository.current()
+    entries = reversed(list_entries(repository))
+    return {
+        "name": repository.name,
+        "folder": str(repository.root),
+        "current": current,
+        "releases": [
+            _describe_entry(repository, e.release_id, e.is_readable, current == e.release_id)
+            for e in entries
+        ],
+        "journal": read_lines(repository),
+    }
+
+
+def _describe_entry(
+    repository: ReleaseRepository, release_id: str, is_readable: bool, is_current: bool
+) -> dict[str, Any]:
+    told: dict[str, Any] = {"release_id": release_id, "current": is_current}
+    manifest = read_manifest(repository.release(release_id)) if is_readable else None
+    if manifest is None or not has_form(manifest):
+        return told | {"readable": False}
+    keys = ("published_at", "verdict", "method", "records", "privacy")
+    told |= {"readable": True} | {key: manifest[key] for key in keys}
+    told["information_loss"] = manifest["information_loss"]["total"]
+    return told | {"made_by": describe_maker(repository.release(release_id), manifest)}
+
+
+def describe_maker(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Who and what made a release, as far as its manifests say it."""
+    internal = read_internal(release) or {}
+    run, code = internal.get("run"), internal.get("code")
+    run, code = (value if isinstance(value, dict) else {} for value in (run, code))
+    keys = ("user", "host", "flow_run", "lineage_run")
+    told: dict[str, Any] = {key: str(run[key]) if run.get(key) else None for key in keys}
+    return told | {"tclose": manifest["code"]["tclose"], "git": code.get("git")}
+
+
+def report_repository(told: dict[str, Any]) -> str:
+    """A table of the releases of a name; the current one is marked."""
+    if not told["releases"]:
+        return f"{printable(told['name'])}: no releases"
+    rows: list[Row] = [_HEAD, *(_entry_row(entry) for entry in told["releases"])]
+    lines = [printable(told["name"]), *_align(rows)]
+    if not any(entry["current"] for entry in told["releases"]):
+        lines.append("  no release is current")
+    moves = [line for line in told["journal"] if line["action"] == "rollback"]
+    if moves:
+        last = moves[-1]
+        told_by = f"{last.get('user')}@{last.get('host')}"
+        lines.append(
+            printable(f"  moved back last at {last.get('at')} by {told_by}: "
+                      f"from {last.get('from')} to {last.get('to')}")
+        )  # fmt: skip
+    return "\n".join(lines)
+
+
+def _entry_row(entry: dict[str, Any]) -> Row:
+    mark = "*" if entry["current"] else ""
+    if not entry["readable"]:
+        return (mark, entry["release_id"], "its manifest cannot be read", *[""] * 6)
+    privacy = entry["privacy"]
+    return (
+        mark,
+        entry["release_id"],
+        printable(entry["published_at"]),
+        printable(entry["verdict"].upper()),
+        f"{entry['records']:,}",
+        f"{privacy['k']['achieved']} of {privacy['k']['asked']}",
+        _tightest_t(privacy["t"] | _joint_limits(privacy.get("joint", []))),
+        f"{entry['information_loss']:.3g}",
+        printable(_short_maker(entry["made_by"])),
+    )
+
+
+def _joint_limits(joint: list[dict[str, Any]]) -> dict[str, Any]:
+    return {" with ".join(t["attributes"]): t for t in joint}
+
+
+def _tightest_t(limits: dict[str, Any]) -> str:
+    """The attribute that is nearest to its limit, and how many there are beside it."""
+    if not limits:
+        return "-"
+    name = max(limits, key=lambda n: limits[n]["largest_emd"] - limits[n]["asked"])
+    t = limits[name]
+    more = f" (+{len(limits) - 1})" if len(limits) > 1 else ""
+    return f"{t['largest_emd']:.6f} of {t['asked']:g} {printable(name)}{more}"
+
+
+def _short_maker(maker: dict[str, Any]) -> str:
+    parts = [f"{maker['user']}@{maker['host']}"] if maker["user"] else []
+    parts += [f"flow {maker['flow_run'][:8]}"] if maker["flow_run"] else []
+    return ", ".join([*parts, f"tclose {maker['tclose']}"])
+
+
+def _align(rows: list[Row]) -> list[str]:
+    """Rows as lines: every column as wide as it has to be, the first one of marks."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    padded = ((text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
+    return ["  ".join(cells).rstrip() for cells in padded]
+
+
+def describe_release(
+    release: Location, manifest: dict[str, Any], *, is_current: bool
+) -> dict[str, Any]:
+    """One release: its public manifest, who made it, and the policy where that is at hand."""
+    internal = read_internal(release) or {}
+    return {
+        "release": str(release),
+        "current": is_current,
+        "manifest": manifest,
+        "made_by": describe_maker(release, manifest),
+        "policy": internal.get("policy"),
+        "records_dropped": internal.get("records_dropped"),
+        "utility": internal.get("utility"),
+        "signed_by": find_signing_key(release),
+    }
+
+
+def report_one(told: dict[str, Any]) -> str:
+    """Policy in short, privacy, classes, loss, columns and files of one release."""
+    manifest, files = told["manifest"], told["manifest"]["files"]
+    keys = ("name", "role", "type", "treatment")
+    columns: list[Row] = [("", "column", *keys[1:])]
+    columns += [("", *(column[key] for key in keys)) for column in manifest["columns"]]
+    listed: list[Row] = [("", "file", "rows", "bytes")]
+    listed += [("", f["path"], f"{f['rows']:,}", f"{f['bytes']:,}") for f in files[:_MOST_FILES]]
+    lines = [render_table(_head_rows(told) + release_rows(manifest))]
+    if isinstance(told["utility"], dict):
+        lines += [
+            "",
+            "beside the originals (internal)",
+            render_table(utility_rows(told["utility"])),
+        ]
+    lines += ["", *_align(columns), "", *_align(listed)]
+    if len(files) > _MOST_FILES:
+        lines.append(f"  and {len(files) - _MOST_FILES:,} more files (--json lists all)")
+    return "\n".join(printable(line) for text in lines for line in text.split("\n"))
+
+
+def _head_rows(told: dict[str, Any]) -> list[tuple[str, str]]:
+    manifest, maker = told["manifest"], told["made_by"]
+    rows = [("release", f"{told['release']}{' (current)' if told['current'] else ''}")]
+    rows += [("name", manifest["name"]), ("published", manifest["published_at"])]
+    rows.append(("made by", _short_maker(maker)))
+    if told["signed_by"]:
+        rows.append(("signed by", f"{told['signed_by']} (not checked: audit --public-key does)"))
+    if maker["flow_run"]:
+        rows.append(("flow run", maker["flow_run"]))
+    rows.append(("columns", _count_roles(manifest)))
+    if manifest["partition_by"]:
+        rows.append(("folders by", ", ".join(manifest["partition_by"])))
+    if isinstance(told["records_dropped"], int):
+        rows.append(("dropped", f"{told['records_dropped']:,} with a missing value (internal)"))
+    return rows
+
+
+def _count_roles(manifest: dict[str, Any]) -> str:
+    """How many columns have each role."""
+    roles = [column["role"] for column in manifest["columns"]]
+    return ", ".join(f"{roles.count(role)} {role}" for role in dict.fromkeys(roles))
+
+
+def describe_comparison(first: Location, second: Location, found: Comparison) -> dict[str, Any]:
+    """What differs between two releases."""
+    return {
+        "first": str(first),
+        "second": str(second),
+        "policies_compared": found.has_policies,
+        "differences": [
+            {"section": d.section, "key": d.key, "first": d.first, "second": d.second}
+            for d in found.differences
+        ],
+    }
+
+
+def report_comparison(first: Location, second: Location, found: Comparison) -> str:
+    """What differs, by section; nothing but the two names where nothing does."""
+    lines = [f"< {first}", f"> {second}"]
+    if not found.has_policies:
+        lines.append("policies: not compared, as an internal manifest is not at hand")
+    if not found.differences:
+        return "\n".join([*lines, "nothing differs"])
+    for section in dict.fromkeys(d.section for d in found.differences):
+        inside = [d for d in found.differences if d.section == section]
+        rows: list[Row] = [("", printable(d.key), *_show_both(d.first, d.second)) for d in inside]
+        lines += ["", section, *_align(rows)]
+    return "\n".join(lines)
+
+
+def _show_both(first: Told, second: Told) -> Row:
+    """Two values that differ, in as many digits as it takes to see it."""
+    short = _show(first), _show(second)
+    told = short if short[0] != short[1] else (repr(first), repr(second))
+    return told[0], "->", told[1]
+
+
+def _show(value: Told) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return printable(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

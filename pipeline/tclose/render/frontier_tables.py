@@ -1,0 +1,115 @@
+"""A frontier as a person reads it in a terminal, and as a program reads it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from tclose.assess.frontier import Figures, Frontier, Point
+from tclose.render.release_tables import render_table
+
+SAMPLED = (
+    "loss and linkage are usually larger than on the whole table: "
+    "in a sample neighbours are farther away"
+)
+
+
+def describe_basis(frontier: Frontier) -> str:
+    """On which records the figures were computed."""
+    if frontier.is_whole:
+        return f"the whole table: {frontier.n_table:,} records"
+    drawn = f"{frontier.n_records:,} of {frontier.n_table:,} records"
+    return f"a random sample: {drawn} (seed {frontier.seed})"
+
+
+def describe_frontier(frontier: Frontier) -> dict[str, Any]:
+    """All of it, for `json.dumps`."""
+    return {
+        "name": frontier.name,
+        "basis": describe_basis(frontier),
+        "caution": None if frontier.is_whole else SAMPLED,
+        "whole_table": frontier.is_whole,
+        "table_records": frontier.n_table,
+        "records": frontier.n_records,
+        "attacking_records": frontier.n_attackers,
+        "seed": frontier.seed,
+        "points": [_describe_point(point) for point in frontier.points],
+    }
+
+
+def _describe_point(point: Point) -> dict[str, Any]:
+    described = {"k": point.k, "t": point.t, "is_policy": point.is_policy}
+    if point.figures is None:
+        return described | {"feasible": False, "reason": point.reason}
+    return described | {
+        "feasible": True,
+        "classes": asdict(point.figures.classes),
+        "information_loss": point.figures.loss,
+        "largest_emd": {a.name: a.largest_emd for a in point.figures.attributes},
+        "record_linkage_risk": point.figures.risk,
+    }
+
+
+def report_frontier(frontier: Frontier) -> str:
+    """A line for each point, the policy's marked, below it what the figures are."""
+    rows = [("computed on", describe_basis(frontier))]
+    if not frontier.is_whole:
+        rows.append(("", SAMPLED))
+    rows += [
+        ("loss", "normalised SSE per record and quasi-identifier"),
+        ("linked", _explain_risk(frontier)),
+    ]
+    if any(point.figures is None for point in frontier.points) and not frontier.is_whole:
+        rows.append(("infeasible", "on this sample; the whole table may allow more"))
+    return "\n\n".join((render_table(rows), _render_points(frontier)))
+
+
+def _explain_risk(frontier: Frontier) -> str:
+    who = "records"
+    if frontier.n_attackers < frontier.n_records:
+        who = f"{frontier.n_attackers:,} records, drawn at random,"
+    return f"{who} whose nearest released record is their own; ties are broken by lot"
+
+
+def _render_points(frontier: Frontier) -> str:
+    shown = [p.figures for p in frontier.points if p.figures is not None]
+    names = [attribute.name for attribute in shown[0].attributes] if shown else []
+    heads = ["", "k", "t", "classes", "mean size", "smallest", "largest"]
+    heads += [*(f"EMD of {name}" for name in names), "loss", "linked"]
+    cells = [_cells(point) for point in frontier.points]
+    whole = [row for row in cells if len(row) == len(heads)]
+    widths = [max(len(row[i]) for row in (heads, *cells) if len(row) > i) for i in range(3)]
+    widths += [max(len(row[i]) for row in (heads, *whole)) for i in range(3, len(heads))]
+    lines = [_render_row(row, widths) for row in (heads, *cells)]
+    return "\n".join((*lines, "", "  * the policy's point"))
+
+
+def _render_row(row: list[str], widths: list[int]) -> str:
+    """Numbers to the right; the reason, where it stands instead of figures, as it is."""
+    aligned = [text.rjust(width) for text, width in zip(row, widths, strict=False)]
+    if len(row) < len(widths):
+        aligned[3:] = row[3:]
+    return f"  {'  '.join(aligned)}".rstrip()
+
+
+def _cells(point: Point) -> list[str]:
+    first = ["*" if point.is_policy else "", str(point.k), describe_t(point.t)]
+    if point.figures is None:
+        return [*first, f"infeasible: {point.reason}"]
+    return first + _figure_cells(point.figures)
+
+
+def _figure_cells(figures: Figures) -> list[str]:
+    classes = figures.classes
+    return [
+        f"{classes.n_classes:,}",
+        f"{classes.mean:,.2f}",
+        f"{classes.smallest:,}",
+        f"{classes.largest:,}",
+        *(f"{attribute.largest_emd:.4f}" for attribute in figures.attributes),
+        f"{figures.loss:.3g}",
+        f"{figures.risk:.3%}",
+    ]
+
+
+def describe_t(t: float | None) -> str:
+    """A t as tables and charts show it."""
+    return "-" if t is None else f"{t:g}"

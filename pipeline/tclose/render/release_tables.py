@@ -1,0 +1,257 @@
+"""What a person reads at the end of a command: short tables, in plain text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tclose.releases.manifest.dictionary import printable
+
+
+def render_table(rows: list[tuple[str, str]]) -> str:
+    """Two columns, the first one as wide as it has to be."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:<{width}}  {text}" for name, text in rows)
+
+
+def report_release(
+    manifest: dict[str, Any],
+    place: str,
+    seconds: dict[str, float],
+    budget: dict[str, float] | None = None,
+    beside: Sequence[str] = (),
+) -> str:
+    """Verdict, k and t asked and achieved, classes, loss, times, and where the release is.
+
+    ``budget``: epsilon of columns over all releases of the same records that have noise on them;
+    ``beside``: other releases of the same input files.
+    """
+    rows = release_rows(manifest)
+    for name, epsilon in (budget or {}).items():
+        rows.append((f"all draws of {name}", f"epsilon {epsilon:g}, with those of other releases"))
+    if seconds:
+        stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
+        rows.append(("seconds", f"{stages}; together {sum(seconds.values()):.1f}"))
+    if beside:
+        more = f" and {len(beside) - 3:,} more" if len(beside) > 3 else ""
+        named = f"also released as {', '.join(beside[:3])}{more}"
+        rows.append(("same input", f"{named}: hand out one of them alone, remove the others"))
+    rows.append(("release", place))
+    return render_table(rows)
+
+
+def release_rows(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a manifest says of the released rows, for a table of two columns."""
+    rows = [("verdict", manifest["verdict"].upper()), ("method", manifest["method"])]
+    rows.append(("records", f"{manifest['records']:,}"))
+    rows += _privacy_rows(manifest["privacy"])
+    rows += _noise_rows(manifest.get("noise", {}))
+    rows += _value_rows(manifest.get("values"))
+    rows += _class_rows(manifest["classes"])
+    rows += _loss_rows(manifest["information_loss"])
+    rows.append(("data", describe_files(manifest["files"])))
+    return rows
+
+
+def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
+    k = privacy["k"]
+    rows = [("k", f"asked {k['asked']}, achieved {k['achieved']}")]
+    limits = [(f"t of {name}", t) for name, t in privacy["t"].items()]
+    limits += [(f"t of {' with '.join(t['attributes'])}", t) for t in privacy.get("joint", ())]
+    for name, t in limits:
+        distance = t.get("distance", "ordered")
+        named = "" if distance == "ordered" else f" ({distance})"
+        named += f" of {t['of']}" if "of" in t else ""
+        rows.append((name, f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"))
+    for model in privacy.get("models", ()):
+        rows += _model_rows(model)
+    return rows
+
+
+def _value_rows(values: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """In which columns records were compared with the input's; earlier manifests do not say it."""
+    if values is None:
+        return []
+    buckets = values["as_buckets"]
+    named = [f"{name} (its buckets)" if name in buckets else name for name in values["compared"]]
+    rows = [("records compared", f"{values['result']} to the input's in {', '.join(named)}")]
+    rows += [(f"  not in {name}", reason) for name, reason in values["left_out"].items()]
+    return rows if named else rows[1:]
+
+
+def _noise_rows(noise: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = []
+    for name, given in noise.items():
+        text = f"epsilon {given['epsilon']:g} ({given['mechanism']})"
+        asked = f"asked {given['asked_t']:g}, " if "asked_t" in given else ""
+        rows.append(
+            (f"noise on {name}", f"{text}, {asked}stochastic t {given['stochastic_t']:.3f}")
+        )
+    return rows
+
+
+def _model_rows(model: dict[str, Any]) -> list[tuple[str, str]]:
+    achieved = "none" if model["reached"] is None else f"{model['reached']:.6g}"
+    rows = [(f"{model['name']} of {model['attribute']}",
+             f"asked {_say_asked(model['asked'])}, reached {achieved}")]  # fmt: skip
+    if "holds_for" in model:
+        rows.append(("  holds for", model["holds_for"]))
+    if model.get("epsilon") is not None:
+        text = f"{model['epsilon']:.6g}, about {model['epsilon_is_about']}"
+        rows.append(("  epsilon (Proposition 3)", text))
+        rows += [("    assuming that", text) for text in model["epsilon_assumes"]]
+    return rows
+
+
+def _say_asked(asked: dict[str, Any]) -> str:
+    groups = asked.get("buckets")
+    shown = asked | ({"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {})
+    return ", ".join(f"{name} = {value}" for name, value in shown.items())
+
+
+def _risk_rows(risk: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [("average class size / k", f"{risk['average_class_size']:.3f}"),
+            ("discernibility", f"{risk['discernibility']:,}")]  # fmt: skip
+    for name, attacks in risk["attributes"].items():
+        rows.append((f"attacks on {name}", f"groups: {attacks['groups']}"))
+        rows += [(f"  {a}", _say_exposed(attacks[a])) for a in ("homogeneity", "similarity")]
+        rows.append(("  skewness", _say_skewness(attacks["skewness"])))
+    return rows
+
+
+def _say_skewness(skewness: dict[str, Any]) -> str:
+    return (
+        f"{_say_exposed(skewness)} make a group more than {skewness['factor']:g} times as likely; "
+        f"largest {skewness['largest']:.3g}, mean {skewness['mean']:.3g}"
+    )
+
+
+def _say_exposed(exposed: dict[str, Any]) -> str:
+    return f"{exposed['records']:,} records in {exposed['classes']:,} classes"
+
+
+def _class_rows(classes: dict[str, Any]) -> list[tuple[str, str]]:
+    sizes = f"{classes['smallest']} to {classes['largest']:,}, mean {classes['mean']:.2f}"
+    return [("classes", f"{classes['n_classes']:,}"), ("class sizes", sizes)]
+
+
+def _loss_rows(loss: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [("information loss", f"{loss['total']:.3g} (SSE per record and quasi-identifier)")]
+    for name, value in loss["per_attribute"].items():
+        rows.append((f"  {name}", f"{value:.3g}"))
+    return rows
+
+
+def describe_files(files: list[dict[str, Any]]) -> str:
+    """How many, and how large."""
+    size = sum(file["bytes"] for file in files)
+    count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
+    return f"{count}, {size / 1e6:,.1f} MB" if size >= 1e5 else f"{count}, {size / 1e3:,.1f} kB"
+
+
+def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) -> str:
+    """What would be done, and why."""
+    return render_table(plan_rows(plan, estimate, n_dropped))
+
+
+def plan_rows(
+    plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int
+) -> list[tuple[str, str]]:
+    """What a plan says, for a table of two columns."""
+    rows = [("feasible", _say_feasible(plan)), ("records", f"{plan['records']:,}")]
+    if n_dropped:
+        rows.append(("dropped", f"{n_dropped:,} with a missing value"))
+    limits = ", ".join(f"{t:g} for {name}" for name, t in plan["t"].items())
+    rows.append(("asked", f"k = {plan['k']}" + (f"; t = {limits}" if limits else "")))
+    rows += [
+        (f"  {model['name']} of {model['attribute']}", _say_asked(model["asked"]))
+        for model in plan.get("models", ())
+    ]
+    if "subsets_of" in plan and plan["cut_by_subsets"]:
+        rows.append(("subsets of", plan["subsets_of"]))
+    rows.append(("method", plan["method"]))
+    for domain in plan["domains"]:
+        rows += _domain_rows(domain, plan["cut_by_subsets"])
+    rows.append(("expected memory", f"about {estimate['megabytes']:,.0f} MB per worker"))
+    rows.append(("expected time", f"about {estimate['seconds']:,.0f} s, {estimate['on']}"))
+    rows.append(("plan digest", plan["digest"]))
+    return rows
+
+
+def _say_feasible(plan: dict[str, Any]) -> str:
+    if not plan["verified_only"]:
+        return "yes"
+    return (
+        f"perhaps: {plan['method']} knows nothing of t and of further models, so whether its "
+        "classes meet them is decided when they are verified"
+    )
+
+
+def _domain_rows(domain: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:
+    said = domain.get("class_size_bound")
+    bound = [("  any class", said)] if said is not None else []
+    if not cut_by_subsets:
+        records = f"{domain['records']:,} records, regions: {domain['regions']}"
+        return [(domain["name"], records), *bound]
+    sizes = " or ".join(f"{size:,}" for size in domain["subset_sizes"])
+    return [
+        (domain["name"], f"{domain['records']:,} records, {domain['clusters']:,} clusters"),
+        ("  class size", domain["class_size_why"]),
+        *bound,
+        ("  subsets", f"{domain['subsets']} of {sizes} records"),
+        ("  ties", f"values that straddle subsets: {domain['values_that_straddle_subsets']}"),
+        ("  blocks", f"{domain['blocks']:,}; regions: {domain['regions']}"),
+    ]
+
+
+def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
+    """What the files themselves say; ``brief``: the verdict and what is wrong."""
+    rows = audit_rows(audit, brief=brief)
+    if brief:
+        return "\n".join(f"audit: {text}" for _, text in rows)
+    return render_table(rows)
+
+
+def audit_rows(audit: dict[str, Any], *, brief: bool = False) -> list[tuple[str, str]]:
+    """What an audit says, for a table of two columns; all of it can be printed."""
+    rows = [("verdict", "PASS" if not audit["findings"] else "FAIL")]
+    rows += [("finding", finding) for finding in audit["findings"]]
+    rows += [("note", note) for note in audit.get("notes", ())]
+    if not brief:
+        rows += _audited_rows(audit)
+    return [(printable(name), printable(text)) for name, text in rows]
+
+
+def _audited_rows(audit: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = []
+    if audit["checked"]:
+        rows.append(("records", f"{audit['records']:,}"))
+        rows += _privacy_rows(audit["privacy"])
+        rows += _noise_rows(audit.get("noise", {}))
+        rows += _class_rows(audit["classes"])
+        rows += _risk_rows(audit["risk"])
+    rows += _originals_rows(audit.get("originals"))
+    rows.append(("release", audit["release"]))
+    return rows
+
+
+def _originals_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Beside the originals: figures of the raw data, to be kept inside."""
+    if found is None:
+        return []
+    linked = f"{_figure(found['linkage'])} of {found['attackers']:,} records"
+    rows = [("linked to their own", linked)]
+    rows.append(("SSE", f"{_figure(found['sse'])} per record and quasi-identifier"))
+    return rows + utility_rows(found)
+
+
+def utility_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a release changes for analysis: figures of the raw data, to be kept inside."""
+    rows = [("IL1s", _figure(found["il1s"]))]
+    titles = {"changes_of_means": "mean, in deviations", "changes_of_variances": "variance",
+              "changes_of_correlations": "correlation"}  # fmt: skip
+    for key, title in titles.items():
+        rows += [(f"  {title}: {n}", _figure(v)) for n, v in found[key].items()]
+    return rows
+
+
+def _figure(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"

@@ -1,0 +1,1 @@
+"""How passes are run: tasks, checkpoints, progress."""

@@ -1,0 +1,201 @@
+"""Working files of a run: private, typed, checked by digest, gone after success.
+
+Each task leaves its files and, last, a checkpoint that holds its result and the digests of the
+files. A task counts as done only if the checkpoint and every file are intact, so a run that was
+killed goes on from there, and a piece that was damaged or deleted is made again. Values are JSON of
+a declared type and version (see `codec`): workers share this storage, and reading it runs no code.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import secrets
+import shutil
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tclose.data.places.atomic_files import file_digest, write_atomically
+from tclose.errors import OutputError
+from tclose.runtime.codec import decode, encode
+from tclose.trusted_paths import UntrustedError, read_own
+
+FORMAT = 1  # of checkpoints
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Artifact(Generic[T_co]):
+    """A value that passes hand over: its name on disk, its declared type, the version of its form.
+
+    What was written in another version is made again.
+    """
+
+    name: str
+    type: type[T_co]
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A private folder; every pass has a folder of its own in it."""
+
+    root: Path
+
+    def create(self) -> None:
+        """Make the folder, readable by its owner only."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.root.chmod(0o700)
+
+    def remove(self) -> None:
+        """Remove the folder and all that is in it."""
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def path(self, pass_name: str, file_name: str) -> Path:
+        """Where a file of a pass stands."""
+        return self.root / pass_name / file_name
+
+    def unit(self, pass_name: str, unit: int | str) -> "UnitFiles":
+        """The files of one unit of a pass, by its number or its name."""
+        name = f"{unit:06d}" if isinstance(unit, int) else unit
+        return UnitFiles(self.root / pass_name, name)
+
+    def save(self, artifact: Artifact[T], value: T) -> None:
+        """Keep a value for later passes, as the result of a task of its own."""
+        files = self._value(artifact)
+        files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.finish(value, (), artifact)
+
+    def load(self, artifact: Artifact[T]) -> T:
+        """Return a value that was kept.
+
+        Raises
+        ------
+        OutputError
+            It is not there, or damaged.
+        """
+        found = self._value(artifact).read_result(artifact)
+        if found is None:
+            raise OutputError(
+                f"working files {self.root.parent}: {artifact.name} is missing or damaged; "
+                "run again"
+            )
+        return typing.cast("T", found.result)
+
+    def find(self, artifact: Artifact[T]) -> T | None:
+        """Return a value that was kept; None where there is none, or it is damaged."""
+        found = self._value(artifact).read_result(artifact)
+        return None if found is None else typing.cast("T", found.result)
+
+    def stamp(self, artifact: Artifact[Any]) -> int:
+        """Moment at which a value was kept, in nanoseconds: another value has another."""
+        return self._value(artifact).path("record").stat().st_mtime_ns
+
+    def _value(self, artifact: Artifact[Any]) -> "UnitFiles":
+        return UnitFiles(self.root / "values", artifact.name)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a finished unit leaves: its result and its files' digests."""
+
+    result: Any
+    digests: dict[str, str]
+
+
+@dataclass(frozen=True)
+class UnitFiles:
+    """Files of one unit: ``<folder>/<name>.<suffix>``, its record among them."""
+
+    folder: Path
+    name: str
+
+    def path(self, suffix: str) -> Path:
+        """Where a file of the unit stands."""
+        return self.folder / f"{self.name}.{suffix}"
+
+    @contextlib.contextmanager
+    def pending_files(self) -> Iterator["PendingFiles"]:
+        """Drafts of the unit's files, moved into place together when the block ends well."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        pending = PendingFiles(self, secrets.token_hex(8), [])
+        try:
+            yield pending
+            for suffix in pending.suffixes:
+                pending.draft(suffix).replace(self.path(suffix))
+        finally:
+            for suffix in pending.suffixes:
+                pending.draft(suffix).unlink(missing_ok=True)
+
+    def finish(self, result: Any, suffixes: tuple[str, ...], artifact: Artifact[Any]) -> None:
+        """Write the checkpoint: from here on the task is done.
+
+        Nothing is forced to disk: what a power failure has damaged does not have the digest that
+        the checkpoint says, and the task is done again.
+        """
+        digests = {suffix: file_digest(self.path(suffix)).hex() for suffix in suffixes}
+        head = {"format": FORMAT, "version": artifact.version, "digests": digests}
+        payload = json.dumps(head).encode() + b"\n" + encode(result, artifact.type)
+        digest = hashlib.sha256(payload).hexdigest().encode()
+        write_atomically(self.path("record"), digest + b"\n" + payload, is_forced=False)
+
+    def read_result(self, artifact: Artifact[Any]) -> Checkpoint | None:
+        """Return the checkpoint, if it is there, this user's own, intact and of this version."""
+        try:
+            digest, _, payload = read_own(self.path("record")).partition(b"\n")
+        except (OSError, UntrustedError):
+            return None
+        if hashlib.sha256(payload).hexdigest().encode() != digest:
+            return None
+        head_text, _, value = payload.partition(b"\n")
+        try:
+            head = json.loads(head_text)
+            if (head["format"], head["version"]) != (FORMAT, artifact.version):
+                return None
+            return Checkpoint(decode(value, artifact.type), dict(head["digests"]))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def load_if_valid(self, artifact: Artifact[Any]) -> Checkpoint | None:
+        """Return the checkpoint, if the task is done and its files are as they were written."""
+        record = self.read_result(artifact)
+        if record is None:
+            return None
+        for suffix, digest in record.digests.items():
+            path = self.path(suffix)
+            if not path.is_file() or file_digest(path).hex() != digest:
+                return None
+        return record
+
+
+@dataclass(frozen=True)
+class PendingFiles:
+    """Unfinished files of a unit, under names that no reader takes for finished ones."""
+
+    files: UnitFiles
+    token: str
+    suffixes: list[str]
+
+    def draft(self, suffix: str) -> Path:
+        """Where the draft of a file stands."""
+        return self.files.folder / f".{self.files.name}.{suffix}.{self.token}"
+
+    def new(self, suffix: str) -> Path:
+        """A path to write a file to."""
+        self.suffixes.append(suffix)
+        return self.draft(suffix)
+
+
+@functools.lru_cache(maxsize=4)
+def _load_cached(root: Path, artifact: Artifact[Any], _stamp: int) -> Any:
+    return Workspace(root).load(artifact)
+
+
+def load_shared(workspace: Workspace, artifact: Artifact[T]) -> T:
+    """Return a value that all tasks of a pass need; it is read once per process."""
+    return typing.cast("T", _load_cached(workspace.root, artifact, workspace.stamp(artifact)))

@@ -1,0 +1,1 @@
+"""Where tasks run: this process, or a Dask cluster."""

@@ -1,0 +1,294 @@
+"""What units of work run on: this process, a local Dask cluster, or one that is there already."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tclose.data.files.input_files import find_files, total_bytes
+from tclose.data.places.process_limits import find_remedy
+from tclose.errors import LostError, TcloseError, UnitError, UnreachableError
+from tclose.policy.engine_settings import LOCAL, EngineSettings
+from tclose.policy.policy import Policy
+from tclose.runtime.engines.given_client import find_client, given_address
+from tclose.runtime.engines.local import (
+    bytes_per_worker,
+    local_cluster,
+    memory_limit,
+    silence_dask_logs,
+    start_fork_server,
+)
+from tclose.runtime.engines.scheduler import existing_address
+from tclose.runtime.engines.steady_clock import use_steady_clock
+from tclose.runtime.engines.tracing import Trace, task_prefix, trace_here, trace_tasks
+from tclose.runtime.engines.versions import check_versions, worker_left
+
+# Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
+# longer to start than they take to release.
+IN_PROCESS_BYTES = 8_000_000
+ANSWER_SECONDS = 10
+WORKER_SECONDS = 60
+
+
+class Engine(Protocol):
+    """Runs a function on many items and hands back each result with its item's position."""
+
+    def run(
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
+    ) -> Iterator[tuple[int, Any]]:
+        """Results as they come, in any order; ``name`` is what the work is known by."""
+        ...
+
+    def tracing(self, name: str) -> AbstractContextManager[Trace]:
+        """What is known of the work of that name that runs in the block, when it has ended."""
+        ...
+
+    def sees(self, folder: Path) -> bool:
+        """Whether the folder is there, wherever units run."""
+        ...
+
+    def ask(self, question: Callable[[], str]) -> list[str]:
+        """What a function answers, wherever units run."""
+        ...
+
+    def memory_per_unit(self) -> int | None:
+        """Bytes that a unit may take where it has least; None where there is no limit."""
+        ...
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """One item after the other, in the calling process."""
+
+    def run(
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
+    ) -> Iterator[tuple[int, Any]]:
+        """Results in the order of the items."""
+        del name
+        for position, item in enumerate(items):
+            yield position, function(item)
+
+    def tracing(self, name: str) -> AbstractContextManager[Trace]:
+        """What this process held."""
+        return trace_here(name)
+
+    def sees(self, folder: Path) -> bool:
+        """Whether the folder is there."""
+        return folder.is_dir()
+
+    def ask(self, question: Callable[[], str]) -> list[str]:
+        """What a function answers here."""
+        return [question()]
+
+    def memory_per_unit(self) -> int | None:
+        """No limit of Dask's."""
+        return None
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """Items as tasks of a Dask cluster. A worker that dies loses nothing but time."""
+
+    client: Any
+
+    def run(
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
+    ) -> Iterator[tuple[int, Any]]:
+        """Results as they come; raises a unit's own error, or says that workers kept dying."""
+        from distributed import KilledWorker, as_completed
+
+        address, key = self.client.scheduler.address, task_prefix(self.client, name)
+        futures = self.client.map(function, items, key=key, pure=False)
+        positions = {future.key: position for position, future in enumerate(futures)}
+        try:
+            for future, result in as_completed(futures, with_results=True, loop=self.client.loop):
+                if future.cancelled():  # its result is no result then, and not raised either
+                    raise _lost(address)
+                yield positions[future.key], result
+        except KilledWorker:
+            raise LostError(
+                "a unit of work ended its worker several times; give engine.memory_per_worker more"
+            ) from None
+        except CancelledError:
+            raise _lost(address) from None
+        finally:
+            with contextlib.suppress(Exception):  # the scheduler may be gone
+                self.client.cancel(futures, force=True)
+
+    def tracing(self, name: str) -> AbstractContextManager[Trace]:
+        """When and where tasks ran, in what code, and what workers held."""
+        return trace_tasks(self.client, name)
+
+    def sees(self, folder: Path) -> bool:
+        """Whether every worker sees the folder."""
+        answers = self.client.run(os.path.isdir, str(folder), on_error="return").values()
+        return all(answer is True for answer in answers if not worker_left(answer))
+
+    def ask(self, question: Callable[[], str]) -> list[str]:
+        """What a function answers in every worker that is there."""
+        answers = self.client.run(question, on_error="return").values()
+        return [answer for answer in answers if isinstance(answer, str)]
+
+    def memory_per_unit(self) -> int | None:
+        """The least of a worker's limit, shared by its threads, of workers that have one."""
+        found = self.client.scheduler_info(n_workers=-1)
+        if "workers" not in found:  # what a client knows that has lost its scheduler
+            raise _lost(getattr(self.client.scheduler, "address", "given"))
+        workers = found["workers"].values()
+        shares = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
+        return min(shares, default=None)
+
+
+@contextlib.contextmanager
+def connect(address: str) -> Iterator[Engine]:
+    """An engine on the cluster whose scheduler has this address; ``""`` is this process.
+
+    Raises
+    ------
+    UnreachableError
+        Nobody answers, or there are no workers.
+    ClusterError
+        They do not have this code.
+    """
+    if not address:
+        yield InProcess()
+        return
+    silence_dask_logs()
+    given = find_client(address)
+    if given is not None:
+        _check_workers(given, address)
+        yield OnCluster(given)
+        return
+    with _own_client(address) as client:
+        _check_workers(client, address)
+        yield OnCluster(client)
+
+
+@contextlib.contextmanager
+def _own_client(address: str) -> Iterator[Any]:
+    from distributed import Client
+
+    use_steady_clock()
+    try:
+        client = Client(address, timeout=f"{ANSWER_SECONDS}s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError, TypeError, MemoryError):
+        raise UnreachableError(
+            f"engine.scheduler {address}: the Dask scheduler does not answer; start it, or use "
+            "local"
+        ) from None
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(TimeoutError):  # as above
+            client.close()
+
+
+def _check_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError:
+        message = f"engine.scheduler {address}: has no workers; start some"
+        raise UnreachableError(message) from None
+    check_versions(client, address)
+
+
+def _lost(address: str) -> LostError:
+    return LostError(
+        f"engine.scheduler {address}: the Dask scheduler went away; start it, and run again to go "
+        "on from here"
+    )
+
+
+def runs_in_process(settings: EngineSettings, n_bytes: int) -> bool:
+    """Whether an input of that size is too small for a cluster to be worth its start."""
+    local = settings.scheduler == LOCAL and settings.workers == "auto"
+    return local and n_bytes < IN_PROCESS_BYTES
+
+
+def prestart_workers(policy: Policy) -> None:
+    """Have what takes longest of a local cluster's start begin, if a run will start one.
+
+    Raises
+    ------
+    DataError
+        There is no input.
+    """
+    if policy.engine.scheduler == LOCAL:
+        n_bytes = total_bytes(find_files(policy.input))
+        if not runs_in_process(policy.engine, n_bytes):
+            start_fork_server()
+
+
+@contextlib.contextmanager
+def local_address(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iterator[str]:
+    """Address of the scheduler to use: an existing one, a new local one, or ``""`` for none."""
+    if given_address():
+        yield given_address()
+    elif runs_in_process(settings, n_bytes):
+        yield ""
+    elif settings.scheduler == LOCAL:
+        with local_cluster(settings, scratch) as address:
+            yield address
+    else:
+        with existing_address(settings) as address:
+            yield address
+
+
+def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
+    """Bytes that a worker can hold, for an input of that size; None where that is not known."""
+    limit = memory_limit(settings)
+    if isinstance(limit, int):
+        return limit
+    if settings.scheduler != LOCAL or given_address():
+        return None  # whoever started the workers has said what they may hold
+    if runs_in_process(settings, n_bytes):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return bytes_per_worker(settings)
+
+
+def least_memory(settings: EngineSettings, n_bytes: int, engine: Engine) -> int | None:
+    """Bytes that a unit can take: of a worker that the policy speaks of, or that is there."""
+    limits = worker_memory(settings, n_bytes), engine.memory_per_unit()
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def merge_in_tree(merge: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
+    """Merge neighbours pair by pair until one is left: an associative merge, in a fixed order."""
+    level = list(values)
+    while len(level) > 1:
+        pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+        level = [merge(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return level[0]
+
+
+def to_safe_error(error: BaseException, place: str) -> TcloseError:
+    """An error that may be shown: tclose's own as it is, any other by type and place alone."""
+    if isinstance(error, TcloseError):
+        return error
+    trace, where = error.__traceback__, "?"
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if f"{os.sep}tclose{os.sep}" in code.co_filename or "tclose_flows" in code.co_filename:
+            where = f"{Path(code.co_filename).name}:{trace.tb_lineno} in {code.co_name}"
+        trace = trace.tb_next
+    if isinstance(error, MemoryError):
+        return LostError(f"{place}: out of memory; give engine.memory_per_worker more")
+    lost = isinstance(error, (OSError, CancelledError)) and not isinstance(error, _LASTING)
+    kind = LostError if lost else UnitError
+    if isinstance(error, OSError) and error.strerror:
+        remedy = find_remedy(error)
+        return kind(f"{place}: {error.strerror}{'; ' if remedy else ''}{remedy} ({where})")
+    return kind(f"{place}: stopped by {type(error).__name__} ({where})")
+
+
+_LASTING = (
+    FileNotFoundError,
+    FileExistsError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+)

@@ -1,0 +1,212 @@
+"""A Dask cluster of this machine's own, for one run, that other users of it cannot reach."""
+
+import contextlib
+import logging
+import math
+import multiprocessing
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from multiprocessing import forkserver, resource_tracker
+from pathlib import Path
+from typing import Any
+
+from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
+from tclose.errors import PolicyError
+from tclose.policy.engine_settings import EngineSettings
+from tclose.runtime.engines.certificates import make_tls_configuration
+from tclose.runtime.engines.steady_clock import use_steady_clock
+from tclose.runtime.interrupts import deferred, held_back
+from tclose.runtime.scratch import place_sockets
+
+MAX_AUTO_WORKERS = 16
+_FILES_PER_WORKER = 16  # that the run's own process has open: pipes and connections, ten at least
+# A worker holds 150 MB before it has read a record, and one that is above its limit by then is
+# ended and started anew for ever.
+LEAST_MEMORY = 256_000_000
+
+_WORKER_START = "tclose.runtime.engines.worker_start"
+# A worker's arrays come and go by the megabyte. As glibc and Dask have it, each goes back to the
+# system, and every page of the next one is a fault again: a quarter of a run. What is kept is far
+# below what a unit needs at once.
+ALLOCATION = {
+    "MALLOC_MMAP_THRESHOLD_": 32 << 20,  # the most that glibc takes
+    "MALLOC_TRIM_THRESHOLD_": 256 << 20,
+    "MALLOC_TOP_PAD_": 16 << 20,
+}
+# As Dask has it for workers; numpy's library reads these when it is loaded.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+# Elsewhere there are libraries of the system that do not stand a fork.
+_FORKS = sys.platform == "linux"
+_QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
+# Dask's pages ask nobody who they are, and say what runs where, with what arguments.
+_WITHOUT_PAGES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+
+
+@contextlib.contextmanager
+def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
+    """Address of a cluster of single-threaded worker processes; all it listens on is loopback.
+
+    Loopback is open to every user of the machine, so each connection has TLS with the run's own
+    certificate on both sides. In the block Dask's configuration has it, for clients of this process
+    and for workers.
+
+    Raises
+    ------
+    PolicyError
+        Its workers would have too little memory to start.
+    """
+    _check_memory(settings)
+    ensure_open_files(OPEN_FILES + _FILES_PER_WORKER * worker_count(settings))
+    start_fork_server()
+    import dask
+
+    use_steady_clock()  # with Dask comes its configuration, which would replace ours
+    silence_dask_logs()
+    configured = dask.config.set(_configuration(scratch))
+    with _hidden_script(), configured, _starting(settings, scratch) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _starting(settings: EngineSettings, scratch: Path) -> Iterator[str]:
+    """Start a cluster and end it, each without an interrupt in the middle."""
+    from distributed import LocalCluster
+
+    processes = contextlib.ExitStack()
+    try:
+        with deferred():
+            cluster = processes.enter_context(
+                LocalCluster(
+                    n_workers=worker_count(settings),
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=memory_limit(settings),
+                    host="127.0.0.1",
+                    protocol="tls",
+                    dashboard_address="127.0.0.1:0",
+                    local_directory=str(scratch),
+                    silence_logs=logging.CRITICAL,
+                    scheduler_kwargs={"dashboard": False},
+                    env=dict(os.environ),  # it may have changed since the server was started
+                )
+            )
+        yield cluster.scheduler_address
+    finally:
+        with deferred():
+            processes.close()
+
+
+@contextlib.contextmanager
+def _hidden_script() -> Iterator[None]:
+    """Let worker processes not run the caller's script again: they need nothing of it.
+
+    multiprocessing has every new process do so, and a script without ``if __name__ == "__main__"``
+    would start a cluster in each.
+    """
+    main: Any = sys.modules["__main__"]
+    hidden = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+    main.__spec__ = None
+    if "__file__" in hidden:
+        del main.__file__
+    try:
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(main, name, value)
+
+
+def _configuration(scratch: Path) -> Mapping[str, Any]:
+    """Dask's configuration for a run; processes of the cluster get it, too."""
+    import dask
+
+    return {
+        **make_tls_configuration(),
+        **_WITHOUT_PAGES,
+        "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
+        "distributed.admin.system-monitor.gil.enabled": False,
+        "distributed.worker.profile.enabled": False,
+        "distributed.logging": _QUIET_LOGGING,
+        _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
+        "distributed.worker.preload": [_WORKER_START],
+        # A paused worker waits for results to go, and units keep theirs in files: it would wait
+        # for ever. One that reaches its limit is started anew instead.
+        "distributed.worker.memory.pause": False,
+        "temporary-directory": str(scratch),  # the scheduler's, too; it has no argument for it
+    }
+
+
+def _check_memory(settings: EngineSettings) -> None:
+    n_bytes = bytes_per_worker(settings)
+    if n_bytes < LEAST_MEMORY:
+        raise PolicyError(
+            f"engine.memory_per_worker {settings.memory_per_worker}: is {n_bytes / 1e6:,.0f} MB "
+            "for a worker here, which holds most of that before it has read a record; give it "
+            f"{LEAST_MEMORY // 1_000_000}MB or more"
+        )
+
+
+def start_fork_server() -> None:
+    """Start the process that workers are forked from, unless it runs; it ends with this one.
+
+    It imports what a worker needs once for all of them, and while this process goes on: an import
+    takes longer than all else of a cluster's start.
+    """
+    if not _FORKS:
+        return
+    place_sockets()
+    wanted = {key: str(value) for key, value in (_ONE_THREAD | ALLOCATION).items()}
+    before = dict(os.environ)
+    os.environ.update(wanted | before)
+    try:
+        multiprocessing.set_forkserver_preload([_WORKER_START])
+        resource_tracker.ensure_running()  # or the next call would let Ctrl-C through
+        with held_back():
+            forkserver.ensure_running()
+    finally:
+        for key in wanted.keys() - before.keys():
+            del os.environ[key]
+
+
+def silence_dask_logs() -> None:
+    """Keep Dask's own log lines, which quote the arguments of failed tasks, out of every log.
+
+    And those of a client that lost its scheduler: what that means is told by tclose.
+    """
+    for part in ("", ".worker", ".nanny", ".scheduler", ".client", ".core", ".comm", ".utils"):
+        logging.getLogger(f"distributed{part}").setLevel(logging.CRITICAL)
+
+
+def worker_count(settings: EngineSettings) -> int:
+    """Workers of a local cluster."""
+    if settings.workers != "auto":
+        return settings.workers
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(available or 1, MAX_AUTO_WORKERS))
+
+
+def memory_limit(settings: EngineSettings) -> str | int:
+    """Bytes that a worker is limited to, or ``auto``."""
+    if settings.memory_per_worker == "auto":
+        return "auto"
+    number, unit = re.fullmatch(
+        r"([\d.]+) ?([kmgt])(i?)b", settings.memory_per_worker.lower()
+    ).group(1, 2)  # type: ignore[union-attr]
+    base = 1024 if "ib" in settings.memory_per_worker.lower() else 1000
+    return math.floor(float(number) * base ** ("kmgt".index(unit) + 1))
+
+
+def bytes_per_worker(settings: EngineSettings) -> int:
+    """Bytes that a worker of a local cluster is limited to; by Dask's own rule where not given."""
+    limit = memory_limit(settings)
+    if isinstance(limit, int):
+        return limit
+    from dask.system import CPU_COUNT
+    from distributed.system import MEMORY_LIMIT
+
+    return int(MEMORY_LIMIT / max(1, CPU_COUNT))

@@ -1,0 +1,98 @@
+"""Whether client, scheduler and workers have the same software; told in one message if not."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from tclose.errors import ClusterError
+from tclose.releases.provenance import code_version
+
+# What values travel through, and what makes the bytes. Asked for by Dask's own question, which a
+# process answers that has none of them: no code travels before it is known to arrive.
+PACKAGES = ("dask", "distributed", "cloudpickle", "numpy", "pandas", "pyarrow", "numba", "tclose")
+_SOURCES = "tclose's code"
+_SHOWN_WORKERS = 3
+
+Versions = Mapping[str, str]
+
+
+def code_there() -> str:
+    """Digest of tclose's sources in the process that calls it: a worker's, if sent there."""
+    return code_version()["source_sha256"]
+
+
+def check_versions(client: Any, address: str) -> None:
+    """Refuse a cluster with other versions than this process.
+
+    Raises
+    ------
+    ClusterError
+        Names each package that differs, what is here, what is there, and where.
+    """
+    found = client.get_versions(packages=list(PACKAGES))
+    here = _read_versions(found["client"])
+    there = {"the scheduler": _read_versions(found["scheduler"])}
+    there |= {name: _read_versions(answer) for name, answer in found["workers"].items()}
+    _refuse_differences(address, here, there)
+    _refuse_differences(address, {_SOURCES: code_there()}, _ask_sources(client))
+
+
+def _ask_sources(client: Any) -> dict[str, Versions]:
+    """Digests of the sources, which may differ where versions agree, as in a working copy."""
+    answers: dict[str, Any] = client.run(code_there, on_error="return")
+    try:
+        answers["the scheduler"] = client.run_on_scheduler(code_there)
+    except Exception:
+        answers["the scheduler"] = None  # a version of tclose that does not know the question
+    return {
+        place: {_SOURCES: answer if isinstance(answer, str) else "another"}
+        for place, answer in answers.items()
+        if not worker_left(answer)
+    }
+
+
+def worker_left(answer: Any) -> bool:
+    """Whether a worker ended before it answered: it runs nothing, and says nothing of others."""
+    from distributed.comm.core import CommClosedError
+
+    return type(answer) in (OSError, CommClosedError)  # not what reading its sources could raise
+
+
+def _read_versions(answer: Any) -> Versions:
+    """Versions by package; Python's without its last part, which changes nothing that travels."""
+    packages = answer["packages"] if isinstance(answer, Mapping) else {}
+    python = ".".join(str(packages.get("python", "none")).split(".")[:2])
+    return {"python": python} | {name: str(packages.get(name) or "none") for name in PACKAGES}
+
+
+def _refuse_differences(address: str, here: Versions, there: Mapping[str, Versions]) -> None:
+    lines = []
+    for package, version in here.items():
+        places: dict[str, list[str]] = defaultdict(list)
+        for place, versions in there.items():
+            if versions[package] != version:
+                places[versions[package]].append(place)
+        found = [f"{_short(v)} on {_name_places(p, len(there) - 1)}" for v, p in places.items()]
+        if found:
+            lines.append(f"  {package}: {_short(version)} here, {'; '.join(found)}")
+    if lines:
+        raise ClusterError(
+            f"engine.scheduler {address}: not the same software everywhere; install the same "
+            "requirements.lock and tclose on scheduler, workers and here, and start them again\n"
+            + "\n".join(lines)
+        )
+
+
+def _short(version: str) -> str:
+    return version[:12]  # of a digest
+
+
+def _name_places(places: list[str], n_workers: int) -> str:
+    """As in ``the scheduler and 2 of 3 workers (tcp://10.0.0.7:4123, ...)``."""
+    workers = [place for place in places if place != "the scheduler"]
+    named = ["the scheduler"] if len(workers) < len(places) else []
+    if workers:
+        shown = ", ".join(sorted(workers)[:_SHOWN_WORKERS])
+        more = ", ..." if len(workers) > _SHOWN_WORKERS else ""
+        named.append(f"{len(workers)} of {n_workers} workers ({shown}{more})")
+    return " and ".join(named)

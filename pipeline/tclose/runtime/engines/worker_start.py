@@ -1,0 +1,20 @@
+"""What a worker process of a local cluster does first: importing this does it.
+
+Where workers are forked, one process does it for all of them.
+"""
+
+import gc
+import importlib
+import signal
+
+from tclose.runtime.engines.garbage import tune_gc
+
+# An interrupt at the terminal reaches all processes; the run ends its workers itself.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+tune_gc()
+# pyarrow imports pandas with the first array that it hands to numpy.
+for needed in ("distributed.nanny", "pandas", "tclose.passes.release"):
+    importlib.import_module(needed)
+importlib.import_module("tclose.runtime.engines.steady_clock").use_steady_clock()
+importlib.import_module("tclose.kernels.compiler").load_compiler()
+gc.freeze()  # what is there by now stays, and so do the pages that workers share

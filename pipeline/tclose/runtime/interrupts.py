@@ -1,0 +1,81 @@
+"""Ctrl-C and SIGTERM: a command is interrupted once, and then left to clean up."""
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SECONDS_UNHEARD = 1.0
+
+
+def hear_interrupts() -> None:
+    """Let both signals raise KeyboardInterrupt in this process, but not while one is handled.
+
+    Another one would stop the clean-up half-way: workers and scratch folders would stay behind.
+    """
+    for number in _SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def ignore_interrupts() -> None:
+    """End that: the process has told what became of it, and has nothing left to do."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, and again a while later if nobody is handling it by then.
+
+    Python drops what is raised while an object is finalised, and the command would go on.
+    """
+    del number, frame
+    handled = sys.exc_info()[1]
+    while handled is not None:
+        if isinstance(handled, KeyboardInterrupt):
+            return
+        handled = handled.__context__
+    again = threading.Timer(_SECONDS_UNHEARD, signal.raise_signal, [signal.SIGINT])
+    again.daemon = True
+    again.start()
+    raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Hold Ctrl-C back in the block; processes that are started there never hear it.
+
+    A terminal sends it to all processes of a command, whose first one ends the others.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[None]:
+    """Let an interrupt that comes in the block be raised after it.
+
+    For what starts or ends several processes: interrupted half-way, it would not know of all.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    heard = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in heard:
+        signal.signal(number, lambda *signalled: came.append(signalled))
+    try:
+        yield
+    finally:
+        for number, handler in heard.items():
+            signal.signal(number, handler)
+        for signalled in came[:1]:
+            heard[signal.Signals(signalled[0])](*signalled)

@@ -1,0 +1,279 @@
+"""What a user sees while waiting: a live bar on a terminal, plain lines elsewhere, or nothing.
+
+And what is remembered of it for a profile. Lines carry counts and times only.
+"""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tclose.runtime.engines.tracing import Trace
+
+if TYPE_CHECKING:
+    from tclose.runtime.engines.engine import Engine
+
+LINE_SECONDS = 10.0  # between the lines of a pass that takes long
+_LABEL_WIDTH = 16
+_TEXT_WIDTH = 66  # of a bar's line without the bar itself
+_BAR_WIDTHS = 4, 40
+
+
+@dataclass
+class Work:
+    """How much a pass has to do and has done: units, and records where their number is known.
+
+    ``units_before`` and ``records_before`` are what an earlier run had done, ``units_done`` and
+    ``records_done`` what this one has; ``seconds`` is the time from the start to the last of them.
+    """
+
+    n_units: int
+    n_records: int | None = None
+    units_before: int = 0
+    records_before: int = 0
+    units_done: int = 0
+    records_done: int = 0
+    stage: str = ""
+    pass_name: str = ""
+    seconds: float = 0.0
+    started: float = field(default_factory=time.perf_counter)
+
+    def mark(self) -> None:
+        """Take the time."""
+        self.seconds = time.perf_counter() - self.started
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left."""
+        return self.units_before + self.units_done >= self.n_units
+
+    @property
+    def share(self) -> float:
+        """What is done, of everything: 0 to 1."""
+        if self.is_done:
+            return 1.0
+        units = self.units_before + self.units_done
+        return min(self._part(units, self.records_before + self.records_done), 1.0)
+
+    def _part(self, units: int, records: int) -> float:
+        """By records where they are known, as units differ in size."""
+        return records / self.n_records if self.n_records else units / self.n_units
+
+    @property
+    def records_per_second(self) -> float | None:
+        """Speed of this run; what an earlier one had done does not count."""
+        if self.n_records is None or self.seconds <= 0:
+            return None
+        return self.records_done / self.seconds
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What is left at the speed so far, counted down; None as long as no unit is done."""
+        if self.is_done:
+            return 0.0
+        done_now = self.share - self._part(self.units_before, self.records_before)
+        if done_now <= 0:
+            return None
+        waited = time.perf_counter() - self.started - self.seconds
+        return max(0.0, self.seconds * (1 - self.share) / done_now - waited)
+
+
+@dataclass
+class Progress:
+    """Follows passes, and remembers how long stages and passes took.
+
+    ``profiled``: what a cluster knows of the passes' tasks is remembered too, which costs a little
+    time.
+    """
+
+    style: str = "lines"  # bar, lines or none
+    profiled: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+    passes: list[Work] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
+    stage: str = ""
+
+    @contextlib.contextmanager
+    def timing(self, stage: str) -> Iterator[None]:
+        """Add the time of the block to the stage; passes that run in it are the stage's."""
+        start, self.stage = time.perf_counter(), stage
+        try:
+            yield
+        finally:
+            elapsed = time.perf_counter() - start
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + elapsed
+            self.stage = ""
+
+    @contextlib.contextmanager
+    def following(
+        self, pass_name: str, n_units: int | Work, *, label: str = "", done: int = 0
+    ) -> Iterator[Callable[[], None]]:
+        """Show a pass; the function that it gives is called after each unit.
+
+        Whoever knows how many records units have gives a ``Work`` instead of a number, and adds the
+        records of a unit to it before the call.
+        """
+        work = n_units if isinstance(n_units, Work) else Work(n_units, units_before=done)
+        work.stage, work.pass_name, work.started = self.stage, pass_name, time.perf_counter()
+        self.passes.append(work)
+        shown = _show_bar if self.style == "bar" else self._show_lines
+        with shown(label or pass_name, work) as show:
+
+            def step() -> None:
+                work.units_done += 1
+                work.mark()
+                show()
+
+            try:
+                yield step
+            finally:
+                work.mark()
+
+    @contextlib.contextmanager
+    def _show_lines(self, label: str, work: Work) -> Iterator[Callable[[], None]]:
+        said = time.perf_counter()
+
+        def show() -> None:
+            nonlocal said
+            if time.perf_counter() - said >= LINE_SECONDS and not work.is_done:
+                said = time.perf_counter()
+                self.say(f"{label}: {_describe_middle(work)}")
+
+        self.say(f"{label}: {_describe_start(work)}")
+        yield show
+        self.say(f"{label}: {_describe_end(work)}")
+
+    @contextlib.contextmanager
+    def tracing(self, engine: "Engine", pass_name: str) -> Iterator[None]:
+        """Remember what the engine knows of the tasks that run in the block, if that is wanted."""
+        if not self.profiled:
+            yield
+            return
+        with engine.tracing(pass_name) as trace:
+            self.traces.append(trace)
+            yield
+
+    def say(self, text: str) -> None:
+        """Print a line, unless silent."""
+        if self.style != "none":
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Print a line that even who wants silence has to see."""
+        print(text, file=sys.stderr, flush=True)
+
+
+def _describe_start(work: Work) -> str:
+    parts = [f"{work.n_units:,} unit{'s' if work.n_units != 1 else ''}"]
+    if work.n_records is not None:
+        parts.append(f"{work.n_records:,} records")
+    if work.units_before:
+        parts.append(f"{work.units_before:,} of the units done before")
+    return ", ".join(parts)
+
+
+def _describe_middle(work: Work) -> str:
+    if work.n_records is None:
+        amount = f"{work.units_before + work.units_done:,} of {work.n_units:,} units"
+    else:
+        amount = f"{work.records_before + work.records_done:,} of {work.n_records:,} records"
+    parts = [_percent(work), amount, *_speed(work)]
+    if (left := work.seconds_left) is not None:
+        parts.append(f"about {_clock(left)} left")
+    return ", ".join(parts)
+
+
+def _describe_end(work: Work) -> str:
+    return ", ".join([f"done in {work.seconds:.1f} s", *_speed(work)])
+
+
+def _speed(work: Work) -> list[str]:
+    speed = work.records_per_second
+    return [f"{speed:,.0f} records/s"] if speed else []
+
+
+def _percent(work: Work) -> str:
+    return f"{int(100 * work.share)} %"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _shorten(count: float) -> str:
+    """A count in few letters: 9,999, 450k, 1.25M."""
+    if count < 1e4:
+        return f"{count:,.0f}"
+    if count < 1e6:
+        return f"{count / 1e3:.0f}k"
+    return f"{count / 1e6:,.{2 if count < 1e7 else 1 if count < 1e8 else 0}f}M"
+
+
+@dataclass(frozen=True)
+class _BarTexts:
+    """What stands beside a bar; asked for anew whenever the bar is drawn."""
+
+    work: Work
+
+    @property
+    def percent(self) -> str:
+        return f"{_percent(self.work):>5}"
+
+    @property
+    def amount(self) -> str:
+        work = self.work
+        if work.n_records is None:
+            return f"{work.units_before + work.units_done:,}/{work.n_units:,}"
+        done = _shorten(work.records_before + work.records_done)
+        return f"{done}/{_shorten(work.n_records)} records"
+
+    @property
+    def speed(self) -> str:
+        speed = self.work.records_per_second
+        return f"{_shorten(speed)}/s" if speed else ""
+
+    @property
+    def time(self) -> str:
+        if self.work.is_done:
+            return f"{self.work.seconds:.1f} s"
+        left = self.work.seconds_left
+        return "" if left is None else f"{_clock(left)} left"
+
+
+@contextlib.contextmanager
+def _show_bar(label: str, work: Work) -> Iterator[Callable[[], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+
+    console = Console(stderr=True)
+    least, most = _BAR_WIDTHS
+    columns = (
+        TextColumn(f"{{task.description:<{_LABEL_WIDTH}}}"),
+        BarColumn(bar_width=max(least, min(most, console.width - _TEXT_WIDTH))),
+        *(TextColumn(f"{{task.fields[texts].{part}}}") for part in _PARTS),
+    )
+    # The streams are left as they are: numba, which is imported meanwhile, lets colorama keep them
+    # to the end of the process.
+    with RichProgress(
+        *columns, console=console, redirect_stdout=False, redirect_stderr=False
+    ) as bar:
+        task = bar.add_task(label, total=1.0, texts=_BarTexts(work))
+        bar.update(task, completed=work.share)
+        yield lambda: bar.update(task, completed=work.share)
+
+
+_PARTS = "percent", "amount", "speed", "time"
+
+
+def default_style(quiet: bool) -> str:
+    """A bar on a terminal; lines in files and pipes, and where nothing can be redrawn."""
+    if quiet:
+        return "none"
+    redraws = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+    return "bar" if redraws else "lines"

@@ -1,0 +1,178 @@
+"""Scratch folders with raw records: gone with their command, or with the next one if it was killed.
+
+They stand in one private folder of the user below TMPDIR, each locked by the process that works in
+it. A lock ends with its process, however that ends, so what is not locked was left by a kill, and
+any later command of the user removes it. Commands may have different folders for TMPDIR: each one
+that was used is noted in the user's cache, where there is one.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from multiprocessing import util
+from pathlib import Path
+
+from tclose.errors import OutputError
+from tclose.releases.work_folders import cache_folder
+from tclose.trusted_paths import TrustedFolder, UntrustedError, open_trusted
+
+_PURPOSES = ("input-", "plan-", "frontier-", "audit-", "pymp-")
+_WITHOUT_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)
+_TRIES = 5
+# A socket's path has at most 107 bytes, and its name in a folder of multiprocessing's takes 32.
+_LONGEST = 75
+_SHORT = Path("/tmp")  # noqa: S108 (the folder in it is the user's own, or refused)
+
+
+def temporary_folder() -> Path:
+    """The private folder of this user below TMPDIR."""
+    return Path(tempfile.gettempdir()) / f"tclose-{os.geteuid()}"
+
+
+@contextlib.contextmanager
+def scratch_folder(purpose: str) -> Iterator[Path]:
+    """A folder that only this user can read, removed when the block ends, or by a later command.
+
+    Parameters
+    ----------
+    purpose : ``input``, ``plan``, ``frontier`` or ``audit``: what its name begins with
+
+    Raises
+    ------
+    OutputError
+        It cannot be made, or somebody else could reach it.
+    """
+    clear_scratch()
+    with _locked(temporary_folder()) as above:
+        folder = Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=above.path))
+        descriptor = _lock_entry(above, folder.name)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if descriptor is not None:
+            os.close(descriptor)
+        clear_scratch()
+
+
+def place_sockets() -> None:
+    """Have multiprocessing keep its sockets where the next command removes what a kill leaves."""
+    above = temporary_folder()
+    if len(os.fsencode(above)) > _LONGEST:
+        above = _SHORT / above.name  # where multiprocessing would fail; there are no records here
+    with contextlib.suppress(OutputError), _locked(above) as opened:
+        before, tempfile.tempdir = tempfile.gettempdir(), str(above)
+        try:
+            folder = Path(util.get_temp_dir())
+        finally:
+            tempfile.tempdir = before
+        if folder.parent == above:  # the first time; held as long as this process lives
+            _lock_entry(opened, folder.name)
+
+
+def clear_scratch() -> None:
+    """Remove what commands of this user left that were killed; what living ones have stays."""
+    for folder in dict.fromkeys((temporary_folder(), *_noted_folders())):
+        with contextlib.suppress(OSError, UntrustedError), _open(folder, make=False) as opened:
+            _clear(opened)
+    _forget_missing()
+
+
+def _clear(above: TrustedFolder) -> None:
+    _lock(above.descriptor)
+    dead = {name: _lock_entry(above, name) for name in above.names() if name.startswith(_PURPOSES)}
+    fcntl.flock(above.descriptor, fcntl.LOCK_UN)
+    for name, descriptor in dead.items():
+        if descriptor is not None:
+            shutil.rmtree(name, ignore_errors=True, dir_fd=above.descriptor)
+            os.close(descriptor)
+    with contextlib.suppress(OSError):  # others are in it, or begin just now
+        fcntl.flock(above.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        above.path.rmdir()
+
+
+def _lock_entry(above: TrustedFolder, name: str) -> int | None:
+    """Descriptor of a folder whose lock was free; links are not followed."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=above.descriptor)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or a file system without locks: nobody can tell
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[TrustedFolder]:
+    """The folder of this user, made if need be; nobody clears it in the block."""
+    try:
+        _note(path)
+        for _ in range(_TRIES):
+            with _open(path, make=True) as opened:
+                _lock(opened.descriptor)
+                if path.exists() and path.stat().st_ino == os.fstat(opened.descriptor).st_ino:
+                    yield opened
+                    return  # else another command has just removed it
+    except UntrustedError as error:
+        raise OutputError(f"scratch folder {error}; remove it, or name another TMPDIR") from None
+    except OSError as error:
+        raise OutputError(
+            f"scratch folder {path}: cannot be written ({error.strerror}); name another TMPDIR"
+        ) from None
+    raise OutputError(f"scratch folder {path}: is removed again and again; name another TMPDIR")
+
+
+def _lock(descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
+
+
+@contextlib.contextmanager
+def _open(path: Path, *, make: bool) -> Iterator[TrustedFolder]:
+    opened = open_trusted(path, make=make)
+    try:
+        yield opened
+    finally:
+        os.close(opened.descriptor)
+
+
+@contextlib.contextmanager
+def _notes(*, make: bool) -> Iterator[TrustedFolder]:
+    """Where folders that were used are noted."""
+    cache = cache_folder()
+    if cache is None:
+        raise FileNotFoundError
+    with _open(cache / "tclose" / "scratch", make=make) as opened:
+        yield opened
+
+
+def _note(path: Path) -> None:
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    with contextlib.suppress(OSError, UntrustedError), _notes(make=True) as notes:
+        notes.write(name, os.fsencode(path))
+
+
+def _noted_folders() -> list[Path]:
+    with contextlib.suppress(OSError, UntrustedError), _notes(make=False) as notes:
+        found = [Path(os.fsdecode(notes.read(name))) for name in sorted(notes.names())]
+        return [path for path in found if path.name == temporary_folder().name]
+    return []
+
+
+def _forget_missing() -> None:
+    with contextlib.suppress(OSError, UntrustedError), _notes(make=False) as notes:
+        for name in notes.names():
+            if not Path(os.fsdecode(notes.read(name))).exists():
+                notes.remove(name)

@@ -1,0 +1,132 @@
+"""Tasks: a function over many items, each done once wherever it runs, and gone on with."""
+
+import typing
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from tclose.runtime import lineage_events
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.engines.engine import Engine, to_safe_error
+from tclose.runtime.progress import Progress, Work
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Task(Generic[Item, Result]):
+    """What is done with each of many items, on any worker, twice or again after a crash.
+
+    Attributes
+    ----------
+    name : str
+        Names the folder of its files, and its part of a profile.
+    label : str
+        What a user reads while it runs.
+    function : callable
+        Takes the workspace, an item and the files to write; its annotated result is kept.
+    version : int
+        Of what it writes: checkpoints of another version are not gone on with.
+    """
+
+    name: str
+    label: str
+    function: Callable[[Workspace, Item, PendingFiles], Result]
+    version: int = 1
+
+    @cached_property
+    def result(self) -> Artifact[Result]:
+        """What it leaves for each item."""
+        declared = typing.get_type_hints(self.function)["return"]
+        return Artifact(self.name, declared, self.version)
+
+
+@dataclass(frozen=True)
+class _Call(Generic[Item]):
+    """One item as it travels to a worker."""
+
+    root: Path
+    name: int | str
+    item: Item
+
+
+@dataclass(frozen=True)
+class _Runner(Generic[Item, Result]):
+    """Runs a task on a worker: its files, then its checkpoint."""
+
+    task: Task[Item, Result]
+
+    def __call__(self, call: _Call[Item]) -> Result:
+        workspace = Workspace(call.root)
+        files = workspace.unit(self.task.name, call.name)
+        try:
+            with files.pending_files() as pending:
+                result = self.task.function(workspace, call.item, pending)
+            files.finish(result, tuple(pending.suffixes), self.task.result)
+        except Exception as error:
+            raise to_safe_error(error, f"{self.task.name}, unit {call.name}") from None
+        return result
+
+
+def run_tasks(
+    engine: Engine,
+    workspace: Workspace,
+    task: Task[Item, Result],
+    items: Sequence[Item],
+    progress: Progress,
+    *,
+    names: Sequence[str] | None = None,
+    sizes: Sequence[int] | None = None,
+) -> list[Result]:
+    """Do a task with all items; returns the results in the order of the items.
+
+    What an earlier run finished, and whose files are intact, is not done again. An item is known by
+    its number, or by its name where ``names`` are given. ``sizes``: records of each item, by which
+    progress is measured; it is measured by items where they are not given.
+    """
+    known_as: Sequence[int | str] = names or range(len(items))
+    results = _find_results(workspace, task, known_as)
+    work = _measure_work(len(items), sizes, results)
+    waiting = [index for index in range(len(items)) if index not in results]
+    calls = [_Call(workspace.root, known_as[i], items[i]) for i in waiting]
+    with (
+        progress.tracing(engine, task.name),
+        progress.following(task.name, work, label=task.label) as step,
+    ):
+        for position, result in engine.run(_Runner(task), calls, name=task.name):
+            results[waiting[position]] = result
+            work.records_done += sizes[waiting[position]] if sizes is not None else 0
+            step()
+            lineage_events.heartbeat(workspace, progress)
+    return [results[index] for index in range(len(items))]
+
+
+def _find_results(
+    workspace: Workspace, task: Task[Any, Result], known_as: Sequence[int | str]
+) -> dict[int, Result]:
+    """Results of the items that an earlier run finished, by their position."""
+    results: dict[int, Result] = {}
+    for index, name in enumerate(known_as):
+        checkpoint = workspace.unit(task.name, name).load_if_valid(task.result)
+        if checkpoint is not None:
+            results[index] = checkpoint.result
+    return results
+
+
+def _measure_work(n_items: int, sizes: Sequence[int] | None, done: Collection[int]) -> Work:
+    if sizes is None:
+        return Work(n_items, units_before=len(done))
+    return Work(
+        n_items,
+        n_records=sum(sizes),
+        units_before=len(done),
+        records_before=sum(sizes[index] for index in done),
+    )
+
+
+def share_evenly(n_records: int, n_items: int) -> list[int]:
+    """Sizes of items that are known to be about equal, but not how large each is: the sum is."""
+    return [n_records * (i + 1) // n_items - n_records * i // n_items for i in range(n_items)]

@@ -1,0 +1,206 @@
+"""Folders and files that nobody else can have written: opened once, checked by descriptor.
+
+Code, keys and notes are believed for where they are. That holds only where nobody but root and this
+user can have put them there, so every folder from the root of the file system on is looked at:
+
+- a folder of root or of this user that others cannot write to keeps what it has, links too;
+- in one with the sticky bit, as ``/tmp``, entries of this user cannot be replaced by others;
+- in any other one an entry is believed only if it is a folder of root's or of this user's, no
+  link, that others cannot write to: others can move it away, but not make another.
+
+The last folder, and every file that is read, has to be root's or this user's and closed to others.
+Nothing is looked up twice: what was checked is what is used, whatever is renamed meanwhile.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+_WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+_MAX_LINKS = 40
+_WALK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Nothing waits for whoever opens the other end of a FIFO.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class UntrustedError(Exception):
+    """Somebody else can have written what is at a place; ``reason`` says why."""
+
+    def __init__(self, place: Path, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place, self.reason = place, reason
+
+
+@dataclass(frozen=True)
+class TrustedFolder:
+    """An open folder that only root or this user can write to."""
+
+    path: Path
+    descriptor: int
+
+    def read(self, name: str) -> bytes:
+        """Content of a file.
+
+        Raises
+        ------
+        UntrustedError
+            Somebody else can have written it.
+        OSError
+            It cannot be read.
+        """
+        with _open_file(self.path / name, self.descriptor) as stream:
+            _check_ours(os.fstat(stream.fileno()), self.path / name)
+            return stream.read()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file that only this user can read, and move it to its place whole."""
+        draft = f"{name}.{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            descriptor = os.open(draft, flags, 0o600, dir_fd=self.descriptor)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+            os.replace(draft, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+        finally:
+            with contextlib.suppress(OSError):
+                self.remove(draft)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        os.unlink(name, dir_fd=self.descriptor)
+
+    def names(self) -> list[str]:
+        """Names of what is in it; none where it was removed meanwhile."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.listdir(self.descriptor)  # noqa: PTH208  # of a descriptor
+        return []
+
+
+def read_own(path: Path, owners: Collection[int] = (), *, closed: int = _WRITABLE) -> bytes:
+    """Content of a file that belongs to this user, or one of ``owners``.
+
+    Parameters
+    ----------
+    closed : bits that its mode must not have, those by which others can write to it by default
+
+    Raises
+    ------
+    UntrustedError
+        It is no regular file, another user's, or open to others.
+    OSError
+        It cannot be read.
+    """
+    with _open_file(path) as stream:
+        found = os.fstat(stream.fileno())
+        if found.st_uid not in {os.geteuid(), *owners}:
+            raise UntrustedError(path, f"belongs to another user (id {found.st_uid})")
+        if found.st_mode & closed:
+            mode = stat.S_IMODE(found.st_mode)
+            raise UntrustedError(path, f"is open to others (mode {mode:04o})")
+        return stream.read()
+
+
+def _open_file(path: Path, folder: int | None = None) -> BinaryIO:
+    """Open a regular file, in the folder of a descriptor if there is one."""
+    try:
+        descriptor = os.open(path if folder is None else path.name, _READ, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UntrustedError(path, "is a link") from None
+        if error.errno == errno.ENXIO:
+            raise UntrustedError(path, "is no regular file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UntrustedError(path, "is no regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def open_trusted(path: Path, *, make: bool = False) -> TrustedFolder:
+    """Open a folder; ``make``: folders that are missing are made, for this user alone.
+
+    Raises
+    ------
+    UntrustedError
+        Somebody else can have written it, or what leads to it.
+    OSError
+        It is not there, or cannot be made or read.
+    """
+    with contextlib.closing(_Walk()) as walk:
+        walk.go(path.absolute(), make=make)
+        _check_ours(os.fstat(walk.here), path)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        return TrustedFolder(path, os.open(".", flags, dir_fd=walk.here))
+
+
+class _Walk:
+    """One step at a time from the root to a folder, each from the one before that is still open."""
+
+    def __init__(self) -> None:
+        self.here, self.place = os.open("/", _WALK), Path("/")
+        # In a container of an unprivileged user the system's folders may be another one's.
+        self._owners = {0, os.geteuid(), os.fstat(self.here).st_uid}
+        self._links = 0
+
+    def close(self) -> None:
+        """Close the folder that was reached."""
+        os.close(self.here)
+
+    def go(self, path: Path, *, make: bool) -> None:
+        """Go on to an absolute path."""
+        names = list(reversed(path.parts))
+        while names:
+            names += reversed(self._step(names.pop(), make=make))
+
+    def _step(self, name: str, *, make: bool) -> tuple[str, ...]:
+        """Enter a folder; of a link, the way that is still to go."""
+        if name in (os.sep, ".."):
+            self._enter(name, os.open(name, _WALK, dir_fd=self.here))
+            return ()
+        above, found = os.fstat(self.here), self._look(name, make=make)
+        if stat.S_ISLNK(found.st_mode):
+            self._links += 1
+            if self._links > _MAX_LINKS or not self._keeps(above, found):
+                raise UntrustedError(self.place / name, "is a link that others can have made")
+            return Path(os.readlink(name, dir_fd=self.here)).parts
+        self._enter(name, os.open(name, _WALK, dir_fd=self.here))
+        entered = os.fstat(self.here)
+        if not self._keeps(above, entered):
+            _check_ours(entered, self.place)
+        return ()
+
+    def _look(self, name: str, *, make: bool) -> os.stat_result:
+        if make:
+            with contextlib.suppress(FileNotFoundError):
+                return os.stat(name, dir_fd=self.here, follow_symlinks=False)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=self.here)
+        return os.stat(name, dir_fd=self.here, follow_symlinks=False)
+
+    def _keeps(self, above: os.stat_result, entry: os.stat_result) -> bool:
+        """Whether nobody but root or this user can have put an entry into a folder."""
+        if above.st_uid not in self._owners:
+            return False
+        if not above.st_mode & _WRITABLE:
+            return True
+        return bool(above.st_mode & stat.S_ISVTX) and entry.st_uid in self._owners
+
+    def _enter(self, name: str, descriptor: int) -> None:
+        os.close(self.here)
+        self.here = descriptor
+        self.place = self.place.parent if name == ".." else self.place / name
+
+
+def _check_ours(found: os.stat_result, place: Path) -> None:
+    """See that a file or folder is root's or this user's, and that nobody else can write to it."""
+    if found.st_uid not in (0, os.geteuid()):
+        raise UntrustedError(place, f"belongs to another user (id {found.st_uid})")
+    if found.st_mode & _WRITABLE:
+        mode = stat.S_IMODE(found.st_mode)
+        raise UntrustedError(place, f"can be written to by others (mode {mode:04o})")

@@ -1,0 +1,47 @@
+"""The example of the documentation, cell by cell, as a notebook runs and shows it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import tclose
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLE = DOCS / "examples" / "discharges.py"
+
+
+def _cells() -> list[str]:
+    return [cell for cell in EXAMPLE.read_text().split("# %%\n")[1:] if cell.strip()]
+
+
+def _run_cell(cell: str, names: dict) -> object:
+    """Run a cell; what its last expression gives."""
+    tree = ast.parse(cell)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, EXAMPLE.name, "exec"), names)
+    return None if last is None else eval(
+        compile(ast.Expression(last.value), EXAMPLE.name, "eval"), names
+    )  # fmt: skip
+
+
+def test_the_example_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    names: dict = {}
+    shown = [_run_cell(cell, names) for cell in _cells()]
+    results = [value for value in shown if hasattr(value, "_repr_html_")]
+    assert {type(value).__name__ for value in results} >= {"Plan", "Release", "Check", "Chart"}
+    assert all(value._repr_html_() for value in results)
+    assert "3000 is more than" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["load_policy", "plan", "release", "audit", "frontier", "check"])
+def test_the_page_tells_of_each_function(name):
+    assert f"`{name}(" in (DOCS / "python.md").read_text()
+    assert getattr(tclose, name).__doc__
+
+
+def test_the_page_tells_of_each_error_and_result():
+    text = (DOCS / "python.md").read_text()
+    for name in tclose.__all__:
+        assert f"`{name}" in text or name == "__version__"

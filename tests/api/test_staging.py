@@ -1,0 +1,90 @@
+"""Frames as files: the same rows give the same bytes, however they are cut."""
+
+from itertools import pairwise
+
+import dask
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.tables import repeatable
+from tclose.api import staging
+from tclose.errors import DataError
+
+TABLE = pa.table({"n": list(range(10)), "s": ["a", None] * 5, "x": np.linspace(0, 1, 10)})
+
+
+def _bytes(data) -> bytes:
+    with staging.staged_data(data) as staged:
+        return (staged.folder / "records.parquet").read_bytes()
+
+
+@repeatable
+@given(st.lists(st.integers(0, 10), max_size=4))
+def test_chunks_leave_no_trace(cuts):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(staging, "ROW_GROUP_ROWS", 4)
+        ends = [0, *sorted(cuts), 10]
+        pieces = [TABLE.slice(a, b - a) for a, b in pairwise(ends)]
+        assert _bytes(pa.concat_tables(pieces)) == _bytes(TABLE)
+
+
+def test_partitions_leave_no_trace():
+    import dask.dataframe as dd
+
+    frame = TABLE.to_pandas()
+    one, three = (dd.from_pandas(frame, npartitions=n) for n in (1, 3))
+    assert _bytes(one) == _bytes(three)
+
+
+def test_a_partition_without_values_has_the_others_type():
+    import dask.dataframe as dd
+
+    parts = [pd.DataFrame({"a": [None, None]}), pd.DataFrame({"a": [1.5, 2.5]})]
+    meta = pd.DataFrame({"a": pd.Series([], dtype=object)})
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dd.from_map(lambda i: parts[i], [0, 1], meta=meta)
+    with staging.staged_data(frame) as staged:
+        table = pq.read_table(staged.folder / "records.parquet")
+    assert table["a"].to_pylist() == [None, None, 1.5, 2.5]
+
+
+def test_partitions_of_two_types_are_refused():
+    import dask.dataframe as dd
+
+    parts = [pd.DataFrame({"a": ["x"]}), pd.DataFrame({"a": [1.5]})]
+    frame = dd.from_map(lambda i: parts[i], [0, 1], meta=parts[0])
+    with (
+        pytest.raises(DataError, match=r"column 'a'.*in one partition"),
+        staging.staged_data(frame),
+    ):
+        pass
+
+
+def test_index_metadata_and_categories_leave_no_trace():
+    frame = TABLE.to_pandas()
+    other = frame.set_index(pd.Index(range(5, 15), name="other"))
+    assert _bytes(frame) == _bytes(other)
+    text = pd.DataFrame({"c": ["b", "a", "b"]})
+    for categories in (["a", "b"], ["b", "a", "unused"]):
+        listed = pd.DataFrame({"c": pd.Categorical(text["c"], categories)})
+        with staging.staged_data(listed) as staged:
+            found = pq.read_table(staged.folder / "records.parquet")
+        assert found["c"].to_pylist() == ["b", "a", "b"]
+        assert not pa.types.is_dictionary(found.schema.field("c").type)
+
+
+def test_nan_is_missing():
+    with staging.staged_data(pd.DataFrame({"a": [1.0, np.nan]})) as staged:
+        assert pq.read_table(staged.folder / "records.parquet")["a"].null_count == 1
+
+
+def test_an_empty_frame_has_its_columns():
+    with staging.staged_data(TABLE.slice(0, 0)) as staged:
+        found = pq.read_table(staged.folder / "records.parquet")
+    assert found.schema.names == TABLE.schema.names
+    assert len(found) == 0

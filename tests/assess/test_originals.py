@@ -1,0 +1,194 @@
+"""Releases beside their originals: linkage, loss and changes, of every kind of release."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from support.cases import write_policy
+from support.method_cases import BY_MAP, BY_WIDTH, LOOSE, publish
+from support.patients import (
+    QUASI,
+    STAGES,
+    patient_document,
+    patients,
+    write_patients,
+)
+from support.released import read_rows
+from support.utility import naive_covering, naive_utility
+from tclose.cli.main import main
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+N_RECORDS = 1_000
+STAGE = {"role": QUASI, "type": "ordinal", "order": STAGES}
+PAY = {"role": "confidential", "noise": {"epsilon": 2, "low": 200, "high": 1_500, "step": 25}}
+SITE = {"role": "confidential", "noise": {"epsilon": 1, "values": ["a", "b c"]}}
+HARD = {"site": "non-confidential"}
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "blocks": ({"name": "t-closeness-first"}, {"attributes": {"day": QUASI, "stage": STAGE}}),
+    "unrounded": (
+        {"name": "mdav"},
+        {"attributes": {"age": {"role": QUASI, "round": False}}, "privacy": LOOSE},
+    ),
+    "buckets": ({"name": "bucketization", "ratio": 2}, {"privacy": {"k": 5}}),
+    "mondrian": ({"name": "mondrian"}, {"attributes": BY_MAP | {"day": QUASI, "stage": STAGE}}),
+    "mondrian by site": (
+        {"name": "mondrian"},
+        {"attributes": HARD, "output": {"partition_by": ["site"]}},
+    ),
+    "incognito": ({"name": "incognito"}, {"attributes": BY_MAP | BY_WIDTH | {"stage": STAGE}}),
+    "loose incognito": (
+        {"name": "incognito"},
+        {"attributes": BY_WIDTH | {"town": "identifier"}, "privacy": LOOSE},
+    ),
+    "incognito by site": (
+        {"name": "incognito"},
+        {"attributes": BY_WIDTH | HARD, "output": {"partition_by": ["site"]}},
+    ),
+    "sabre": ({"name": "sabre"}, {"attributes": BY_MAP}),
+}
+AGGREGATES = ("blocks", "unrounded", "buckets")
+
+
+def audit(release: Path, policy: Path, capsys: Any, *more: str, status: int = 0) -> Any:
+    given = ["audit", str(release), "--originals", str(policy), "--quiet", "--json", *more]
+    assert main(given) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def inside(release: Path) -> Any:
+    return json.loads((release / "internal" / "manifest.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return patients(N_RECORDS)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_patients(tmp_path_factory.mktemp("patients") / "input", N_RECORDS)
+
+
+def check_utility(
+    said: dict[str, Any], rows: pd.DataFrame, table: pa.Table, names: list[str]
+) -> None:
+    quasi = sum(name in ("age", "height", "day") for name in names)
+    expected = naive_utility(rows, table, names, quasi)
+    assert list(said["changes_of_means"]) == names
+    assert said["il1s"] == pytest.approx(expected.pop("il1s"), rel=0.006)
+    for what, figures in expected.items():
+        assert said[what].keys() == figures.keys()
+        for name, figure in figures.items():
+            found = said[what][name]
+            assert found is figure or found == pytest.approx(figure, rel=0.006, abs=1e-9), name
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_figures(case: str, source: Path, table: pa.Table, tmp_path: Path, capsys: Any) -> None:
+    method, keys = CASES[case]
+    document = patient_document(source, tmp_path / "out", method, **keys)
+    made = publish(document)
+    rows = read_rows(made.release)
+    names = [n for n in ("age", "height", "day", "pay") if n in document["attributes"]]
+    if case == "buckets":  # pay is released as them
+        names.remove("pay")
+    utility = inside(made.release)["utility"]
+    check_utility(utility, rows, table, names)
+    assert "utility" not in made.manifest
+    found = audit(made.release, write_policy(tmp_path / "policy.yaml", document), capsys)
+    beside = found["originals"]
+    assert {what: beside[what] for what in utility} == utility
+    assert beside["sse"] == made.manifest["information_loss"]["total"]
+    assert beside["sse_of"] == made.manifest["information_loss"]["per_attribute"]
+    assert beside["attackers"] == N_RECORDS
+    assert 0 < beside["linkage"] <= 1 / 5
+    if case not in AGGREGATES:
+        linkage = naive_covering(rows, table, document)
+        assert beside["linkage"] == float(f"{linkage:.3g}")
+
+
+class TestNoise:
+    """Of a column with noise only the run itself can tell: the noise is not drawn a second time."""
+
+    def test_figures(self, source: Path, table: pa.Table, tmp_path: Path, capsys: Any) -> None:
+        pytest.importorskip("opendp")
+        document = patient_document(
+            source, tmp_path / "out", {"name": "dp-confidential"}, privacy={"k": 5},
+            attributes={"pay": PAY, "site": SITE},
+        )  # fmt: skip
+        made = publish(document)
+        rows = read_rows(made.release)
+        utility = inside(made.release)["utility"]
+        check_utility(utility, rows, table, ["age", "height", "pay"])
+        assert utility["changes_of_variances"]["pay"] != 0
+        found = audit(made.release, write_policy(tmp_path / "policy.yaml", document), capsys)
+        beside = found["originals"]
+        assert list(beside["changes_of_means"]) == ["age", "height"]
+        assert beside["changes_of_means"].items() <= utility["changes_of_means"].items()
+        assert beside["il1s"] == utility["il1s"]
+        assert 0 < beside["linkage"] <= 1 / 5
+
+    def test_of_days(self, source: Path, table: pa.Table, tmp_path: Path) -> None:
+        """Days are compared as numbers are, though their noise is drawn from a list."""
+        pytest.importorskip("opendp")
+        days = sorted({str(day) for day in table["day"].to_pylist()})
+        noised = {"role": "confidential", "noise": {"epsilon": 3, "values": days}}
+        document = patient_document(
+            source, tmp_path / "out", {"name": "dp-confidential"}, privacy={"k": 5},
+            attributes={"pay": "identifier", "day": noised},
+        )  # fmt: skip
+        made = publish(document)
+        utility = inside(made.release)["utility"]
+        assert list(utility["changes_of_means"]) == ["age", "height", "day"]
+        expected = naive_utility(read_rows(made.release), table, ["age", "height", "day"], 2)
+        for what in ("changes_of_means", "changes_of_variances"):
+            assert utility[what] == pytest.approx(expected[what], rel=0.006, abs=1e-9)
+
+    def test_nothing_numeric(self, source: Path, tmp_path: Path, capsys: Any) -> None:
+        attributes = dict.fromkeys(("age", "height", "pay"), "identifier")
+        attributes["ill"] = "confidential"
+        document = patient_document(
+            source, tmp_path / "out", {"name": "mondrian"}, attributes=attributes
+        )
+        made = publish(document)
+        found = audit(made.release, write_policy(tmp_path / "policy.yaml", document), capsys)
+        assert found["originals"]["il1s"] is None
+        assert found["originals"]["changes_of_means"] == {}
+
+
+class TestPaths:
+    @pytest.fixture
+    def asked(self, source: Path, tmp_path: Path) -> dict[str, Any]:
+        return patient_document(source, tmp_path / "out", {"name": "mdav"}, privacy=LOOSE)
+
+    def test_other_originals_are_found(self, asked: dict[str, Any], tmp_path: Path, capsys: Any):
+        made = publish(asked)
+        policy = write_policy(tmp_path / "policy.yaml", asked)
+        found = audit(made.release, policy, capsys, "--set", "privacy.k=9", status=3)
+        assert "originals" not in found
+        (finding,) = found["findings"]
+        assert finding.startswith("originals: the policy and its input do not give these rows")
+
+    def test_nothing_stays_behind(
+        self, asked: dict[str, Any], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(scratch))
+        made = publish(asked)
+        before = sorted(made.release.rglob("*"))
+        audit(made.release, write_policy(tmp_path / "policy.yaml", asked), capsys)
+        assert sorted(made.release.rglob("*")) == before
+        assert list(scratch.iterdir()) == []
+
+    def test_overrides_without_originals_are_refused(
+        self, asked: dict[str, Any], capsys: Any
+    ) -> None:
+        made = publish(asked)
+        assert main(["audit", str(made.release), "--set", "privacy.k=9"]) == 2
+        assert "--set and --as-of go with --originals" in capsys.readouterr().err

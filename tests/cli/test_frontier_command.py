@@ -1,0 +1,103 @@
+"""The command ``tclose frontier``: what it prints, writes and refuses, and what it leaves."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from support.cases import (
+    people,
+    policy_for,
+    tree,
+    write_csv,
+    write_parquet,
+    write_policy,
+)
+from support.partitions import far_partition, far_policy
+from tclose.cli.main import main
+
+N_RECORDS = 240
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where scratch folders are made, so that what is left of them is seen."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def run(tmp_path: Path, document: dict[str, Any], *options: str) -> int:
+    policy = write_policy(tmp_path / "policy.yaml", document)
+    return main(["frontier", str(policy), "--quiet", *options])
+
+
+def test_writes_what_was_asked_for_and_nothing_else(tmp_path, capsys):
+    document = policy_for(write_csv(tmp_path / "people.csv", people(N_RECORDS)))
+    write_policy(tmp_path / "policy.yaml", document)
+    before = tree(tmp_path)
+    assert run(tmp_path, document, "--k", "2,6", "--t", ".1") == 0
+    assert tree(tmp_path) == before
+    printed = capsys.readouterr().out
+    assert "the whole table: 240 records" in printed
+    [marked] = [line for line in printed.splitlines() if line.startswith("  *  ")]
+    assert marked.split()[1:3] == ["3", "0.3"]
+    files = tmp_path / "f.svg", tmp_path / "f.json"
+    options = ("--out", str(files[0]), "--json", str(files[1]), "--set", "privacy.k=4")
+    assert run(tmp_path, document, *options, "--sample", "100") == 0
+    assert tree(tmp_path).keys() == before.keys() | {"f.svg", "f.json"}
+    printed = capsys.readouterr().out
+    assert "a random sample: 100 of 240 records (seed 1)" in printed
+    assert "larger than on the whole table" in printed
+    picture = ElementTree.parse(files[0]).getroot()
+    rings = [e.attrib for e in picture.iter() if e.get("class") == "policy" and e.get("data-k")]
+    assert [(ring["data-k"], ring["data-t"]) for ring in rings] == [("4", "0.3")] * 2
+    written = json.loads(files[1].read_text())
+    assert [(p["k"], p["t"]) for p in written["points"] if p["is_policy"]] == [(4, 0.3)]
+    assert "farther away" in written["caution"]
+
+
+def test_shows_infeasible_points_and_ends_well(tmp_path, capsys):
+    document = far_policy(write_parquet(tmp_path / "people.parquet", far_partition()))
+    out = tmp_path / "f.svg"
+    assert run(tmp_path, document, "--t", ".1", "--k", "3", "--out", str(out)) == 0
+    assert "infeasible: partition site=" in capsys.readouterr().out
+    picture = ElementTree.parse(out).getroot()
+    crosses = [e for e in picture.iter() if e.get("class") == "infeasible"]
+    assert len(crosses) == 3  # in both panels, and in the legend
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--t", "2"), "--t 2: has to be numbers above 0"),
+        (("--sample", "0"), "--sample 0: has to be at least 2"),
+        (("--out", "picture.png"), "--out picture.png: has to end in .svg"),
+        (("--json", "nowhere/f.json"), "--json nowhere/f.json: cannot be written"),
+        (("--set", "privacy.k=1"), "privacy.k: has to be at least 2"),
+    ],
+)
+def test_refuses_by_one_message(options, message, tmp_path, capsys):
+    document = policy_for(write_csv(tmp_path / "people.csv", people()))
+    assert run(tmp_path, document, *options) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("tclose: ")
+    assert message in said.err
+
+
+def test_refuses_data_as_a_run_does(tmp_path, capsys):
+    table = people(60, pay=[None, *range(59)])
+    document = policy_for(write_csv(tmp_path / "people.csv", table))
+    assert run(tmp_path, document) == 2
+    assert "1 missing values" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "people.csv",
+        "policy.yaml",
+        "scratch",
+    ]
+    assert not list((tmp_path / "scratch").iterdir())

@@ -1,0 +1,60 @@
+"""The command generate: what it prints meanwhile, at the end, and when it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from tclose.cli import generate_command
+from tclose.cli import main as cli
+from tclose.cli.main import main
+from tclose.data.synthetic import ROW_GROUP_ROWS
+
+
+class TestCommand:
+    def generate(self, path: Path, *options: str, n_rows: int = 2 * ROW_GROUP_ROWS) -> int:
+        return main(["generate", "--rows", str(n_rows), "--out", str(path), *options])
+
+    def test_lines(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(generate_command, "_SECONDS_BETWEEN_LINES", 0)
+        assert self.generate(tmp_path / "a.parquet") == 0
+        printed, shown = capsys.readouterr()
+        assert printed == f"262,144 records in 1 files: {tmp_path}/a.parquet\n"
+        assert shown.splitlines() == [
+            "131,072 of 262,144 records written",
+            "262,144 of 262,144 records written",
+        ]
+
+    def test_no_line_within_two_seconds(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr("time.monotonic", lambda: 0.0)
+        assert self.generate(tmp_path / "a") == 0
+        assert capsys.readouterr().err == ""
+
+    def test_bar(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "default_style", lambda quiet: "bar")
+        assert self.generate(tmp_path / "a") == 0
+        assert "262/262" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("n_rows", [1, 999, 1_001])
+    def test_bar_of_few_records(self, n_rows, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "default_style", lambda quiet: "bar")
+        assert self.generate(tmp_path / "a", n_rows=n_rows) == 0
+        assert "1/1" in capsys.readouterr().err
+
+    def test_quiet(self, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(generate_command, "_SECONDS_BETWEEN_LINES", 0)
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        assert self.generate(tmp_path / "a", "--quiet") == 0
+        assert capsys.readouterr().err == ""
+
+    @pytest.mark.parametrize("style", ["bar", "lines", "none"])
+    def test_refusal_is_one_message(self, style, tmp_path, capsys, monkeypatch) -> None:
+        monkeypatch.setattr(cli, "default_style", lambda quiet: style)
+        (tmp_path / "mine").touch()
+        assert self.generate(tmp_path) == 2
+        assert capsys.readouterr().err == (
+            f"tclose: {tmp_path} exists already; remove it or name another place\n"
+        )
+        assert self.generate(tmp_path / "a", n_rows=0) == 2
+        assert capsys.readouterr().err == (
+            "tclose: the number of rows is 0; it must be at least 1\n"
+        )

@@ -1,0 +1,95 @@
+"""Limits of the system: refused before a run where they are known, and named where they are met."""
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.cases import people, policy_for, write_csv, write_policy
+from tclose.cli.main import main
+from tclose.data.files.input_files import reading_file
+from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
+from tclose.errors import DataError, LimitError, LostError
+from tclose.runtime.engines.engine import to_safe_error
+
+COMMANDS = ("run", "flow", "plan", "frontier")
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    document = policy_for(write_csv(tmp_path / "people.csv", people()))
+    return write_policy(tmp_path / "policy.yaml", document)
+
+
+def call(limit: tuple[int, int], *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """The command, with a soft and a hard limit of open files."""
+    return subprocess.run(
+        [sys.executable, "-m", "tclose.cli.main", *arguments],
+        check=False, capture_output=True, text=True, timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("workers", ["auto", "2"])
+@pytest.mark.parametrize("limit", [16, 32])
+def test_too_few_open_files_are_refused_in_one_line(command, workers, limit, policy, tmp_path):
+    ended = call((limit, limit), command, str(policy), "--set", f"engine.workers={workers}")
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        f"tclose: at most {limit} files may be open at once here, and this takes {OPEN_FILES}: "
+        f"raise the limit (ulimit -n {OPEN_FILES}) or give engine.workers fewer\n"
+    )
+    assert not (tmp_path / "releases").exists()
+
+
+def test_audit_is_refused_too(policy):
+    assert main(["run", str(policy), "--quiet"]) == 0
+    ended = call((32, 32), "audit", str(policy.parent / "releases" / "people"))
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("tclose: at most 32 files may be open at once here")
+
+
+def test_limit_that_may_be_raised_is_raised(policy):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    ended = call((32, hard), "run", str(policy), "--quiet")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_many_workers_need_more(policy):
+    ended = call((200, 200), "run", str(policy), "--set", "engine.workers=64", "--quiet")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("tclose: at most 200 files may be open at once here, and this")
+    assert "or give engine.workers fewer" in ended.stderr
+
+
+def test_enough_is_left_alone():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ensure_open_files(3)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
+    if before[1] != resource.RLIM_INFINITY:
+        with pytest.raises(LimitError, match="may be open at once"):
+            ensure_open_files(before[1] + 1)
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_limit_that_is_met_in_reading_is_no_fault_of_the_file(number):
+    with pytest.raises(LostError, match=r"file people\.csv: .*; "), reading_file("people.csv"):
+        raise OSError(number, os.strerror(number))
+    with pytest.raises(DataError, match="cannot be read"), reading_file("people.csv"):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.EMFILE, "ulimit -n"), (errno.ENOMEM, "memory_per_worker"), (errno.EFBIG, "ulimit -f"),
+     (errno.ENOSPC, "make room"), (errno.EDQUOT, "quota")],
+)  # fmt: skip
+def test_limits_are_told_with_their_remedy(number, remedy):
+    known = to_safe_error(OSError(number, os.strerror(number)), "encode, unit 3")
+    assert known.retryable
+    assert remedy in str(known)

@@ -1,0 +1,119 @@
+"""Columns: what a policy says of one and what its data hold go together, or are refused."""
+
+import pyarrow as pa
+import pytest
+
+from support.columns import CARRIED, CONFIDENTIAL, QUASI, ROWS, column
+from tclose.errors import DataError
+from tclose.model import Distance, Kind
+
+
+class TestResolve:
+    @pytest.mark.parametrize(
+        ("dtype", "kind"),
+        [
+            (pa.int8(), Kind.NUMERIC),
+            (pa.decimal128(18, 2), Kind.NUMERIC),
+            (pa.dictionary(pa.int8(), pa.string()), Kind.NOMINAL),
+            (pa.bool_(), Kind.BOOLEAN),
+            (pa.duration("s"), Kind.DATE),
+        ],
+        ids=str,
+    )
+    def test_kinds(self, dtype, kind):
+        assert column("x", QUASI, dtype).kind is kind
+
+    @pytest.mark.parametrize(
+        ("role", "dtype", "keys", "message"),
+        [
+            (
+                QUASI,
+                pa.string(),
+                {"kind": Kind.NUMERIC},
+                "the policy says numeric, the data hold te",
+            ),
+            (
+                QUASI,
+                pa.int8(),
+                {"kind": Kind.DATE},
+                "the policy says date, the data hold type int8",
+            ),
+            (
+                QUASI,
+                pa.int8(),
+                {"kind": Kind.BOOLEAN},
+                "the policy says boolean, the data hold type",
+            ),
+            (
+                QUASI,
+                pa.null(),
+                {"kind": Kind.NUMERIC},
+                "the policy says numeric, the data hold type",
+            ),
+            (
+                CONFIDENTIAL,
+                pa.string(),
+                {"distance": Distance.ORDERED},
+                "distance: ordered needs values with an order, the data hold text",
+            ),
+            (
+                CONFIDENTIAL,
+                pa.int8(),
+                {"kind": Kind.NOMINAL, "distance": Distance.ORDERED},
+                "distance: ordered needs values with an order, the data hold type int8",
+            ),
+            (
+                CONFIDENTIAL,
+                pa.int8(),
+                {"taxonomy": ROWS},
+                "is numeric, a taxonomy goes with nominal",
+            ),
+            (QUASI, pa.bool_(), {"taxonomy": ROWS}, "is boolean, a taxonomy goes with nominal"),
+            (
+                CARRIED,
+                pa.list_(pa.int8()),
+                {},
+                "type list is not supported; convert it",
+            ),
+            (
+                CARRIED,
+                pa.binary(),
+                {"kind": Kind.NOMINAL},
+                "type binary is not supported; convert it",
+            ),
+            (QUASI, pa.decimal128(19, 0), {}, "has more than 18 digits; store it as a decimal"),
+            (
+                QUASI,
+                pa.string(),
+                {"aggregate": "mean"},
+                "is nominal, its aggregate can be mode, not",
+            ),
+            (
+                QUASI,
+                pa.int8(),
+                {"aggregate": "mode"},
+                "its aggregate can be mean or median, not mode",
+            ),
+            (QUASI, pa.date32(), {"rounded": False}, "is date; round: false goes with numbers"),
+            (QUASI, pa.string(), {"rounded": False}, "is nominal; round: false goes with numbers"),
+        ],
+    )
+    def test_refused(self, role, dtype, keys, message):
+        with pytest.raises(DataError) as error:
+            column("x", role, dtype, **keys)
+        assert str(error.value).startswith("column 'x': ")
+        assert message in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("role", "dtype", "keys"),
+        [
+            (CARRIED, pa.decimal128(38, 2), {}),
+            (QUASI, pa.decimal128(38, 2), {"kind": Kind.NOMINAL}),
+            (QUASI, pa.int8(), {"aggregate": "median"}),
+            (QUASI, pa.decimal128(9, 2), {"rounded": False}),
+            (QUASI, pa.bool_(), {"aggregate": "mode"}),
+            (CONFIDENTIAL, pa.bool_(), {}),
+        ],
+    )
+    def test_allowed(self, role, dtype, keys):
+        assert column("x", role, dtype, **keys).type == dtype

@@ -1,0 +1,196 @@
+"""Pass 1: counts that merge to the same whatever the pieces, and what they lead to refuse."""
+
+import datetime
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.columns import COLUMNS, CONFIDENTIAL, QUASI, column
+from support.tables import repeatable
+from tclose.data.encodings import make_encoding
+from tclose.data.value_counts import (
+    ColumnSummary,
+    TableSummary,
+    check_summary,
+    checked_columns,
+    complete_records,
+    confidential_keys,
+    count_domains,
+    count_values,
+    find_problems,
+    merge_counts,
+    sampled_rows,
+    summarise_table,
+)
+from tclose.errors import DataError
+from tclose.model import Kind
+
+records = st.lists(
+    st.fixed_dictionaries(
+        {
+            "age": st.one_of(st.none(), st.integers(-5, 5)),
+            "sex": st.one_of(st.none(), st.sampled_from("mf")),
+            "size": st.sampled_from([None, -0.0, 0.0, 0.5, float("nan"), float("inf")]),
+            "grade": st.sampled_from([None, "low", "mid", "?"]),
+            "area": st.sampled_from([None, "n", "s"]),
+            "note": st.sampled_from([None, "x"]),
+        }
+    ),
+    max_size=20,
+)
+
+
+def table_of(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, pa.schema([(c.name, c.type) for c in COLUMNS]))
+
+
+def summarise(rows: list[dict[str, Any]]) -> TableSummary:
+    return summarise_table(table_of(rows), COLUMNS, ("area",))[0]
+
+
+def as_values(summary: TableSummary) -> tuple[Any, ...]:
+    columns = {name: vars(found) for name, found in summary.columns.items()}
+    return summary.n_read, summary.n_complete, columns, summary.domains
+
+
+class TestSummaries:
+    @repeatable
+    @given(records, st.integers(0, 20))
+    def test_pieces_make_the_whole(self, rows, cut):
+        merged = summarise(rows[:cut]).merge(summarise(rows[cut:]))
+        whole = summarise(rows)
+        assert find_problems(merged, COLUMNS, "error") == find_problems(whole, COLUMNS, "error")
+        if not whole.columns["size"].n_nan and not whole.columns["size"].n_infinite:
+            assert as_values(merged) == as_values(whole)
+
+    @repeatable
+    @given(records, records, records)
+    def test_merge_is_associative(self, a, b, c):
+        x, y, z = summarise(a), summarise(b), summarise(c)
+        assert as_values(x.merge(y).merge(z)) == as_values(x.merge(y.merge(z)))
+
+    @repeatable
+    @given(records)
+    def test_counts_by_hand(self, rows):
+        summary, kept = summarise_table(table_of(rows), COLUMNS, ("area",))
+        needed = ("age", "sex", "size", "grade", "area")
+        complete = [row for row in rows if all(row[name] is not None for name in needed)]
+        assert (summary.n_read, summary.n_complete) == (len(rows), len(complete))
+        assert len(kept) == len(complete)
+        for name in needed:
+            missing = sum(row[name] is None for row in rows)
+            assert summary.columns[name].n_missing == missing
+        assert "note" not in summary.columns
+        assert summary.domains == Counter((row["area"],) for row in complete)
+        if complete:
+            assert summary.columns["age"].low == min(row["age"] for row in complete)
+            assert summary.columns["age"].high == max(row["age"] for row in complete)
+            assert summary.columns["sex"].categories == Counter(row["sex"] for row in complete)
+
+    def test_nan_is_no_missing_value(self):
+        rows = [{"age": 1, "sex": "m", "size": float("nan"), "grade": "low", "area": "n"}]
+        found = summarise(rows).columns["size"]
+        assert (found.n_missing, found.n_nan, found.n_infinite) == (0, 1, 0)
+
+    @pytest.mark.parametrize("dtype", [pa.float32(), pa.float64()], ids=str)
+    def test_zeros_are_one_category(self, dtype):
+        of = column("x", QUASI, dtype, kind=Kind.NOMINAL)
+        table = pa.table({"x": pa.array([-0.0, 0.0, 1.0]).cast(dtype)})
+        summary, _ = summarise_table(table, (of,), ())
+        encoding = make_encoding(of, summary.columns["x"])
+        assert encoding.categories is not None
+        assert encoding.categories.to_pylist() == [0, 1]
+        assert encoding.encode(table["x"].combine_chunks()).tolist() == [0, 0, 1]
+
+    def test_dates_that_cannot_be_categories(self):
+        of = column("x", QUASI, pa.timestamp("us"), kind=Kind.NOMINAL)
+        table = pa.table({"x": pa.array([2**62]).cast(pa.timestamp("us"))})
+        with pytest.raises(DataError, match="column 'x': holds dates or times that are too early"):
+            summarise_table(table, (of,), ())
+
+    def test_complete_records(self):
+        table = table_of([{"age": 1}, {"age": None}])
+        assert complete_records(table, COLUMNS[:1]).to_pylist() == [True, False]
+        assert complete_records(table.slice(0, 1), COLUMNS[:1]) is None
+        assert [c.name for c in checked_columns(COLUMNS, ())] == ["age", "sex", "size", "grade"]
+
+    def test_domains(self):
+        table = table_of([{"area": "n"}, {"area": "s"}, {"area": "n"}])
+        assert count_domains(table, ("area",)) == {("n",): 2, ("s",): 1}
+        assert count_domains(table, ()) == {(): 3}
+        assert count_domains(table.slice(0, 0), ()) == {}
+
+
+def good_summary(**columns: ColumnSummary) -> TableSummary:
+    return TableSummary(5, 5, columns, Counter({(): 5}))
+
+
+class TestCheck:
+    def test_all_problems_in_one_message(self):
+        summary = good_summary(
+            age=ColumnSummary(n_missing=1_234),
+            size=ColumnSummary(n_missing=1, n_nan=2, n_infinite=3),
+            grade=ColumnSummary(categories=Counter({"low": 9, "hush": 2, "hushed": 1})),
+        )
+        with pytest.raises(DataError) as error:
+            check_summary(summary, COLUMNS, "error")
+        assert str(error.value).split("\n")[:5] == [
+            "the data cannot be used",
+            "  column 'age': 1,234 missing values",
+            "  column 'size': 1 missing values",
+            "  column 'size': 2 NaN and 3 infinite values",
+            "  column 'grade': 3 values outside its order",
+        ]
+        for remedy in ("missing: drop", "input.missing_values", "every value of an ordinal"):
+            assert remedy in str(error.value)
+        assert "hush" not in str(error.value)
+
+    def test_missing_values_may_be_dropped(self):
+        summary = good_summary(age=ColumnSummary(n_missing=1), size=ColumnSummary())
+        check_summary(summary, COLUMNS, "drop")
+        with pytest.raises(DataError, match="'age': 1 missing values\ndrop the records"):
+            check_summary(summary, COLUMNS, "error")
+
+    def test_nan_is_never_dropped(self):
+        with pytest.raises(DataError, match="1 NaN and 0 infinite values\nNaN and infinities are"):
+            check_summary(good_summary(size=ColumnSummary(n_nan=1)), COLUMNS, "drop")
+
+    def test_no_records(self):
+        with pytest.raises(DataError, match="the input has no records"):
+            check_summary(TableSummary(0, 0, {}, Counter()), COLUMNS, "drop")
+        with pytest.raises(DataError, match="all 1,000 records have a missing value; none is left"):
+            check_summary(TableSummary(1_000, 0, {}, Counter()), COLUMNS, "drop")
+
+
+class TestValues:
+    pieces = st.lists(st.lists(st.integers(-3, 3), max_size=8), min_size=1, max_size=5)
+
+    @repeatable
+    @given(pieces)
+    def test_counts_merge(self, pieces):
+        counted = [count_values(np.array(piece, np.int64)) for piece in pieces]
+        merged = merge_counts(counted[::-1])
+        wanted = sorted(Counter(value for piece in pieces for value in piece).items())
+        assert list(zip(merged.values.tolist(), merged.counts.tolist(), strict=True)) == wanted
+
+    @repeatable
+    @given(st.integers(0, 2**62), st.integers(0, 50), st.floats(0, 1))
+    def test_sample_is_the_same_however_it_is_cut(self, seed, cut, share):
+        positions = np.arange(50)
+        whole = positions[sampled_rows(positions, seed, share)]
+        parts = [part[sampled_rows(part, seed, share)] for part in np.split(positions, [cut])]
+        assert np.concatenate(parts).tolist() == whole.tolist()
+
+    def test_sample_has_about_its_share(self):
+        assert sampled_rows(np.arange(100_000), 1, 0.25).size == pytest.approx(25_000, rel=0.03)
+        assert sampled_rows(np.arange(100), 1, 1.0).size == 100
+
+    def test_dates_as_confidential(self):
+        of = column("day", CONFIDENTIAL, pa.date32())
+        days = pa.table({"day": pa.array([datetime.date(1970, 1, 3), datetime.date(1969, 12, 31)])})
+        assert confidential_keys(days, of).tolist() == [2, -1]

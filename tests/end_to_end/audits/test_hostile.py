@@ -1,0 +1,241 @@
+"""Whoever wrote a manifest, its audit ends with findings: never stuck, out of memory, or broken."""
+
+import copy
+import json
+import re
+import shutil
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tclose.assess.auditing.audit import audit_release
+from tclose.cli.main import main
+from tclose.releases.catalog import has_form
+from tclose.releases.repository import file_sha256, read_manifest
+
+pytestmark = [pytest.mark.usefixtures("small_regions"), pytest.mark.timeout(300)]
+
+HUGE = [
+    b'"1e20000000"', b'"1e-20000000"', b"1e400", b"NaN", b"-Infinity", b"9" * 1_000_000, b"-1",
+    b"1e308", b"5e-324", b"9223372036854775807", b"true", b"null", b'""', b"[]", b"{}",
+    b"[" * 100_000, b'{"a":' * 100_000, b"[" * 60 + b"]" * 60, b'"\\ud800"', b'"\\u0000"',
+]  # fmt: skip
+
+
+def write(release, manifest: dict[str, Any]) -> None:
+    (release / "manifest.json").write_text(json.dumps(manifest))
+
+
+def find(release) -> list[str]:
+    """Findings of an audit that came to its end; what it says can be shown."""
+    findings = audit_release(release)["findings"]
+    "\n".join(findings).encode()
+    manifest = read_manifest(release)
+    if manifest is not None and has_form(manifest):
+        assert main(["show", str(release)]) == 0
+    return findings
+
+
+def places_of(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where in a document something stands."""
+    keys = (
+        value.keys() if isinstance(value, dict) else range(len(value) if type(value) is list else 0)
+    )
+    return [at, *(place for key in keys for place in places_of(value[key], (*at, key)))]
+
+
+@pytest.mark.parametrize("number", HUGE, ids=range(len(HUGE)))
+@pytest.mark.parametrize("key", ["asked", "records", "format", "rows", "bytes", "smallest"])
+def test_number_that_is_none_is_found(handed_out, key, number):
+    """Of k and of t, where both are asked."""
+    path = handed_out / "manifest.json"
+    content = path.read_bytes()
+    for match in re.finditer(rb'"%s": ([0-9.]+)' % key.encode(), content):
+        path.write_bytes(content[: match.start(1)] + number + content[match.end(1) :])
+        assert find(handed_out), match[0]
+
+
+def test_key_that_stands_twice_is_found(handed_out):
+    """Readers differ in which of the two they take."""
+    path = handed_out / "manifest.json"
+    path.write_text(path.read_text().replace('"k": {', '"k": {"asked": 50, ', 1))
+    assert find(handed_out) == ["manifest.json: has a key twice"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe{\x00}\x00", b"[]", b"1", b'"x"', b"{}", b"null", b"\x00" * 100]
+)
+def test_file_that_is_no_manifest_is_found(handed_out, content):
+    (handed_out / "manifest.json").write_bytes(content)
+    assert len(find(handed_out)) == 1
+
+
+def test_manifest_of_any_size_is_found(handed_out):
+    with (handed_out / "manifest.json").open("r+b") as stream:
+        stream.truncate(1 << 40)
+    assert find(handed_out) == ["manifest.json: is larger than 67,108,864 bytes"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../secret.parquet", "/etc/passwd", "data/../../secret.parquet",
+        "data//part-00000.parquet", "data/./part-00000.parquet", "internal/part-00000.parquet",
+        "data/_part-00000.parquet",
+        "data/.x=1/part-00000.parquet", "data/_x=1/part-00000.parquet", "data/x/part-00000.parquet",
+        "data/a=1/part-00000.parquet", "data/part-00000.parquet\x00", "", ".", "data",
+    ],
+)  # fmt: skip
+def test_nothing_outside_the_data_can_be_listed(handed_out, path, monkeypatch):
+    secret = handed_out.parents[1] / "secret.parquet"
+    shutil.copy(handed_out / "data" / "part-00000.parquet", secret)
+    manifest = read_manifest(handed_out)
+    manifest["files"][0]["path"] = path
+    write(handed_out, manifest)
+    (finding,) = find(handed_out)
+    assert "files.0.path" in finding or "not in a folder" in finding
+
+
+def test_file_that_is_listed_twice_is_found(handed_out):
+    """Each of its records would count for two: classes of half of k would pass."""
+    manifest = read_manifest(handed_out)
+    manifest["files"] = [entry for entry in manifest["files"] for _ in range(2)]
+    write(handed_out, manifest)
+    assert find(handed_out) == ["manifest.json: is damaged (a file is listed twice)"]
+
+
+def test_manifest_of_a_later_format_is_no_pass(handed_out):
+    manifest = read_manifest(handed_out)
+    write(handed_out, manifest | {"format": 99})
+    assert find(handed_out) == ["manifest.json: is of format 99; audit it with a later version"]
+
+
+def replace_file(release, name: str, content: bytes, rows: int) -> None:
+    """Put other bytes in the place of a file, and forge its entry."""
+    (release / name).write_bytes(content)
+    manifest = read_manifest(release)
+    entry = next(entry for entry in manifest["files"] if entry["path"] == name)
+    forged = {"bytes": len(content), "sha256": file_sha256(release / name), "rows": rows}
+    entry |= forged
+    write(release, manifest)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PAR1", b"PAR1" * 3, b"x" * 1000, b"PAR1\xff\xff\xff\x7fPAR1", b"ARROW1" * 9],
+    ids=range(6),
+)
+def test_file_that_is_no_parquet_is_found(handed_out, content):
+    replace_file(handed_out, "data/part-00000.parquet", content, 1_500)
+    assert find(handed_out) == ["data/part-00000.parquet: cannot be read as Parquet"]
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+def test_damaged_parquet_with_the_right_digest_is_found(handed_out, data):
+    name = "data/part-00000.parquet"
+    aside = handed_out / "manifest.json"
+    content, manifest = (handed_out / name).read_bytes(), aside.read_bytes()
+    try:
+        forged = bytearray(content)
+        for _ in range(data.draw(st.integers(1, 8))):
+            forged[data.draw(st.integers(0, len(forged) - 1))] = data.draw(st.integers(0, 255))
+        replace_file(handed_out, name, bytes(forged), 1_500)
+        audit_release(handed_out)
+    finally:
+        (handed_out / name).write_bytes(content)
+        aside.write_bytes(manifest)
+
+
+def forge_table(release, change, rows: int | None = None) -> None:
+    name = "data/part-00000.parquet"
+    table = change(pq.read_table(release / name))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(None), sink)
+    content = sink.getvalue().to_pybytes()
+    replace_file(release, name, content, len(table) if rows is None else rows)
+
+
+def put(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1_499, 10**12])
+def test_other_number_of_rows_than_the_manifest_says_is_found(handed_out, rows):
+    forge_table(handed_out, lambda table: table, rows)
+    assert any("rows, not the" in finding for finding in find(handed_out))
+
+
+def test_rows_that_no_machine_can_hold_are_not_read(handed_out, monkeypatch):
+    monkeypatch.setattr("tclose.assess.auditing.parquet_footers.machine_memory", lambda: 100_000)
+    monkeypatch.setattr("tclose.assess.auditing.released_rows._read_file", lambda *_: 1 / 0)
+    assert any("more than this machine has the memory" in finding for finding in find(handed_out))
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
+def test_values_that_no_release_has_are_found(handed_out, value):
+    def change(table):
+        field = table.schema.field("charge")
+        values = table["charge"].to_pylist()
+        return put(table, "charge", pa.array([value, *values[1:]], field.type, from_pandas=False))
+
+    try:
+        forge_table(handed_out, change)
+    except (pa.ArrowInvalid, TypeError, OverflowError):
+        pytest.skip("charges of another type")
+    assert any("in 'charge'" in finding for finding in find(handed_out))
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5),
+    st.sampled_from([
+        "1e20000000", "..", "/", "quasi-identifier", "confidential", "non-confidential", "nominal",
+        "ordinal", "numeric", "date", "boolean", "ordered", "equal", "hierarchical", "string",
+        "int64", "double", "bool", "value", "2026-01-01", 0.5, 1, 2, 3, 5, "age", "sex", "charge",
+    ]),
+    st.lists(st.one_of(st.text(max_size=3), st.lists(st.text(max_size=3), max_size=3)), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)  # fmt: skip
+
+
+def mutate(document: dict[str, Any], data) -> None:
+    """Change, remove, copy or swap something anywhere in a document."""
+    for _ in range(data.draw(st.integers(1, 3))):
+        places = [place for place in places_of(document) if place]
+        *way, last = data.draw(st.sampled_from(places))
+        holder = document
+        for key in way:
+            holder = holder[key]
+        act = data.draw(st.sampled_from(["put", "put", "remove", "copy", "add"]))
+        if act == "put":
+            holder[last] = data.draw(VALUES)
+        elif act == "remove":
+            del holder[last]
+        elif act == "copy":
+            value: Any = document
+            for key in data.draw(st.sampled_from(places)):
+                value = value[key]
+            holder[last] = copy.deepcopy(value)
+        elif isinstance(holder, list):
+            holder.append(copy.deepcopy(holder[last]))
+        else:
+            holder[data.draw(st.text(max_size=4))] = data.draw(VALUES)
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+def test_any_edit_of_a_manifest_ends_in_findings_or_a_pass(varied, data):
+    release = data.draw(st.sampled_from(varied))
+    path = release / "manifest.json"
+    before = path.read_bytes()
+    document = json.loads(before)
+    mutate(document, data)
+    try:
+        path.write_text(json.dumps(document))
+        find(release)
+    finally:
+        path.write_bytes(before)

@@ -1,0 +1,105 @@
+"""Where the release key is at hand, a release without its seals does not pass."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from tclose.assess.auditing.audit import audit_release
+from tclose.cli.main import main
+from tclose.errors import OutputError
+from tclose.releases.contents import is_intact
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+MISSING = "internal/seal.json: is missing"
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("format_", [1, 2, 3])
+def test_removed_internal_part_is_found_whatever_the_format_is_said_to_be(published, format_):
+    shutil.rmtree(published / "internal")
+    edit(published / "manifest.json", method="mdav", format=format_)
+    assert MISSING in audit_release(published)["findings"]
+
+
+@pytest.mark.parametrize("format_", [2, 3])
+def test_removed_seals_are_found_where_both_manifests_were_edited_alike(published, format_):
+    (published / "internal" / "seal.json").unlink()
+    for path in (published / "manifest.json", published / "internal" / "manifest.json"):
+        edit(path, method="mdav", format=format_)
+    assert audit_release(published)["findings"] == [MISSING]
+    assert not is_intact(published)
+
+
+def test_seals_are_looked_for_from_wherever_the_audit_is_called(published, monkeypatch):
+    """The folder of the key is above the release, not above the path that names it."""
+    shutil.rmtree(published / "internal")
+    for folder, place in (
+        (published, "."),
+        (published / "data", ".."),
+        (published.parent, published.name),
+        (published.parents[2], f"releases/{published.parent.name}/{published.name}"),
+    ):
+        monkeypatch.chdir(folder)
+        assert main(["audit", place]) == 3
+
+
+def test_seals_hold_by_the_name_of_the_release_from_wherever_the_audit_is_called(
+    published, monkeypatch
+):
+    monkeypatch.chdir(published)
+    assert main(["audit", "."]) == 0
+
+
+def test_release_behind_a_link_to_elsewhere_is_found(published, tmp_path):
+    """Else a release without seals could stand where no key is above it."""
+    elsewhere = tmp_path / "elsewhere" / "x" / published.name
+    shutil.copytree(published, elsewhere, ignore=shutil.ignore_patterns("internal"))
+    shutil.rmtree(published)
+    published.symlink_to(elsewhere)
+    findings = audit_release(published)["findings"]
+    assert findings == [f"{published.name}: is a symbolic link in the place of a release"]
+
+
+def test_link_by_another_name_shows_the_release(published, capsys):
+    latest = published.parent / "latest"
+    latest.symlink_to(published.name)
+    assert main(["audit", str(latest)]) == 0
+
+
+def test_releases_below_a_linked_folder_are_checked_by_the_key_beside_the_link(published, tmp_path):
+    repository = published.parent
+    moved = tmp_path / "disk" / "x" / repository.name
+    moved.parent.mkdir(parents=True)
+    repository.rename(moved)
+    repository.symlink_to(moved)
+    assert audit_release(published)["findings"] == []
+    shutil.rmtree(published / "internal")
+    assert audit_release(published)["findings"] == [MISSING]
+
+
+def test_copy_that_was_handed_out_needs_neither_seals_nor_key(handed_out):
+    audit = audit_release(handed_out)
+    assert audit["findings"] == []
+    assert audit["checked"]
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder"])
+def test_key_that_is_no_file_is_refused_without_waiting(published, what):
+    key = published.parents[1] / ".release-key"
+    key.unlink()
+    os.mkfifo(key) if what == "pipe" else key.mkdir()
+    with pytest.raises(OutputError, match="is no regular file"):
+        audit_release(published)
+
+
+def test_seals_that_could_not_be_checked_are_mentioned(published):
+    (published.parents[1] / ".release-key").unlink()
+    audit = audit_release(published)
+    assert audit["findings"] == []
+    assert audit["notes"] == ["internal/seal.json: not checked, as the release key is not at hand"]

@@ -1,0 +1,266 @@
+"""Lineage: what is told of a run, to whom, in the form that OpenLineage gives it."""
+
+import importlib
+import json
+import pkgutil
+import threading
+import uuid
+from collections.abc import Iterator
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import attr
+import jsonschema
+import pytest
+from openlineage.client import generated
+from openlineage.client.event_v2 import RunState
+
+from support.cases import people, policy_for, write_parquet
+from support.passes import find_pass, replace_work
+from tclose.data.files import input_partitions
+from tclose.errors import DataError, InfeasibleError, TcloseError
+from tclose.passes import release
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.releases.lineage import facets, run_events
+from tclose.runtime import lineage_events
+from tclose.runtime.pipeline import PassContext
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import open_run
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+SCHEMA = Path(run_events.__file__).with_name("schemas") / "PrivacyDatasetFacet.json"
+
+
+def facet_classes() -> dict[str, Any]:
+    """The classes that are generated from OpenLineage's published schemas, by these."""
+    found = {}
+    for module in pkgutil.iter_modules(generated.__path__, f"{generated.__name__}."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, type) and attr.has(value) and hasattr(value, "_get_schema"):
+                found[value._get_schema()] = value
+    return found
+
+
+FACETS = facet_classes()
+
+
+def check_facets(given: dict[str, Any]) -> None:
+    """Every facet has the keys of its schema: those that it needs, and no others."""
+    for name, facet in given.items():
+        assert facet["_producer"].startswith("urn:tclose:")
+        if name == "tclose_privacy":
+            jsonschema.validate(facet, json.loads(SCHEMA.read_text()))
+            continue
+        fields = attr.fields(FACETS[facet["_schemaURL"]])
+        allowed = {field.name for field in fields}
+        needed = {f.name for f in fields if f.default is attr.NOTHING}
+        assert needed <= facet.keys() <= allowed, name
+
+
+def check_event(event: dict[str, Any]) -> None:
+    """An event is what the schema of run events says."""
+    assert event["schemaURL"].startswith("https://openlineage.io/spec/2-0-2/OpenLineage.json#")
+    assert event["producer"].startswith("urn:tclose:")
+    assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
+    assert str(uuid.UUID(event["run"]["runId"])) == event["run"]["runId"]
+    assert event["eventType"] in {state.name for state in RunState}
+    check_facets(event["run"]["facets"])
+    check_facets(event["job"]["facets"])
+    for dataset in (*event["inputs"], *event["outputs"]):
+        assert dataset["namespace"]
+        assert dataset["name"]
+        check_facets(dataset["facets"])
+        check_facets(dataset.get("outputFacets", {}))
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
+    """What a server on loopback is told, over HTTP."""
+    told: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENLINEAGE_URL", f"http://127.0.0.1:{server.server_port}")
+    yield told
+    server.shutdown()
+    server.server_close()
+
+
+def kinds(told: list[dict[str, Any]]) -> list[str]:
+    return [event["eventType"] for event in told]
+
+
+def make(folder: Path) -> Any:
+    return parse_policy(policy_for(write_parquet(folder / "people.parquet", people())))
+
+
+def test_published_run_is_told_of_when_it_is_there(heard, tmp_path):
+    made = run_release(make(tmp_path), Progress("none"))
+    assert kinds(heard) == ["START", "COMPLETE"]
+    for event in heard:
+        check_event(event)
+    lines = (made.release / "internal" / "lineage.jsonl").read_text().splitlines()
+    for event in heard:
+        del event["run"]["facets"]["tags"]  # the client's own, of its version
+    assert [json.loads(line) for line in lines] == heard
+    (output,) = heard[-1]["outputs"]
+    assert output["facets"]["version"]["datasetVersion"] == made.release.name
+    privacy, manifest = output["facets"]["tclose_privacy"], made.manifest["privacy"]
+    assert privacy["k"] == manifest["k"]
+    assert {n: t["largestEmd"] for n, t in privacy["t"].items()} == {
+        n: t["largest_emd"] for n, t in manifest["t"].items()
+    }
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == made.manifest["records"]
+
+
+def test_second_run_tells_nothing(heard, tmp_path):
+    policy = make(tmp_path)
+    run_release(policy, Progress("none"))
+    heard.clear()
+    run_release(policy, Progress("none"))
+    assert heard == []
+
+
+def test_plan_tells_nothing(heard, tmp_path):
+    release.decide_only(make(tmp_path), tmp_path / "scratch", Progress("none"))
+    assert heard == []
+
+
+def test_input_has_a_version_that_tells_nothing_without_the_key(heard, tmp_path):
+    run_release(make(tmp_path), Progress("none"))
+    (tmp_path / "again").mkdir()
+    run_release(make(tmp_path / "again"), Progress("none"))
+    versions = [event["inputs"][0]["facets"]["version"]["datasetVersion"] for event in heard]
+    assert versions[0] == versions[1]
+    assert versions[1] != versions[2]  # of the same bytes, under another output's key
+    assert versions[2] == versions[3]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "kept"),
+    [
+        (DataError("column age: no"), "FAIL", False),
+        (RuntimeError("with a record's values"), "FAIL", True),
+        (KeyboardInterrupt(), "ABORT", True),
+    ],
+)
+def test_end_without_a_release_is_told_of(error, kind, kept, heard, tmp_path, monkeypatch):
+    def failing(_: PassContext) -> None:
+        raise error
+
+    replace_work(monkeypatch, "verify", failing)
+    with pytest.raises(type(error)):
+        run_release(make(tmp_path), Progress("none"))
+    assert kinds(heard) == ["START", kind]
+    for event in heard:
+        check_event(event)
+    assert "a record's values" not in json.dumps(heard)
+    assert bool(list(tmp_path.rglob(".failed/*.jsonl"))) == kept
+
+
+def test_partition_is_not_named_to_who_listens(heard, tmp_path):
+    """The user's own message names it, and so quotes a value that was never published."""
+    table = people(town=["canary-value"] * 20 + ["Bonn"] * 40, pay=list(range(60)))
+    path = write_parquet(tmp_path / "people.parquet", table)
+    document = policy_for(path, privacy={"k": 3, "t": 0.1})
+    document["output"]["partition_by"] = ["town"]
+    document["attributes"] |= {"town": "non-confidential"}
+    with pytest.raises(InfeasibleError, match="canary-value"):
+        run_release(parse_policy(document), Progress("none"))
+    assert kinds(heard) == ["START", "FAIL"]
+    message = heard[1]["run"]["facets"]["errorMessage"]["message"]
+    assert message.startswith("a partition: 'pay' is at distance")
+    assert "canary-value" not in json.dumps(heard)
+
+
+def test_run_that_ended_without_a_word_is_ended_by_the_next(heard, tmp_path, monkeypatch):
+    def failing(_: PassContext) -> None:
+        raise RuntimeError
+
+    policy = make(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(lineage_events, "end", lambda *_, **__: None)
+        replace_work(patch, "verify", failing)
+        with pytest.raises(RuntimeError):
+            run_release(policy, Progress("none"))
+    run_release(policy, Progress("none"))
+    assert kinds(heard) == ["START", "ABORT", "START", "COMPLETE"]
+    runs = [event["run"]["runId"] for event in heard]
+    assert runs[0] == runs[1]
+    assert runs[1] != runs[2]
+    assert runs[2] == runs[3]
+    assert runs[2] in heard[1]["run"]["facets"]["errorMessage"]["message"]
+
+
+def test_long_run_says_that_it_goes_on(heard, tmp_path, monkeypatch):
+    monkeypatch.setattr(lineage_events, "SECONDS_OF_SILENCE", 0)
+    run_release(make(tmp_path), Progress("none"))
+    assert set(kinds(heard)[1:-1]) == {"RUNNING"}
+    assert kinds(heard)[:: len(heard) - 1] == ["START", "COMPLETE"]
+    for event in heard:
+        check_event(event)
+
+
+def test_long_stage_says_that_it_goes_on(heard, tmp_path, monkeypatch):
+    """Not only when it has ended."""
+
+    def failing(context: PassContext) -> None:
+        summarise(context)
+        assert kinds(heard) == ["START", "RUNNING", "RUNNING"]
+        raise DataError("enough")
+
+    summarise = find_pass("summarise").work
+    monkeypatch.setattr(lineage_events, "SECONDS_OF_SILENCE", 0)
+    replace_work(monkeypatch, "summarise", failing)
+    path = write_parquet(tmp_path / "people.parquet", people(), row_group_size=30)
+    monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 30)
+    monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 30)
+    with pytest.raises(DataError, match="enough"):
+        run_release(parse_policy(policy_for(path)), Progress("none"))
+
+
+def test_flow_run_is_the_parent(heard, tmp_path):
+    flow_run = "6c1fb2a4-9b7e-4dd1-8f43-7d0c0d7a5e11"
+    with pytest.raises(TcloseError), open_run(make(tmp_path), Progress("none"), flow_run=flow_run):
+        pass  # ends before its release was published
+    parent = heard[0]["run"]["facets"]["parent"]
+    assert parent["run"]["runId"] == flow_run
+    assert (parent["job"]["namespace"], parent["job"]["name"]) == ("prefect", "release")
+
+
+def test_file_is_written_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(tmp_path / "events.jsonl"))
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
+    run_release(make(tmp_path), Progress("none"))
+    lines = (tmp_path / "events.jsonl").read_text().splitlines()
+    assert kinds([json.loads(line) for line in lines]) == ["START", "COMPLETE"]
+
+
+def test_nobody_there_is_said_and_fails_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "http")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__RETRY", '{"total": 0}')
+    assert run_release(make(tmp_path), Progress("lines")).release.is_dir()
+    said = capsys.readouterr().err
+    assert "lineage: nobody was told" in said
+    assert "Traceback" not in said
+
+
+def test_schema_of_the_privacy_facet_is_one():
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == facets.PRIVACY_SCHEMA

@@ -1,0 +1,143 @@
+"""What workers hold stays within what is stated, and what is not enough is said."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from distributed import LocalCluster, system
+
+from support.passes import run_passes
+from support.policies import discharge_policy, write_discharges
+from tclose.errors import LostError, PolicyError
+from tclose.methods.method import Method
+from tclose.passes.plan.notices import compile_notice, estimate
+from tclose.passes.plan.notices.estimate import unit_megabytes
+from tclose.passes.plan.plan import PLAN
+from tclose.passes.plan.search_budget import choose_search_budget
+from tclose.passes.release import (
+    open_run,
+)
+from tclose.policy.engine_settings import EngineSettings
+from tclose.runtime.engines.engine import InProcess, OnCluster, connect
+from tclose.runtime.engines.local import LEAST_MEMORY, local_cluster
+from tclose.runtime.progress import Progress
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+
+def run_with(policy, progress):
+    """The plan of a run that is made to its end."""
+    with open_run(policy, progress) as run:
+        run_passes(run, progress, "summarise", "plan")
+        made = run.workspace.load(PLAN)
+        run_passes(run, progress, "encode", "microaggregate", "verify", "publish")
+    return made
+
+
+def test_no_pass_holds_more_than_the_stated_multiple_of_a_piece(tmp_path):
+    def make_policy(n_records, name, **engine):
+        path = write_discharges(tmp_path / f"{name}.parquet", n_records)
+        return discharge_policy(path, tmp_path / name, engine=engine, method={"refine": "off"})
+
+    run_with(make_policy(5_000, "first"), Progress("none"))  # compiles what is not: no piece's
+    progress = Progress("none", profiled=True)
+    made = run_with(make_policy(120_000, "measured", workers=1), progress)
+
+    held = {trace.pass_name: max(trace.peaks.values()) for trace in progress.traces}
+    assert {"inspect", "summarise", "encode", "microaggregate", "verify"} <= set(held)
+    assert max(held.values()) <= unit_megabytes(made) * 1e6
+    assert min(held.values()) > 50e6  # of a process that has numpy and pyarrow: it was measured
+
+
+def hold(n_values: int) -> float:
+    """More than a worker may hold, for long enough to be noticed."""
+    held = np.ones(n_values)
+    time.sleep(2)
+    return float(held[-1])
+
+
+def test_workers_with_too_little_end_the_run_and_do_not_stand_still(tmp_path):
+    least = EngineSettings(workers=1, memory_per_worker=f"{LEAST_MEMORY // 1_000_000}MB")
+    with local_cluster(least, tmp_path) as address, connect(address) as engine:
+        assert list(engine.run(hold, [1])) == [(0, 1.0)]
+        with pytest.raises(LostError, match=r"give engine\.memory_per_worker more"):
+            list(engine.run(hold, [40_000_000]))
+
+
+def test_workers_that_could_not_even_start_are_refused(tmp_path):
+    path = write_discharges(tmp_path / "discharges.parquet", 5_000)
+    engine = {"workers": 1, "memory_per_worker": "150MB"}
+    policy = discharge_policy(path, tmp_path / "releases", engine=engine)
+    with pytest.raises(
+        PolicyError, match=r"memory_per_worker 150MB: is 150 MB .*; give it 256MB or more"
+    ):
+        run_with(policy, Progress("none"))
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+class Limited(InProcess):
+    """Workers that have 400 MB for a unit."""
+
+    def memory_per_unit(self):
+        return 400_000_000
+
+
+@pytest.mark.parametrize(("needed", "is_said"), [(500.0, True), (300.0, False)])
+def test_less_than_a_unit_may_need_is_said(needed, is_said, monkeypatch, capsys):
+    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: needed)
+    estimate.tell_short_memory(None, Limited(), Progress("lines"))
+    shown = capsys.readouterr().err
+    assert ("may need 500 MB, and a worker has 400 MB for each of its threads" in shown) is is_said
+
+
+def test_nothing_is_said_where_there_is_no_limit(monkeypatch, capsys):
+    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 1e6)
+    estimate.tell_short_memory(None, InProcess(), Progress("lines"))
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", [Limited(), InProcess()])
+@pytest.mark.parametrize("name", ["t-closeness-first", "mdav"])
+def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys):
+    plan = SimpleNamespace(
+        method=Method.model_validate({"name": name}), effort=choose_search_budget("off", 1000)
+    )
+    monkeypatch.setattr(compile_notice, "unit_megabytes", lambda plan: 300.0)
+    monkeypatch.setattr(compile_notice, "is_kept", lambda kernel: False)
+    compile_notice.tell_compiling(plan, engine, Progress("lines"))
+    shown = capsys.readouterr().err
+    assert ("compiling the kernels" in shown) is (name == "t-closeness-first")
+    said = "may need 750 MB, and a worker has 400 MB"
+    assert (said in shown) is (name == "t-closeness-first" and isinstance(engine, Limited))
+    monkeypatch.setattr(compile_notice, "is_kept", lambda kernel: True)
+    compile_notice.tell_compiling(plan, engine, Progress("lines"))
+    assert not capsys.readouterr().err
+
+
+def test_limit_of_a_cluster_is_shared_by_a_workers_threads():
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, memory_limit="1GB",
+        host="127.0.0.1", protocol="tcp", dashboard_address="127.0.0.1:0",
+    ) as cluster, connect(cluster.scheduler_address) as engine:  # fmt: skip
+        assert engine.memory_per_unit() == 500_000_000
+
+
+def test_client_that_lost_its_scheduler_is_told_so():
+    class Client:
+        scheduler = None
+
+        def scheduler_info(self, n_workers):
+            return {"type": "Scheduler"}
+
+    with pytest.raises(LostError, match="the Dask scheduler went away"):
+        OnCluster(Client()).memory_per_unit()
+
+
+def test_workers_of_a_machine_that_has_too_little_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(system, "MEMORY_LIMIT", 100_000_000)
+    with (
+        pytest.raises(PolicyError, match=r"memory_per_worker auto: is \d+ MB .*; give it 256MB"),
+        local_cluster(EngineSettings(workers=1), tmp_path),
+    ):
+        pass

@@ -1,0 +1,113 @@
+"""Work that is cut into units by domains or by values: where it is cut changes nothing."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.passes import BEFORE_VERIFY, run_passes
+from support.policies import DISCHARGE_ROLES, discharge_policy, write_discharges
+from tclose.data.value_counts import ValueCounts
+from tclose.errors import UnitError, VerificationError
+from tclose.passes import release
+from tclose.passes.grow import grow_trees
+from tclose.passes.verify import key_range_task, verdict
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run, open_run
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+ROWS = 60_000
+OFF = {"refine": "off"}
+BY_SEX = {
+    "attributes": DISCHARGE_ROLES | {"sex": "non-confidential"},
+    "output": {"partition_by": ["sex"]},
+}
+Tamper = Callable[[ValueCounts], ValueCounts]
+
+
+@pytest.fixture(scope="module")
+def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Enough of them that each sex has several regions."""
+    return write_discharges(tmp_path_factory.mktemp("input") / "discharges.parquet", ROWS)
+
+
+@pytest.mark.parametrize("n_units", [1, 2])
+def test_domains_have_the_same_trees(n_units, discharges, tmp_path, monkeypatch):
+    outputs = {"output": {**BY_SEX["output"], "path": str(tmp_path / "out")}}
+    policy = discharge_policy(discharges, tmp_path, **(BY_SEX | outputs), method=OFF)
+    plans = []
+    for most in (16, n_units):
+        monkeypatch.setattr(grow_trees, "MAX_UNITS", most)
+        made, _ = release.decide_only(policy, tmp_path / str(most), Progress("none"))
+        plans.append(made)
+    assert [domain.n_regions > 1 for domain in plans[0].domains] == [True, True]
+    assert all(domain.tree.n_leaves > 1 for domain in plans[0].domains)
+    assert plans[0].domains[1].first_bin == plans[0].domains[0].n_bins
+    assert plans[0].digest() == plans[1].digest()
+
+
+@pytest.fixture
+def classes(discharges: Path, tmp_path: Path) -> Iterator[Run]:
+    """A run up to its verification."""
+    policy = discharge_policy(discharges, tmp_path / "out", method=OFF)
+    progress = Progress("none")
+    with open_run(policy, progress) as run:
+        run_passes(run, progress, *BEFORE_VERIFY)
+        yield run
+        if not run.is_published:
+            run_passes(run, progress, "publish")
+
+
+@pytest.mark.parametrize("n_values", [1_000, 7_777, 10**6])
+def test_values_are_compared_wherever_they_are_cut(n_values, classes, monkeypatch):
+    monkeypatch.setattr(verdict, "COMPARED_VALUES", n_values)
+    run_passes(classes, Progress("none"), "verify")
+    assert classes.workspace.load(verdict.VERDICT).passed
+
+
+def one_more(place: int) -> Tamper:
+    """Another count of the value there."""
+
+    def tamper(counted: ValueCounts) -> ValueCounts:
+        counts = counted.counts.copy()
+        counts[place] += 1
+        return ValueCounts(counted.values, counts)
+
+    return tamper
+
+
+def left_out(place: int) -> Tamper:
+    """The value there is not counted at all."""
+    return lambda counted: ValueCounts(
+        np.delete(counted.values, place), np.delete(counted.counts, place)
+    )
+
+
+def unknown(counted: ValueCounts) -> ValueCounts:
+    """A value that the table does not have."""
+    more = np.append(counted.values, np.int64(10**7)), np.append(counted.counts, np.int64(1))
+    return ValueCounts(*more)
+
+
+@pytest.mark.parametrize("n_values", [1_000, 10**6])
+@pytest.mark.parametrize("tamper", [one_more(0), one_more(-1), left_out(0), left_out(-1), unknown])
+def test_values_that_changed_are_found(tamper, n_values, discharges, tmp_path, monkeypatch):
+    monkeypatch.setattr(verdict, "COMPARED_VALUES", n_values)
+    count_values, changed = key_range_task.count_values, []
+
+    def count_wrongly(codes):
+        counted = count_values(codes)
+        if changed:
+            return counted
+        changed.append(True)
+        return tamper(counted)
+
+    monkeypatch.setattr(key_range_task, "count_values", count_wrongly)
+    policy = discharge_policy(discharges, tmp_path / "out", method=OFF)
+    message = "1 values with another count" if tamper is not unknown else "stopped by IndexError"
+    with pytest.raises((VerificationError, UnitError), match=message):
+        release.run_release(policy, Progress("none"))
+    assert changed
+    assert not list((tmp_path / "out").rglob("*.parquet"))

@@ -1,0 +1,145 @@
+"""Prefect's embedded server: it serves the run that started it, and no other user's."""
+
+import json
+import os
+import re
+import stat
+from pathlib import Path
+
+import psutil
+import pytest
+
+from support.api_intruder import STREAMS
+from support.flow_command import begun_flow, command_lines, processes_of
+from support.users import run_module
+from tclose.data.synthetic import write_microdata
+from tclose.errors import OutputError
+
+HEALTH = {"/api/health", "/api/ready"}  # say that a server is there, and nothing else
+READING = '[["POST", "/api/flow_runs/filter"], ["GET", "/api/admin/settings"]]'
+SECRETS = ("PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING")
+
+
+def api_routes() -> list[tuple[str, str]]:
+    """Method and path of all that Prefect's API answers."""
+    from prefect.server.api.server import create_api_app
+
+    described = create_api_app().openapi()["paths"]
+    return [
+        (method.upper(), "/api" + re.sub(r"\{.*?\}", "x", path).removeprefix("/api"))
+        for path, methods in described.items()
+        for method in methods
+        if method != "delete"
+    ]
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(scope="module")
+def home_from_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a user who has used Prefect already: all may read it."""
+    home = tmp_path_factory.mktemp("flow") / "prefect"
+    home.mkdir()
+    home.chmod(0o755)
+    (home / "prefect.db").touch(mode=0o644)
+    (home / "prefect.db").chmod(0o644)
+    return home
+
+
+def test_embedded_server_answers_its_run_alone(home_from_before: Path, tmp_path: Path) -> None:
+    discharges = tmp_path / "discharges.parquet"
+    write_microdata(discharges, 200_000, 5)
+    folder, routes = home_from_before.parent, api_routes()
+    assert len(routes) > 100
+    with begun_flow(discharges, folder) as command:
+        server = find_server(command.pid)
+        port, secret = read_port(server), read_secret(server)
+        users = ["", *(["nobody"] if os.getuid() == 0 else [])]
+        given = [str(port), json.dumps(routes)]
+        got = {
+            user: set(json.loads(run_module("support.api_intruder", user, *given)))
+            for user in users
+        }
+        own = json.loads(run_module("support.api_intruder", "", str(port), READING, secret))
+        lines = command_lines(command.pid)
+        command.terminate()
+        command.communicate(timeout=60)
+    assert {user: paths - HEALTH for user, paths in got.items()} == {user: set() for user in users}
+    assert own == ["/api/flow_runs/filter", "/api/admin/settings", *STREAMS]
+    assert lines
+    assert not any(secret in line for line in lines)
+    assert mode_of(home_from_before) == 0o700
+    files = [path for path in home_from_before.rglob("*") if path.is_file()]
+    assert {mode_of(path) for path in files if path.name.startswith("prefect.db")} == {0o600}
+    assert not any(secret.encode() in path.read_bytes() for path in files)
+
+
+def find_server(group: int) -> psutil.Process:
+    for process in processes_of(group):
+        if "tclose_flows.embedded_server" in process.cmdline():
+            return process
+    raise AssertionError("there is no server")
+
+
+def read_port(server: psutil.Process) -> int:
+    listening = [c for c in server.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    assert [connection.laddr.ip for connection in listening] == ["127.0.0.1"]
+    port: int = listening[0].laddr.port
+    return port
+
+
+def read_secret(server: psutil.Process) -> str:
+    """What only the same user can read of a process: its environment."""
+    found = {server.environ()[name] for name in SECRETS}
+    assert len(found) == 1
+    return found.pop()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_port_stays_this_users_while_the_server_starts_and_after_it() -> None:
+    from tclose_flows.embedded_server import _Server
+
+    server = _Server(port=1)
+    try:
+        port = server.find_available_port()
+        assert run_module("support.port_taker", "nobody", str(port)) == "refused\n"
+        assert run_module("support.port_taker", "nobody", "0") == "taken\n"
+    finally:
+        server.stop()
+        server._held.close()
+
+
+def test_folder_that_is_for_all_is_refused(tmp_path: Path) -> None:
+    from prefect.settings import PREFECT_HOME, temporary_settings
+
+    from tclose_flows.prefect_home import make_home_private
+
+    tmp_path.chmod(0o1777)
+    with (
+        temporary_settings({PREFECT_HOME: tmp_path}),
+        pytest.raises(OutputError, match="is for all users; name a folder of your own"),
+    ):
+        make_home_private()
+    assert mode_of(tmp_path) == 0o1777
+
+
+def test_database_elsewhere_is_kept_from_others_too(tmp_path: Path) -> None:
+    from prefect.settings import (
+        PREFECT_HOME,
+        PREFECT_SERVER_DATABASE_CONNECTION_URL,
+        temporary_settings,
+    )
+
+    from tclose_flows.prefect_home import make_home_private
+
+    database = tmp_path / "elsewhere.db"
+    database.touch()
+    database.chmod(0o644)
+    url = f"sqlite+aiosqlite:///{database}"
+    settings = {PREFECT_HOME: tmp_path / "new", PREFECT_SERVER_DATABASE_CONNECTION_URL: url}
+    with temporary_settings(settings):
+        make_home_private()
+    assert mode_of(tmp_path / "new") == 0o700
+    assert mode_of(database) == 0o600

@@ -1,0 +1,120 @@
+"""The command ``tclose flow`` on Prefect's embedded server: how it ends, and what it leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.cases import people, policy_for, write_csv, write_policy
+from support.flow_command import begun_flow, command_lines, own_environment, processes_of
+from support.passes import find_pass, replace_work
+from support.runs import wait_until
+from tclose.cli.main import main
+from tclose.data.synthetic import write_microdata
+from tclose.runtime.pipeline import PassContext
+
+
+def test_environment_is_quiet_unless_the_user_says_otherwise(tmp_path: Path) -> None:
+    code = (
+        "import tclose_flows.release_flow, os, prefect.settings as s; c = s.get_current_settings();"
+        "print(os.environ['DO_NOT_TRACK'], c.logging.level, c.server.analytics_enabled,"
+        "c.server.ephemeral.startup_timeout_seconds)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        env=own_environment(PREFECT_HOME=str(tmp_path), PREFECT_LOGGING_LEVEL="INFO"),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert shown.stdout.split() == ["1", "INFO", "False", "120"]
+
+
+@pytest.fixture(scope="module")
+def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Enough records for a run that is still at it when its end comes."""
+    path = tmp_path_factory.mktemp("input") / "discharges.parquet"
+    write_microdata(path, 200_000, 5)
+    return path
+
+
+@pytest.mark.parametrize("by_terminal", [True, False], ids=["ctrl-c", "terminated"])
+def test_interrupted_command_ends_at_once_and_leaves_no_process(
+    by_terminal: bool, discharges: Path, tmp_path: Path
+) -> None:
+    """A terminal's Ctrl-C reaches every process, a SIGTERM only one."""
+    with begun_flow(discharges, tmp_path) as command:
+        if by_terminal:
+            os.killpg(command.pid, signal.SIGINT)
+        else:
+            command.terminate()
+        shown = command.communicate(timeout=60)[1].splitlines()
+
+    assert command.returncode == 1
+    assert shown[-1] == "tclose: interrupted; run again to go on from here"
+    assert "prefect" not in "".join(shown)
+    wait_until(lambda: not processes_of(command.pid), "no process is left", 30)
+
+
+def test_killed_command_leaves_no_server(discharges: Path, tmp_path: Path) -> None:
+    with begun_flow(discharges, tmp_path) as command:
+        assert any("tclose_flows.embedded_server" in line for line in command_lines(command.pid))
+        command.kill()
+        command.communicate(timeout=60)
+    wait_until(lambda: not processes_of(command.pid), "no process is left", 30)
+
+
+class _InterruptedAsItGoes:
+    """Whose end Ctrl-C meets: Python drops what is raised there."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _lose_in_a_stage(patch: pytest.MonkeyPatch) -> None:
+    works = find_pass("summarise").work
+
+    def summarise(context: PassContext) -> None:
+        works(context)
+        _InterruptedAsItGoes()
+
+    replace_work(patch, "summarise", summarise)
+
+
+def _lose_after_the_end(patch: pytest.MonkeyPatch) -> None:
+    """Prefect drops an interrupt that comes after the final state of a flow."""
+    from prefect.flow_engine import FlowRunEngine
+
+    ends = FlowRunEngine.handle_success
+
+    def handle_success(*given: Any) -> None:
+        ends(*given)
+        signal.raise_signal(signal.SIGINT)
+
+    patch.setattr(FlowRunEngine, "handle_success", handle_success)
+
+
+@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("lose", [_lose_in_a_stage, _lose_after_the_end])
+def test_interrupt_that_nobody_heard_still_ends_the_command(
+    lose: Callable[[pytest.MonkeyPatch], None], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = write_policy(
+        tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "people.csv", people()))
+    )
+    lose(monkeypatch)
+    assert main(["flow", str(path), "--quiet"]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "tclose: interrupted; run again to go on from here"
+    published = (tmp_path / "releases" / "people" / "CURRENT").exists()
+    assert published == (lose is _lose_after_the_end)
+    monkeypatch.undo()
+    assert main(["flow", str(path), "--quiet"]) == 0

@@ -1,0 +1,127 @@
+"""Assignments against scipy's, re-assignment against all permutations."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from support import naive_refine
+from support.classed import ClassedRecords, check_state, classed_records, classes_of
+from support.tables import repeatable, seeds
+from tclose.kernels.refinement.assignment import reassign, solve_assignment
+from tclose.kernels.refinement.search import LEAST_GAIN
+
+shares = st.integers(0, 15).map(lambda sixteenths: sixteenths / 16)
+
+
+@st.composite
+def cost_matrices(draw: st.DrawFn) -> np.ndarray:
+    """Square, of many ties or none, negative too; some infinite, but never on the diagonal."""
+    n = draw(st.integers(1, 24))
+    rng = np.random.default_rng(draw(seeds))
+    if draw(st.booleans()):
+        costs = rng.integers(-3, 4, (n, n)).astype(np.float64)
+    else:
+        costs = rng.normal(size=(n, n)) * 10.0 ** draw(st.integers(-6, 6))
+    forbidden = rng.random((n, n)) < draw(st.sampled_from([0.0, 0.3, 0.9, 1.0]))
+    np.fill_diagonal(forbidden, False)
+    return np.where(forbidden, np.inf, costs)
+
+
+class TestSolution:
+    @repeatable
+    @given(cost_matrices())
+    def test_costs_what_scipys_does(self, costs: np.ndarray) -> None:
+        taken = solve_assignment(costs)
+        n = costs.shape[0]
+        assert sorted(taken.tolist()) == list(range(n))
+        least = costs[linear_sum_assignment(costs)].sum()
+        scale = np.abs(costs[np.isfinite(costs)]).max()
+        assert costs[np.arange(n), taken].sum() == pytest.approx(
+            least, rel=1e-12, abs=1e-13 * n * scale
+        )
+
+    @pytest.mark.parametrize("n", [100, 257])
+    def test_of_large_ones(self, n: int) -> None:
+        costs = np.random.default_rng(n).random((n, n))
+        costs[costs > 0.9] = np.inf
+        np.fill_diagonal(costs, 0.95)
+        taken = solve_assignment(costs)
+        assert taken.tolist() == linear_sum_assignment(costs)[1].tolist()
+
+    def test_of_none(self) -> None:
+        assert solve_assignment(np.empty((0, 0))).size == 0
+
+
+def draw_classes(data: st.DataObject, records: ClassedRecords, max_size: int) -> np.ndarray:
+    order = data.draw(st.permutations(range(records.n_classes)))
+    return np.array(order[: data.draw(st.integers(1, max_size))], dtype=np.int64)
+
+
+class TestReassignment:
+    @repeatable
+    @given(classed_records(), shares, st.data())
+    def test_keeps_sizes_and_limits_and_costs_no_more(
+        self, records: ClassedRecords, share: float, data: st.DataObject
+    ) -> None:
+        block, rows = records.gather()
+        classes = draw_classes(data, records, records.n_classes)
+        n_changed = reassign(block, classes, share)
+        after = classes_of(block, rows)
+        check_state(block, rows, records)
+        assert [len(members) for members in after] == [len(c) for c in records.classes]
+        n_differ = 0
+        for c, (old, new) in enumerate(zip(records.classes, after, strict=True)):
+            if old == new:
+                continue
+            n_differ += 1
+            assert c in classes
+            assert len(set(new) - set(old)) == 1
+            assert naive_refine.excess(records, [old]) == 0
+            assert naive_refine.excess(records, [new]) == 0
+        assert n_changed == n_differ
+        before = naive_refine.searched_loss(records, records.classes)
+        assert naive_refine.searched_loss(records, after) <= before
+        assert (naive_refine.searched_loss(records, after) < before) == (n_changed > 0)
+
+    @repeatable
+    @given(classed_records(n_classes=st.integers(2, 4), max_size=5), shares, st.data())
+    def test_is_the_cheapest_of_all_permutations(
+        self, records: ClassedRecords, share: float, data: st.DataObject
+    ) -> None:
+        block, rows = records.gather()
+        classes = draw_classes(data, records, 4)
+        ranks = [int(share * block.sizes[c]) for c in classes]
+        given_rows = [
+            int(rows[block.members[0, c, r]]) for c, r in zip(classes, ranks, strict=True)
+        ]
+        old = [records.classes[c] for c in classes]
+        least = naive_refine.cheapest_deal(records, old, given_rows)
+        reassign(block, classes, share)
+        new = [classes_of(block, rows)[c] for c in classes]
+        found = naive_refine.searched_loss(records, new)
+        assert least <= found <= least + Fraction(LEAST_GAIN) + Fraction(1, 10**12)
+
+    def test_a_ring_of_three_is_turned(self) -> None:
+        """No exchange of two records gains anything, all three at once do."""
+        corner = np.array([[0, 1, 0], [0, 0, 1]])  # of a triangle
+        home, stray = np.repeat([0, 1, 2], 4), np.array([1, 2, 0])
+        place = home.copy()
+        place[[3, 7, 11]] = stray
+        records = ClassedRecords(
+            corner[:, place].astype(np.float64),
+            np.empty((0, 12), np.int32),
+            1,
+            np.empty((0, 12), np.int64),
+            (),
+            (),
+            home,
+            4,
+        )
+        block, rows = records.gather()
+        assert reassign(block, np.arange(3), 0.75) == 3
+        assert classes_of(block, rows) == [[0, 1, 2, 11], [3, 4, 5, 6], [7, 8, 9, 10]]
+        assert naive_refine.searched_loss(records, classes_of(block, rows)) == 0

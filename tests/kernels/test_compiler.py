@@ -1,0 +1,223 @@
+"""Compiled code on disk: used again, never that of another signature, and never needed."""
+
+import contextlib
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from tclose.kernels import compile_lock, compiler
+from tclose.kernels.compile_lock import hold_compile_lock
+from tclose.kernels.compiler import is_kept, kernel
+from tclose.trusted_paths import TrustedFolder, open_trusted
+
+WHOLE, REAL = np.array([1, 2, 3]), np.array([0.5, 0.25])
+
+
+def add(values):
+    total = values[0] - values[0]
+    for value in values:
+        total += value
+    return total
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Iterator[Path]:
+    """Where code is kept meanwhile."""
+    opened = open_trusted(tmp_path)
+    monkeypatch.setattr(compiler, "_open_cache", lambda: opened)
+    yield tmp_path
+    os.close(opened.descriptor)
+
+
+@contextlib.contextmanager
+def turn_at(path: Path):
+    """Have the turn of a path."""
+    opened = open_trusted(path.parent)
+    try:
+        with hold_compile_lock(path.name, opened.descriptor):
+            yield
+    finally:
+        os.close(opened.descriptor)
+
+
+def counts(dispatcher) -> tuple[int, int]:
+    """How many signatures were loaded, and how many compiled."""
+    return sum(dispatcher.stats.cache_hits.values()), sum(dispatcher.stats.cache_misses.values())
+
+
+def compile_both(folder: Path) -> dict[str, Path]:
+    """Files of both signatures."""
+    first = kernel(add)
+    first(WHOLE)
+    (whole,) = folder.iterdir()
+    first(REAL)
+    (real,) = set(folder.iterdir()) - {whole}
+    return {"whole": whole, "real": real}
+
+
+class TestKept:
+    def test_each_signature_is_compiled_once(self, folder):
+        compile_both(folder)
+        again = kernel(add)
+        assert (again(WHOLE), again(REAL)) == (6, 0.75)
+        assert counts(again) == (2, 0)
+        assert is_kept(again)
+
+    def test_nothing_but_finished_files_is_left(self, folder):
+        files = compile_both(folder)
+        assert set(folder.iterdir()) == set(files.values())
+
+    def test_other_functions_of_a_name_have_their_own(self, folder):
+        compile_both(folder)
+
+        def add(values):
+            return values[0] * 100
+
+        other = kernel(add)
+        assert other(WHOLE) == 100
+        assert counts(other) == (0, 1)
+
+    def test_what_is_flushed_is_gone(self, folder):
+        compile_both(folder)
+        dispatcher = kernel(add)
+        dispatcher._cache.flush()
+        assert not is_kept(dispatcher)
+
+
+def compile_in(folder: Path, start, told) -> None:
+    """Compile when all have started, and tell what was done."""
+    opened = open_trusted(folder)
+    compiler._open_cache = lambda: opened
+    dispatcher = kernel(add)
+    start.wait(60)
+    told.put((dispatcher(WHOLE), *counts(dispatcher)))
+
+
+def hold_turn(path: Path, held) -> None:
+    """Have a turn until killed."""
+    with turn_at(path):
+        held.set()
+        multiprocessing.Event().wait()
+
+
+@pytest.fixture
+def held_turn(folder):
+    """The turn of a signature that another process has, which is killed in the end."""
+    kernel(add)(WHOLE)
+    (code,) = folder.iterdir()
+    code.unlink()
+    spawn = multiprocessing.get_context("spawn")
+    held = spawn.Event()
+    path = code.with_suffix(".turn")
+    holder = spawn.Process(target=hold_turn, args=(path, held), daemon=True)
+    holder.start()
+    assert held.wait(60)
+    yield path, holder
+    holder.kill()
+    holder.join()
+
+
+class TestTurns:
+    def test_one_of_those_that_want_it_compiles(self, folder):
+        spawn = multiprocessing.get_context("spawn")
+        start, told = spawn.Barrier(3), spawn.Queue()
+        for _ in range(3):
+            spawn.Process(target=compile_in, args=(folder, start, told), daemon=True).start()
+        found = sorted(told.get(timeout=60) for _ in range(3))
+        assert found == [(6, 0, 1), (6, 1, 0), (6, 1, 0)]
+        assert len(list(folder.glob("*.code"))) == 1
+
+    def test_who_has_waited_for_long_compiles(self, folder, held_turn, monkeypatch):
+        monkeypatch.setattr(compile_lock, "LONGEST_WAIT", 0.5)
+        dispatcher, start = kernel(add), time.monotonic()
+        assert dispatcher(WHOLE) == 6
+        assert time.monotonic() - start > 0.5
+        assert counts(dispatcher) == (0, 1)
+
+    def test_who_was_killed_has_no_turn_any_more(self, folder, held_turn):
+        path, holder = held_turn
+        threading.Timer(0.5, holder.kill).start()
+        dispatcher = kernel(add)
+        assert dispatcher(WHOLE) == 6
+        assert not holder.is_alive()
+        assert counts(dispatcher) == (0, 1)
+        path.with_suffix(".code").unlink()
+        assert kernel(add)(WHOLE) == 6
+        assert list(folder.iterdir()) == [path.with_suffix(".code")]
+
+    def test_a_turn_that_cannot_be_removed_hinders_nobody(self, folder, monkeypatch):
+        def refuse(path, *, dir_fd=None):
+            raise PermissionError(path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(compile_lock.os, "unlink", refuse)
+            with turn_at(folder / "add.turn"):
+                pass
+        with turn_at(folder / "add.turn"):
+            pass
+        assert not list(folder.iterdir())
+
+    def test_what_cannot_be_compiled_keeps_no_turn(self, folder):
+        with pytest.raises(TypingError):
+            kernel(add)("no numbers")
+        assert not list(folder.iterdir())
+
+
+class TestNotAsItSays:
+    def test_code_under_the_name_of_another_signature(self, folder):
+        """What the compiler's own cache may be left with after two processes compiled at once."""
+        files = compile_both(folder)
+        files["real"].write_bytes(files["whole"].read_bytes())
+        again = kernel(add)
+        assert again(REAL) == 0.75
+        assert counts(again) == (0, 1)
+        assert kernel(add)(REAL) == 0.75
+
+    @pytest.mark.parametrize("n_bytes", [0, 10, 1000, -1])
+    def test_code_that_was_cut_off(self, folder, n_bytes):
+        files = compile_both(folder)
+        files["whole"].write_bytes(files["whole"].read_bytes()[:n_bytes])
+        again = kernel(add)
+        assert again(WHOLE) == 6
+        assert counts(again) == (0, 1)
+
+    def test_one_changed_bit(self, folder):
+        files = compile_both(folder)
+        stored = bytearray(files["whole"].read_bytes())
+        stored[len(stored) // 2] ^= 1
+        files["whole"].write_bytes(stored)
+        again = kernel(add)
+        assert again(WHOLE) == 6
+        assert counts(again) == (0, 1)
+
+
+class TestNowhereToKeep:
+    def test_a_folder_that_is_no_folder(self, tmp_path, monkeypatch):
+        (tmp_path / "file").write_text("")
+        monkeypatch.setattr(compiler.config, "CACHE_DIR", str(tmp_path / "file"))
+        assert compiler._open_cache.__wrapped__() is None
+
+    def test_it_is_compiled_each_time(self, monkeypatch):
+        monkeypatch.setattr(compiler, "_open_cache", lambda: None)
+        dispatcher = kernel(add)
+        assert dispatcher(WHOLE) == 6
+        assert not is_kept(dispatcher)
+
+    def test_a_folder_that_has_vanished(self, folder):
+        folder.rmdir()
+        assert kernel(add)(WHOLE) == 6
+        assert not folder.exists()
+
+    def test_the_user_names_the_folder(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(compiler.config, "CACHE_DIR", str(tmp_path / "mine"))
+        found = compiler._open_cache.__wrapped__()
+        assert isinstance(found, TrustedFolder)
+        assert found.path.parent == tmp_path / "mine"
+        assert found.path.stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,180 @@
+"""Bucketization: buckets are sets of values, classes are within k and the ratio t."""
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from support import naive_ratio
+from support.tables import (
+    confidential_values,
+    distribution_from,
+    distribution_of,
+    repeatable,
+    seeds,
+)
+from tclose.errors import DataError, InfeasibleError, PolicyError
+from tclose.methods.bucketization.bucketization import (
+    BucketClasses,
+    RatioDemand,
+    build_classes,
+)
+from tclose.privacy.bucket_cuts import cut_buckets, name_buckets
+
+
+def build(values: list, demand: RatioDemand, seed: int = 0) -> tuple[BucketClasses, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    numeric = rng.integers(0, 64, (2, len(values))) / 64
+    nominal = rng.integers(0, 3, (1, len(values)), dtype=np.int32)
+    distribution, codes = distribution_of(values)
+    return build_classes(numeric, nominal, codes, distribution, demand), codes
+
+
+class TestBuckets:
+    @repeatable
+    @given(confidential_values, st.integers(2, 9))
+    def test_are_cut_where_values_change_nearest_to_the_ranks(
+        self, values: list, n_buckets: int
+    ) -> None:
+        assume(len(set(values)) > 1)
+        table, codes = distribution_of(values)
+        cut = cut_buckets(table, n_buckets)
+        expected = naive_ratio.cut_buckets(values, n_buckets)
+        distinct = table.values.tolist()
+        found = [
+            [v for v, b in zip(distinct, cut.of_code, strict=True) if b == bucket]
+            for bucket in range(cut.sizes.size)
+        ]
+        assert found == expected
+        assert cut.sizes.tolist() == np.bincount(cut.of_code[codes]).tolist()
+        limits = [[distinct[low], distinct[high]] for low, high in cut.limits]
+        assert limits == [[bucket[0], bucket[-1]] for bucket in expected]
+
+    def test_are_those_of_figure_1(self) -> None:
+        cut = cut_buckets(distribution_of(range(12))[0], 3)
+        assert cut.sizes.tolist() == [4, 4, 4]
+        assert cut.limits.tolist() == [[0, 3], [4, 7], [8, 11]]
+
+    def test_of_a_table_that_does_not_divide_differ_by_one(self) -> None:
+        assert cut_buckets(distribution_of(range(11))[0], 3).sizes.tolist() == [4, 3, 4]
+
+    def test_that_a_mass_point_covers_are_one(self) -> None:
+        cut = cut_buckets(distribution_of([0] * 92 + list(range(1, 9)))[0], 5)
+        assert cut.sizes.tolist() == [92, 8]
+
+    def test_follow_the_order_that_is_given(self) -> None:
+        table = distribution_from(np.arange(4), [3, 3, 3, 3])
+        cut = cut_buckets(table, 2, np.array([2, 0, 3, 1]))
+        assert cut.of_code.tolist() == [0, 1, 0, 1]
+        assert cut.limits.tolist() == [[2, 0], [3, 1]]
+
+    def test_do_not_count_values_that_do_not_occur(self) -> None:
+        cut = cut_buckets(distribution_from(np.arange(5), [0, 2, 0, 2, 0]), 2)
+        assert cut.limits.tolist() == [[1, 1], [3, 3]]
+        assert cut.sizes.tolist() == [2, 2]
+
+    def test_of_one_value_are_refused(self) -> None:
+        with pytest.raises(InfeasibleError, match="single value"):
+            cut_buckets(distribution_of([7, 7, 7])[0], 2)
+
+    def test_order_has_every_value_once(self) -> None:
+        with pytest.raises(PolicyError, match="every one of them once"):
+            cut_buckets(distribution_of([1, 2])[0], 2, np.array([0, 0]))
+
+    def test_names_are_the_values_own(self) -> None:
+        table = distribution_of([1.5, 1.5, 20.0, 300.25])[0]
+        cut = cut_buckets(table, 2)
+        spell = {0: "1.50", 1: "20.00", 2: "300.25"}.__getitem__
+        assert name_buckets(cut, spell) == ["[1.50, 1.50]", "[20.00, 300.25]"]
+        assert name_buckets(cut, spell, open_ends=True) == ["[.., 1.50]", "[20.00, ..]"]
+
+
+class TestDemand:
+    @pytest.mark.parametrize(("t", "n"), [(1, 2), (2, 3), (Fraction(5, 2), 3), (7, 8)])
+    def test_asks_for_as_many_buckets_as_t_allows(self, t: Fraction, n: int) -> None:
+        """T + 1 in the paper: the most that leaves each at least N/(t+1)."""
+        assert RatioDemand(5, Fraction(t)).wanted_buckets == n
+
+    @pytest.mark.parametrize(
+        ("k", "t", "n_buckets", "what"),
+        [(0, 2, None, "k is 0"), (2, Fraction(1, 2), None, "at least 1"), (2, 2, 1, "2 or more")],
+    )
+    def test_refuses_what_has_no_meaning(self, k, t, n_buckets, what) -> None:
+        with pytest.raises(PolicyError, match=what):
+            RatioDemand(k, Fraction(t), n_buckets)
+
+
+class TestClasses:
+    @repeatable
+    @given(
+        confidential_values,
+        st.integers(1, 6),
+        st.fractions(1, 4, max_denominator=4),
+        st.none() | st.integers(2, 5),
+        seeds,
+    )
+    def test_are_within_k_and_t(self, values, k, t, n_buckets, seed) -> None:
+        try:
+            classes, codes = build(values, RatioDemand(k, t, n_buckets), seed)
+        except InfeasibleError:
+            assume(False)
+        members = [np.flatnonzero(classes.labels == c) for c in np.unique(classes.labels)]
+        assert sorted(i for rows in members for i in rows) == list(range(len(values)))
+        assert min(rows.size for rows in members) >= k
+        assert classes.buckets.tolist() == classes.cut.of_code[codes].tolist()
+        distances = [
+            naive_ratio.ratio_distance(classes.buckets[rows].tolist(), classes.buckets.tolist())
+            for rows in members
+        ]
+        assert max(distances) == classes.distance
+        assert max(distances) <= t
+
+    def test_of_figure_2(self) -> None:
+        classes, _ = build(list(range(12)), RatioDemand(4, Fraction(3, 2), 3))
+        assert classes.distance == Fraction(3, 2)
+        shares = np.zeros((3, 3), int)
+        np.add.at(shares, (classes.labels, classes.buckets), 1)
+        assert sorted(map(tuple, shares.tolist())) == [(1, 1, 2), (1, 2, 1), (2, 1, 1)]
+
+    def test_values_as_they_are_have_no_finite_ratio(self) -> None:
+        """Twelve different values in three classes: each class lacks some (001, section 6)."""
+        classes, _ = build(list(range(12)), RatioDemand(4, Fraction(3, 2), 3))
+        assert classes.distance_of_values == inf
+
+    def test_values_that_are_their_own_buckets_cost_nothing_more(self) -> None:
+        classes, _ = build([0] * 20 + [1] * 20 + [2] * 20, RatioDemand(6, Fraction(2)))
+        assert classes.distance_of_values == classes.distance
+
+    def test_codes_of_another_table_are_refused(self) -> None:
+        distribution, codes = distribution_of([1, 2, 3, 4])
+        demand = RatioDemand(2, Fraction(2))
+        numeric = np.zeros((1, 4))
+        with pytest.raises(DataError, match="not those that"):
+            build_classes(numeric, np.empty((0, 4), np.int32), codes * 0, distribution, demand)
+        with pytest.raises(DataError, match="without a value"):
+            build_classes(numeric, np.empty((0, 4), np.int32), codes - 1, distribution, demand)
+
+    def test_are_as_many_as_k_allows_when_values_are_distinct(self) -> None:
+        """001, section 6.2: (t+1) l classes, l = floor(N / ((t+1) k)); t = 2, k = 6."""
+        classes, _ = build(list(range(900)), RatioDemand(6, Fraction(2)))
+        assert classes.labels.max() + 1 == 3 * (900 // 18)
+
+    def test_are_nearer_than_chance(self) -> None:
+        """Squared error of classes well below that of the same counts dealt out at random."""
+        rng = np.random.default_rng(5)
+        numeric = rng.random((2, 1200))
+        distribution, codes = distribution_of(rng.integers(0, 500, 1200))
+        nominal = np.empty((0, 1200), np.int32)
+        demand = RatioDemand(6, Fraction(2))
+        labels = build_classes(numeric, nominal, codes, distribution, demand).labels
+        again = build_classes(numeric, nominal, codes, distribution, demand).labels
+        assert labels.tolist() == again.tolist()
+        within = sum(
+            float(((numeric[:, labels == c].T - numeric[:, labels == c].mean(axis=1)) ** 2).sum())
+            for c in range(labels.max() + 1)
+        )
+        total = float(((numeric.T - numeric.mean(axis=1)) ** 2).sum())
+        assert within < 0.1 * total

@@ -1,0 +1,181 @@
+"""A method and a model that the package does not know: a release is made, verified, audited."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+from pydantic import Field
+
+from support.method_cases import LOOSE, N_RECORDS, publish
+from support.patients import patient_document, patients, write_patients
+from support.released import check_release
+from tclose.assess.auditing.audit import audit_release
+from tclose.errors import InfeasibleError, PolicyError, VerificationError
+from tclose.methods.clustering_problem import Clustering, ClusteringProblem
+from tclose.methods.method import Method
+from tclose.methods.registry import METHODS, register_method
+from tclose.policy.policy import load_policy, parse_policy, policy_schema
+from tclose.privacy.class_counts import ClassCounts, ClassMeasures
+from tclose.privacy.privacy_model import Model, PrivacyModel
+from tclose.privacy.registry import MODELS, register_model
+
+
+class SortedGroups(Method):
+    """Records in the order of the first quasi-identifier, cut into groups."""
+
+    holds_t: ClassVar[bool] = False
+    refines: ClassVar[bool] = False
+    without_joint: ClassVar[str] = "looks at quasi-identifiers alone"
+
+    name: Literal["sorted-groups"] = "sorted-groups"
+    times: int = Field(default=1, ge=1, description="Groups of so many times k.")
+
+    def make_classes(self, problem: ClusteringProblem) -> Clustering:
+        keys = problem.keys[0]
+        n_groups = max(1, keys.size // (self.times * problem.k))
+        labels = np.empty(keys.size, dtype=np.int64)
+        labels[np.argsort(keys, kind="stable")] = np.arange(keys.size) * n_groups // keys.size
+        return Clustering(labels)
+
+
+class LargestShare(Model):
+    """The commonest value of each class has at most a share of its records.
+
+    Monotone: the share in a union is at most the larger of the shares in its parts.
+    """
+
+    limit_key: ClassVar[str] = "share"
+
+    name: Literal["largest-share"]
+    share: float = Field(gt=0, le=1)
+
+    @classmethod
+    def measure(cls, requirement: PrivacyModel, counts: ClassCounts, table: Any) -> ClassMeasures:
+        most = np.zeros(counts.n_classes, dtype=np.int64)
+        np.maximum.at(most, counts.class_of, counts.counts)
+        limit = requirement.limit
+        meets = most * limit.denominator <= counts.sizes * limit.numerator
+        return ClassMeasures(most / counts.sizes, meets)
+
+    @classmethod
+    def suggest(cls, requirement: PrivacyModel, achieved: float) -> str:
+        return f"share can be {achieved:.3f} at least"
+
+
+@pytest.fixture(autouse=True)
+def toys() -> Iterator[None]:
+    register_method(SortedGroups)
+    register_model(LargestShare)
+    yield
+    METHODS.unregister("sorted-groups")
+    MODELS.unregister("largest-share")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_patients(tmp_path_factory.mktemp("patients") / "in", N_RECORDS, 2)
+
+
+def document_of(source: Path, place: Path, **keys: Any) -> dict[str, Any]:
+    document = patient_document(source, place, {"name": "sorted-groups", **keys})
+    return document | {"privacy": dict(LOOSE)}
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_release_is_made_verified_and_audited(times: int, source: Path, tmp_path: Path) -> None:
+    document = document_of(source, tmp_path, times=times)
+    made = publish(document)
+    manifest = json.loads((made.release / "manifest.json").read_text())
+    assert (manifest["method"], manifest["verdict"]) == ("sorted-groups", "pass")
+    assert times * LOOSE["k"] <= manifest["classes"]["mean"] <= 2 * times * LOOSE["k"]
+    assert audit_release(made.release)["findings"] == []
+    check_release(made.release, patients(N_RECORDS), document)
+
+
+@pytest.mark.parametrize("keys", [{"times": 20}, {"name": "t-closeness-first"}])
+def test_model_is_met_verified_and_audited(
+    keys: dict[str, Any], source: Path, tmp_path: Path
+) -> None:
+    document = document_of(source, tmp_path, **keys)
+    asked = {"share": 0.6}
+    document["privacy"]["models"] = [{"name": "largest-share", **asked}]
+    made = publish(document)
+    manifest = json.loads((made.release / "manifest.json").read_text())
+    [said] = manifest["privacy"]["models"]
+    assert (said["name"], said["attribute"], said["asked"]) == ("largest-share", "pay", asked)
+    assert said["failing_classes"] == 0
+    assert 0 < said["reached"] <= 0.6
+    assert audit_release(made.release)["findings"] == []
+
+
+def test_model_that_cannot_be_met(source: Path, tmp_path: Path) -> None:
+    document = document_of(source, tmp_path)
+    document["privacy"]["models"] = [{"name": "largest-share", "share": 1e-6}]
+    with pytest.raises(InfeasibleError, match=r"cannot meet largest-share of 'pay'.* at least"):
+        publish(document)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"name": "largest-share"}, r"privacy\.models\.largest-share\.share: is missing"),
+        ({"name": "largest-share", "share": 2}, r"largest-share\.share: has to be at most 1"),
+        (
+            {"name": "largest-share", "l": 2},
+            r"largest-share\.l: unknown key; allowed: attributes, n",
+        ),
+        ({"name": "no"}, "a name has to be one of .*stochastic-t-closeness, largest-share"),
+    ],
+)
+def test_keys_of_the_model_are_checked(
+    model: dict[str, Any], message: str, source: Path, tmp_path: Path
+) -> None:
+    document = document_of(source, tmp_path)
+    document["privacy"]["models"] = [model]
+    with pytest.raises(PolicyError, match=message):
+        parse_policy(document)
+
+
+def test_what_it_makes_above_t_is_not_published(source: Path, tmp_path: Path) -> None:
+    document = document_of(source, tmp_path)
+    document["privacy"]["t"] = 0.01
+    with pytest.raises(VerificationError) as refusal:
+        publish(document)
+    assert "sorted-groups knows nothing of t: take method.name: t-closeness-first" in str(
+        refusal.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"times": 0}, r"method\.times: has to be at least 1"),
+        ({"times": 2, "name": "mdav"}, "times goes with sorted-groups, not with mdav"),
+        ({"gamma": 1}, "gamma goes with v-mdav or .*, not with sorted-groups"),
+        ({"refine": "full"}, "refine does not go with sorted-groups"),
+        ({"colour": "red"}, r"method\.colour: unknown key; allowed: .*times"),
+        ({"name": "no"}, "'sabre' or 'sorted-groups'"),
+    ],
+)
+def test_its_keys_are_checked(
+    keys: dict[str, Any], message: str, source: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(PolicyError, match=message):
+        parse_policy(document_of(source, tmp_path, **keys))
+
+
+def test_policy_of_it_is_written_and_read(source: Path, tmp_path: Path) -> None:
+    policy = parse_policy(document_of(source, tmp_path, times=2))
+    path = tmp_path / "policy.yaml"
+    path.write_text(policy.model_dump_json(exclude_unset=True))
+    assert load_policy(path) == policy
+    assert isinstance(policy.method, SortedGroups)
+
+
+def test_schema_has_it() -> None:
+    section = policy_schema()["$defs"]["Method"]["properties"]
+    assert "sorted-groups" in section["name"]["enum"]
+    assert section["times"]["minimum"] == 1

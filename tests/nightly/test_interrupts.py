@@ -1,0 +1,78 @@
+"""Interrupted at drawn moments, once or twice: one line, exit status 1, nothing goes on.
+
+``TCLOSE_INTERRUPTS`` is how many. Run again, the command ends as if nothing had happened.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import time
+from collections import Counter
+
+import psutil
+import pytest
+
+from nightly.commands import Site, Started, expect, make_site, measure, run_to_end, sleep_a_part
+from nightly.counts import report
+
+N_INTERRUPTS = int(os.environ.get("TCLOSE_INTERRUPTS", "5"))
+SEED = int(os.environ.get("TCLOSE_SEED", "1"))
+KINDS = [
+    "run",
+    "run",
+    "plan",
+    "run",
+    "frontier",
+    "audit with originals",
+    "run",
+    "run on two workers",
+]
+LINE = "tclose: interrupted; run again to go on from here"
+
+
+def try_interrupt(
+    site: Site, rng: random.Random, kind: str, seconds: float
+) -> tuple[str, list[str]]:
+    """How it ended, and what is wrong with that."""
+    started = Started(site, kind)
+    sleep_a_part(rng, seconds)
+    for _ in range(rng.choice([1, 2])):
+        time.sleep(rng.choice([0, 0.001, 0.05]))
+        for process in started.family():  # as a terminal does, which tells the whole group
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGINT)
+    ended = started.wait()
+    wrong = [f"{name} goes on" for name in ended.left]
+    lines = [line for line in ended.errors.splitlines() if not line.startswith("warning: ")]
+    said = [line for line in lines if kind != "frontier" or "tclose: " in line]
+    if "Traceback" in ended.errors:
+        wrong.append(ended.errors)
+    if (ended.status, said) not in ((0, []), (1, [LINE])):
+        wrong.append(f"ended with status {ended.status} and said: {ended.errors!r}")
+    wrong += site.look()
+    for command in dict.fromkeys((kind, "run")):
+        again = run_to_end(site, command)
+        if again.status:
+            wrong.append(f"{command} again: status {again.status}: {again.errors}")
+    return "interrupted" if ended.status else "had ended", [*wrong, *site.look_after()]
+
+
+@pytest.mark.timeout(7200)
+def test_interrupted(tmp_path, record_property):
+    site, template = make_site(tmp_path / "site"), tmp_path / "template"
+    expect(site, template)
+    seconds: dict[str, float] = {}
+    counts: Counter[str] = Counter()
+    problems = []
+    for number in range(N_INTERRUPTS):
+        kind, rng = KINDS[number % len(KINDS)], random.Random(f"{SEED}:{number}")
+        if kind not in seconds:
+            seconds[kind] = measure(site, template, kind)
+        how, wrong = try_interrupt(site, rng, kind, seconds[kind])
+        if wrong:
+            problems.append(f"interrupt {number} of seed {SEED}: {kind}, {how}: {wrong}")
+        counts[how] += 1
+        site.reset(template)
+    assert problems == [], "\n".join(problems)
+    report(record_property, "interrupts", {"tried": N_INTERRUPTS} | counts | {"wrong": 0})

@@ -1,0 +1,94 @@
+"""Columns of classes: aggregates of each kind, what they lose, and where keys change."""
+
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.encodings import NOMINAL, ORDINAL, encoding
+from support.tables import repeatable, starts_of
+from tclose.data.keys import Encoding
+from tclose.model import Kind
+from tclose.passes.microaggregate.losses import measure_aggregation
+from tclose.passes.microaggregate.region_classes import aggregate_column, find_changes
+
+
+class TestAggregateColumn:
+    @pytest.mark.parametrize(
+        ("of_column", "keys", "released"),
+        [
+            (encoding(Kind.NUMERIC, pa.int64()), [1, 2], 2),
+            (encoding(Kind.NUMERIC, pa.int64()), [2**53 + 1, 2**53 + 1, 2**53 + 4], 2**53 + 2),
+            (encoding(Kind.NUMERIC, pa.int64(), rounded=False), [1, 2], 1.5),
+            (encoding(Kind.NUMERIC, pa.int8(), rounded=False, aggregate="median"), [1, 2], 1.5),
+            (encoding(Kind.NUMERIC, pa.int64(), aggregate="median"), [1, 2, 9, 9], 6),
+            (encoding(Kind.NUMERIC, pa.int64(), aggregate="median"), [-2, -1], -1),
+            (
+                encoding(Kind.NUMERIC, pa.int64(), aggregate="median"),
+                [2**62 + 1, 2**62 + 4, 0, 2**63 - 1],
+                2**62 + 3,
+            ),
+            (encoding(Kind.NUMERIC, pa.decimal128(9, 2)), [101, 102], 102),
+            (encoding(Kind.NUMERIC, pa.decimal128(9, 2), rounded=False), [101, 102], 1.015),
+            (encoding(Kind.NUMERIC, pa.float64()), [0.1, 0.1, 0.1], 0.1),
+            (encoding(Kind.NUMERIC, pa.float64()), [1.0, 2.0], 1.5),
+            (encoding(Kind.NUMERIC, pa.float64(), aggregate="median"), [1.0, 2.0, 8.0, 9.0], 5.0),
+            (encoding(Kind.NUMERIC, pa.float32()), [1.0, 1.0, 2.0], float(np.float32(4 / 3))),
+            (
+                encoding(Kind.DATE, pa.date32()),
+                [(date(2024, 2, 28) - date(1970, 1, 1)).days] * 2,
+                (date(2024, 2, 28) - date(1970, 1, 1)).days,
+            ),
+            (encoding(Kind.DATE, pa.date32()), [19_000, 19_001], 19_001),
+            (NOMINAL, [0, 1], 1),
+            (NOMINAL, [0, 0, 1, 2], 0),
+            (ORDINAL, [0, 1, 3, 4], 1),
+        ],
+    )
+    def test_examples(self, of_column: Encoding, keys: list, released: float) -> None:
+        column = np.array(keys)
+        found = aggregate_column(of_column, column, np.arange(column.size), starts_of([len(keys)]))
+        assert found.tolist() == [released]
+        assert found.dtype == (np.float64 if isinstance(released, float) else np.int64)
+
+    @pytest.mark.parametrize("aggregate", ["mean", "median"])
+    def test_zero_has_no_sign(self, aggregate: str) -> None:
+        of_column = encoding(Kind.NUMERIC, pa.float32(), aggregate=aggregate)
+        found = aggregate_column(
+            of_column, np.array([-1e-60, -1e-60]), np.arange(2), np.array([0, 2])
+        )
+        assert not np.signbit(found[0])
+        assert found[0] == 0
+
+
+class TestLosses:
+    def test_of_each_kind(self) -> None:
+        unrounded = encoding(Kind.NUMERIC, pa.decimal128(9, 2), rounded=False, high=200)
+        constant = encoding(Kind.NUMERIC, pa.int64(), low=5, high=5)
+        losses = measure_aggregation(
+            (encoding(Kind.NUMERIC, pa.int64()), unrounded, constant, NOMINAL, ORDINAL),
+            [
+                np.array([0, 32]),
+                np.array([100, 200]),
+                np.array([5, 5]),
+                np.array([0, 2]),
+                np.array([0, 2]),
+            ],
+            [np.array([16]), np.array([1.5]), np.array([5]), np.array([2]), np.array([0])],
+            (np.array([1, 0]), np.array([0, 2])),
+        ).squares
+        assert losses.tolist() == [2 * 0.25**2, 2 * 0.25**2, 0.0, 1.0, 0.25]
+
+
+class TestChanges:
+    @repeatable
+    @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
+    def test_mark_the_first_row_of_each_key(self, rows: list[tuple[int, int]]) -> None:
+        rows = sorted(rows)
+        columns = [np.array([row[j] for row in rows], dtype=np.int64) for j in range(2)]
+        changed = find_changes(columns)
+        assert [row for row, first in zip(rows, changed, strict=True) if first] == sorted(set(rows))
+        assert changed.tolist() == [i == rows.index(row) for i, row in enumerate(rows)]

@@ -1,0 +1,100 @@
+"""Merging until classes hold: as its slow twin, until all do, and fast."""
+
+import time
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import naive, naive_requirements
+from support.tables import quasi_identifiers, repeatable, seeds
+from tclose.kernels.aggregate import group_by_label
+from tclose.passes.microaggregate.merge_classes import merge_until
+
+
+def distinct_at_least(codes, least):
+    def holds(order, starts):
+        found = [np.unique(codes[order[a:b]]).size for a, b in pairwise(starts)]
+        return np.array(found) >= least
+
+    return holds
+
+
+@st.composite
+def problems(draw):
+    """Classes of a power of two records: means and costs are exact, so that ties are ties."""
+    sizes = draw(st.lists(st.sampled_from([1, 2, 4]), min_size=1, max_size=12))
+    numeric, nominal, _ = draw(quasi_identifiers(sum(sizes)))
+    rng = np.random.default_rng(draw(seeds))
+    labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return numeric, nominal, labels, rng.integers(0, 4, labels.size)
+
+
+@repeatable
+@given(problems(), st.integers(1, 4))
+def test_a_round_is_that_of_the_twin(problem, least):
+    numeric, nominal, labels, codes = problem
+    rounds = []
+
+    def holds_after_a_round(order, starts):
+        rounds.append(starts)
+        found = distinct_at_least(codes, least)(order, starts)
+        return found if len(rounds) == 1 else np.ones_like(found)
+
+    merged, _, _ = merge_until(labels, numeric, nominal, holds_after_a_round)
+    classes = naive.groups(labels)
+    failing = [i for i, rows in enumerate(classes) if np.unique(codes[rows]).size < least]
+    if len(classes) > 1:
+        cost = naive_requirements.ward(numeric, nominal)
+        classes = naive_requirements.merge_round(classes, failing, cost)
+    assert classes == naive.groups(merged)
+
+
+@repeatable
+@given(problems(), st.integers(1, 4))
+def test_all_hold_in_the_end_or_one_class_is_left(problem, least):
+    numeric, nominal, labels, codes = problem
+    merged, n_merged, n_failing = merge_until(
+        labels, numeric, nominal, distinct_at_least(codes, least)
+    )
+    classes = naive.groups(merged)
+    assert sorted(set(merged.tolist())) == list(range(len(classes)))
+    assert n_merged == labels.max() - merged.max()
+    assert all({merged[i] for i in rows} == {merged[rows[0]]} for rows in naive.groups(labels))
+    failing = [rows for rows in classes if np.unique(codes[rows]).size < least]
+    assert n_failing == len(failing)
+    assert not failing or len(classes) == 1
+
+
+def test_classes_that_hold_are_left_alone():
+    labels = np.repeat(np.arange(6), 2)
+    codes = np.array([0, 1] * 4 + [0, 0] + [0, 1])
+    numeric = labels[np.newaxis] / 8.0
+    merged, n_merged, _ = merge_until(
+        labels, numeric, np.empty((0, 12), np.int32), distinct_at_least(codes, 2)
+    )
+    assert n_merged == 1
+    assert merged.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4]
+
+
+def test_thousands_of_failing_classes_take_seconds():
+    rng = np.random.default_rng(5)
+    n_classes = 20_000
+    labels = np.repeat(np.arange(n_classes), 5)
+    numeric, nominal = rng.random((5, labels.size)), rng.integers(0, 4, (2, labels.size), np.int32)
+    codes = rng.integers(0, 3, labels.size)
+
+    def holds(order, starts):
+        seen = [np.add.reduceat(codes[order] == v, starts[:-1]) > 0 for v in range(3)]
+        return np.sum(seen, axis=0) == 3
+
+    order, starts = group_by_label(labels, n_classes)
+    assert np.count_nonzero(~holds(order, starts)) > 5_000
+    merge_until(
+        labels[:50], numeric[:, :50], nominal[:, :50], lambda o, s: np.ones(s.size - 1, bool)
+    )
+    begin = time.perf_counter()
+    _, _, n_failing = merge_until(labels, numeric, nominal, holds)
+    assert n_failing == 0
+    assert time.perf_counter() - begin < 60  # 3 s measured; the machine may be shared

@@ -1,0 +1,125 @@
+"""Rounds of refinement: how many there are, what ends them, and those of regions together."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.classed import ClassedRecords
+from support.refined import keep, refiner_of
+from support.tables import distribution_of, repeatable
+from tclose.model import Int64
+from tclose.passes.microaggregate import refine_classes
+from tclose.passes.microaggregate.refine_classes import (
+    ROUNDS_BEFORE_MERGING,
+    Round,
+    merge_rounds,
+)
+from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
+
+
+class TestBudget:
+    """On a region on which every round finds something."""
+
+    def region(self, n_records: int = 600) -> ClassedRecords:
+        rng = np.random.default_rng(11)
+        table, codes = distribution_of(rng.integers(0, 50, n_records))
+        return ClassedRecords(
+            rng.random((3, n_records)),
+            np.empty((0, n_records), np.int32),
+            1,
+            codes[np.newaxis],
+            (table,),
+            (0.25,),
+            rng.permutation(np.arange(n_records) % (n_records // 4)),
+            4,
+        )
+
+    def refine(self, effort: SearchBudget, merge=keep, share: float = 1.0):
+        records = self.region()
+        return refiner_of(records).refine(records.labels, effort, merge, share)
+
+    def test_none_returns_what_it_got(self) -> None:
+        records = self.region()
+        labels, rounds = refiner_of(records).refine(records.labels, OFF, keep, 1.0)
+        assert labels is records.labels
+        assert rounds == ()
+
+    @pytest.mark.parametrize("n_rounds", [1, 2, 5])
+    def test_number_of_rounds(self, n_rounds: int) -> None:
+        _, rounds = self.refine(choose_search_budget(n_rounds, 1))
+        assert len(rounds) == n_rounds + 1
+        assert rounds[-1].loss < 0.7 * rounds[0].loss
+
+    def test_little_gain_ends_it(self) -> None:
+        """Two rounds have to save twice the share; they are looked at once classes were merged."""
+        _, rounds = self.refine(SearchBudget(10, least_gain=0.5))
+        assert len(rounds) == ROUNDS_BEFORE_MERGING + 2
+        _, rounds = self.refine(SearchBudget(30, least_gain=0.01))
+        assert ROUNDS_BEFORE_MERGING + 2 < len(rounds) < 31
+        losses = [r.loss for r in rounds]
+        assert losses[-3] - losses[-1] <= 0.02 * losses[-3]
+        assert losses[-4] - losses[-2] > 0.02 * losses[-4]
+
+    @pytest.mark.parametrize(("share", "n_rounds"), [(1.0, 4), (0.5, 2), (0.1, 0), (0.0, 0)])
+    def test_time_ends_it(self, share: float, n_rounds: int, monkeypatch) -> None:
+        """Ten seconds; the clock says two more each time it is looked at."""
+        ticks = iter(range(100, 1_000, 2))
+        monkeypatch.setattr(refine_classes, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
+        labels, rounds = self.refine(choose_search_budget("10s", 1), share=share)
+        assert len(rounds) == n_rounds + 1
+        monkeypatch.undo()
+        expected, _ = self.refine(SearchBudget(n_rounds))
+        assert labels.tolist() == expected.tolist()
+
+    def test_real_time_ends_it(self) -> None:
+        start = refine_classes.time.monotonic()
+        _, rounds = self.refine(choose_search_budget("0.05s", 1))
+        assert len(rounds) > 1
+        assert refine_classes.time.monotonic() - start < 20
+
+    def test_merging_comes_once_after_the_second_round(self) -> None:
+        seen = []
+
+        def merge(labels: Int64) -> Int64:
+            seen.append(labels.copy())
+            return np.maximum(labels - 1, 0)  # the first two classes are one
+
+        labels, rounds = self.refine(SearchBudget(4), merge)
+        assert len(seen) == 1
+        after_two, _ = self.refine(SearchBudget(2))
+        assert seen[0].tolist() == after_two.tolist()
+        assert np.bincount(labels).size == 149
+        assert rounds[2].loss > self.refine(SearchBudget(2))[1][2].loss
+
+    def test_no_merging_before_the_second_round(self) -> None:
+        self.refine(SearchBudget(1), merge=lambda labels: pytest.fail("too early"))
+
+
+losses = st.floats(0, 1e6)
+regions_of_rounds = st.lists(
+    st.lists(st.builds(Round, losses, st.floats(0, 1)), max_size=5).map(tuple), max_size=5
+)
+
+
+class TestRounds:
+    @repeatable
+    @given(regions_of_rounds)
+    def test_of_regions_are_merged(self, of_regions: list[tuple[Round, ...]]) -> None:
+        merged = merge_rounds(of_regions)
+        there = [rounds for rounds in of_regions if rounds]
+        assert len(merged) == max(map(len, there), default=0)
+        for r, total in enumerate(merged):
+            padded = [(*rounds, *rounds[-1:] * 5)[r] for rounds in there]
+            assert total.loss == pytest.approx(sum(one.loss for one in padded))
+            assert total.largest_emd == max(one.largest_emd for one in padded)
+
+    def test_example(self) -> None:
+        """A region that stopped early stays as it was; one that was not refined says nothing."""
+        long = (Round(8.0, 0.3), Round(4.0, 0.1), Round(2.0, 0.1))
+        short = (Round(1.0, 0.2),)
+        total = (Round(9.0, 0.3), Round(5.0, 0.2), Round(3.0, 0.2))
+        assert merge_rounds([long, (), short]) == total
+        assert merge_rounds([]) == merge_rounds([(), ()]) == ()

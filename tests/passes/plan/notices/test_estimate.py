@@ -1,0 +1,98 @@
+"""What a search needs of memory, and the refusal of one that no worker has the memory for."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.cases import people, policy_for, release
+from support.plans import make_domain, make_plan
+from tclose.errors import PolicyError
+from tclose.passes.plan.notices.estimate import check_memory, search_bytes
+from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
+from tclose.policy.policy import EngineSettings
+from tclose.runtime.engines.engine import worker_memory
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+SMALL = EngineSettings(memory_per_worker="64MB")
+
+
+def plan_of(n_nodes, effort=FAST, n_records=4_000, size=5, block_clusters=100):
+    made = make_plan(make_domain(n_records, size))
+    return replace(
+        made, n_nodes=n_nodes, tree_depth=1, effort=effort, block_clusters=block_clusters
+    )
+
+
+class TestBytes:
+    def test_grow_with_the_values_up_to_the_records_of_a_block(self):
+        """256 classes of 5: each counts 50 values; of more than its block has records, 1,280."""
+        assert search_bytes(plan_of(50)) == 256 * 50 * 4
+        assert search_bytes(plan_of(10**6)) == search_bytes(plan_of(10**9)) == 256 * 1_280 * 4
+
+    def test_grow_with_the_block(self):
+        assert search_bytes(plan_of(50, SearchBudget(3))) == 800 * 50 * 4
+        assert search_bytes(plan_of(50, FULL, block_clusters=2**62)) == 800 * 50 * 4
+
+    def test_none_without_a_search_or_without_such_values(self):
+        assert search_bytes(plan_of(50, OFF)) == 0
+        assert search_bytes(plan_of(0)) == 0
+
+    def test_classes_that_are_too_large_are_not_searched(self):
+        large = plan_of(10**6, n_records=100_000, size=1_000, effort=SearchBudget(3))
+        assert search_bytes(large) == 100 * 100 * 400 * 4
+
+
+class TestMemory:
+    def test_of_a_worker_is_what_the_policy_says(self):
+        assert worker_memory(SMALL, 10**9) == 64_000_000
+        assert worker_memory(EngineSettings(memory_per_worker="1GiB"), 0) == 2**30
+
+    def test_here_it_is_the_machines(self):
+        assert worker_memory(EngineSettings(), 0) > 10**8
+        assert 10**7 < worker_memory(EngineSettings(), 10**9) <= worker_memory(EngineSettings(), 0)
+
+    def test_elsewhere_it_is_not_known(self):
+        assert worker_memory(EngineSettings(scheduler="tcp://there:8786"), 0) is None
+
+
+class TestRefusal:
+    def test_names_what_would_do(self):
+        plan = plan_of(10**6, SearchBudget(3), n_records=200_000, size=50)
+        with pytest.raises(PolicyError, match=r"exchanges would need about 209\.7 MB") as refused:
+            check_memory(plan, SMALL, 0)
+        assert "distance: ordered" in str(refused.value)
+        assert "1,000,000 values" in str(refused.value)
+
+    def test_only_where_it_is_needed(self):
+        check_memory(
+            plan_of(10**6, SearchBudget(3), n_records=200_000, size=50), EngineSettings(), 0
+        )
+        check_memory(plan_of(50), SMALL, 0)
+        check_memory(plan_of(0), EngineSettings(memory_per_worker="1kB"), 0)
+
+    def test_before_anything_is_done(self, tmp_path):
+        path = tmp_path / "people.parquet"
+        pq.write_table(people(400), path)
+        attributes = {"age": "quasi-identifier", "sex": "quasi-identifier"}
+        attributes["pay"] = {"role": "confidential", "distance": "equal", "t": 0.97}
+        asked = policy_for(path, attributes=attributes, engine={"memory_per_worker": "2kB"})
+        with pytest.raises(PolicyError, match=r"a worker has 0\.0 MB: 'pay' together have"):
+            release(asked)
+        assert not list((tmp_path / "releases").glob("*/*/manifest.json"))
+
+
+def test_equal_distance_of_numbers_says_how_large_classes_have_to_be(tmp_path, capsys):
+    from support.cases import write_policy
+    from tclose.cli.main import main
+
+    path = tmp_path / "people.parquet"
+    pq.write_table(people(400, pay=pa.array(range(400))), path)
+    pay = {"role": "confidential", "distance": "equal", "t": 0.75}
+    attributes = {"age": "quasi-identifier", "sex": "quasi-identifier", "pay": pay}
+    policy = write_policy(tmp_path / "policy.yaml", policy_for(path, attributes=attributes))
+    assert main(["plan", str(policy), "--quiet"]) == 0
+    printed = capsys.readouterr().out
+    assert "100 or more: fewer are farther than t = 0.75 from the 400 values of 'pay'" in printed

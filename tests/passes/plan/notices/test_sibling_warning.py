@@ -1,0 +1,157 @@
+"""Several releases of the same input in one folder: a warning, which says what to do."""
+
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from support.cases import people, policy_for, write_policy
+from tclose.cli.main import main
+from tclose.passes.publish import publish
+from tclose.runtime import run
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+WARNING = "of the same input"
+N_RECORDS = 300
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    pays = [10 * (i % 7) for i in range(N_RECORDS)]  # ties, which the seed deals out
+    pq.write_table(people(N_RECORDS, pay=pays), tmp_path / "people.parquet")
+    return tmp_path / "people.parquet"
+
+
+class Runs:
+    """Runs of one policy, changed each time; what each printed, and what it published."""
+
+    def __init__(self, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.source, self.capsys = source, capsys
+        self.policy = source.parent / "policy.yaml"
+
+    def run(self, *sets: str, command: str = "run", **changes: Any) -> tuple[str, str]:
+        write_policy(self.policy, policy_for(self.source, **changes))
+        options = [f"--set={key}" for key in sets]
+        assert main([command, str(self.policy), "--quiet", *options]) == 0
+        printed = self.capsys.readouterr()
+        return printed.out, printed.err
+
+    def current(self, name: str = "people") -> Path:
+        folder = self.source.parent / "releases" / name
+        return folder / (folder / "CURRENT").read_text().strip()
+
+    def beside(self, name: str = "people") -> list[dict[str, Any]]:
+        manifest = json.loads((self.current(name) / "internal/manifest.json").read_text())
+        found: list[dict[str, Any]] = manifest.get("same_input", [])
+        return found
+
+
+@pytest.fixture
+def runs(source: Path, capsys: pytest.CaptureFixture[str]) -> Runs:
+    return Runs(source, capsys)
+
+
+def test_first_release_is_alone(runs: Runs) -> None:
+    assert WARNING not in "".join(runs.run(command="plan"))
+    assert WARNING not in "".join(runs.run())
+    assert runs.beside() == []
+    assert WARNING not in "".join(runs.run())  # published already
+    assert WARNING not in "".join(runs.run(command="plan"))
+
+
+@pytest.mark.parametrize(
+    ("change", "section"),
+    [
+        ("seed=2", "seed"),
+        ("privacy.k=5", "privacy"),
+        ("privacy.t=0.4", "privacy"),
+        ("method.name=mondrian", "method"),
+        ("attributes.age.aggregate=median", "attributes"),
+        ("output.partition_by=[sex]", "output"),
+        ("name=others", None),
+    ],
+)
+def test_another_release_of_the_same_input(change: str, section: str | None, runs: Runs) -> None:
+    runs.run()
+    first = f"people/{runs.current().name}"
+    more = () if section else ("seed=9",)
+    name = "people" if section else "others"
+    section = section or "seed"
+    _, planned = runs.run(change, *more, command="plan")
+    out, told = runs.run(change, *more)
+    for text in (planned, told):
+        assert text.count("warning: 1 release of the same input stands in the output folder") == 1
+        assert f"already: {first} (other {section}); whoever has two can tell records apart" in text
+        assert "remove the others (tclose prune removes the oldest" in text
+    assert f"also released as {first}" in out
+    assert runs.beside(name) == [{"release": first, "differs": [section]}]
+    public = (runs.current(name) / "manifest.json").read_text()
+    assert first not in public
+
+
+@pytest.mark.parametrize(
+    "change", ["name=others", "output.rows_per_file=7", "engine.claim_expiry=99"]
+)
+def test_the_same_classes_are_no_other(change: str, runs: Runs) -> None:
+    """The same data under another name tells nobody more."""
+    runs.run()
+    out, told = runs.run(change)
+    assert "warning" not in told
+    assert "also released" not in out
+
+
+def test_another_version_of_tclose(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same policy: only the bytes tell that the classes are others."""
+    runs.run()
+    first = f"people/{runs.current().name}"
+    monkeypatch.setattr(publish, "find_others", partial(pretend_other_rows, publish.find_others))
+    monkeypatch.setattr(run, "code_version", lambda: {"version": "another"})
+    out, told = runs.run()
+    assert f"already: {first} (other version of tclose); whoever" in told
+    assert f"also released as {first}" in out
+
+
+def pretend_other_rows(find: Any, of_run: Any, data: frozenset[str]) -> Any:
+    return find(of_run, frozenset(digest[::-1] for digest in data))
+
+
+def test_seeds_that_give_the_same_rows(runs: Runs) -> None:
+    """Mondrian draws nothing."""
+    mondrian = {"name": "mondrian"}
+    runs.run(method=mondrian)
+    out, told = runs.run("seed=2", method=mondrian)
+    assert runs.beside() == []
+    assert "warning" not in told
+    assert "also released" not in out
+
+
+def test_removed_ones_and_other_inputs_are_not_told(runs: Runs, tmp_path: Path) -> None:
+    runs.run()
+    old = runs.current()
+    pq.write_table(people(50), tmp_path / "fewer.parquet")
+    _, told = runs.run(f"input.path={tmp_path}/fewer.parquet", "name=fewer")
+    assert WARNING not in told
+    shutil.rmtree(old)
+    _, told = runs.run("seed=3")
+    assert WARNING not in told
+
+
+def test_many_are_counted(runs: Runs) -> None:
+    for seed in range(1, 6):
+        _, told = runs.run(f"seed={seed}")
+    assert "warning: 4 releases of the same input stand in the output folder already: " in told
+    assert told.count("(other seed)") == 3
+    assert " and 1 more; whoever" in told
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"inputs": 5}', '{"inputs": [5], "files": 1}'])
+def test_manifests_that_are_damaged(content: str, runs: Runs) -> None:
+    runs.run()
+    (runs.current() / "internal/manifest.json").write_text(content)
+    _, told = runs.run("seed=2")
+    assert WARNING not in told

@@ -1,0 +1,129 @@
+"""Regions by the number of records, and the tree that orders records by place."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import naive
+from support.tables import distribution_of, repeatable, seeds, unweighted, weighted_columns
+from tclose.kernels.clustering.blocks import find_leaves
+from tclose.methods.scaling import Scaled
+from tclose.passes.plan.coarse_tree import (
+    LEAVES_PER_REGION,
+    MAX_REGION_RECORDS,
+    MAX_SAMPLE,
+    MIN_REGION_RECORDS,
+    SAMPLE_PER_LEAF,
+    USUAL_REGIONS,
+    count_regions,
+    grow_tree,
+    one_leaf,
+    sample_leaves,
+    sample_size,
+)
+from tclose.passes.plan.quantile_subsets import cut_subsets
+
+
+class TestSizes:
+    @repeatable
+    @given(st.integers(1, 10**9))
+    def test_are_a_power_of_two_of_bearable_size(self, n_records: int) -> None:
+        n_regions = count_regions(n_records)
+        assert n_regions & (n_regions - 1) == 0
+        assert n_records <= n_regions * MAX_REGION_RECORDS
+        assert n_regions == 1 or n_records >= n_regions * MIN_REGION_RECORDS
+
+    @pytest.mark.parametrize(
+        ("n_records", "n_regions"),
+        [
+            (1, 1),
+            (2 * MIN_REGION_RECORDS - 1, 1),
+            (2 * MIN_REGION_RECORDS, 2),
+            (USUAL_REGIONS * MIN_REGION_RECORDS, USUAL_REGIONS),
+            (USUAL_REGIONS * MAX_REGION_RECORDS, USUAL_REGIONS),
+            (USUAL_REGIONS * MAX_REGION_RECORDS + 1, 2 * USUAL_REGIONS),
+        ],
+    )
+    def test_by_the_number_of_records(self, n_records: int, n_regions: int) -> None:
+        assert count_regions(n_records) == n_regions
+
+    def test_samples_are_bounded_and_none_where_nothing_is_cut(self) -> None:
+        assert sample_size(2 * MIN_REGION_RECORDS - 1, 10) == 0
+        n_leaves = 2 * LEAVES_PER_REGION
+        assert sample_size(2 * MIN_REGION_RECORDS, 3) == n_leaves * 3 * SAMPLE_PER_LEAF
+        assert sample_size(10**9, 50) == MAX_SAMPLE
+
+
+class TestTree:
+    @repeatable
+    @given(st.integers(0, 4), st.integers(1, 5), st.integers(1, 4), seeds)
+    def test_gives_every_leaf_its_share_of_every_subset(
+        self, depth: int, n_subsets: int, share: int, seed: int
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        n_records = n_subsets * share * 2**depth
+        numeric = np.array([rng.permutation(n_records) / n_records for _ in range(2)])
+        nominal = np.zeros((1, n_records), dtype=np.int32)
+        subsets = rng.permutation(np.repeat(np.arange(n_subsets), share * 2**depth))
+        subsets = subsets.astype(np.int32)
+        tree = grow_tree(unweighted(numeric, nominal), subsets, n_subsets, 2**depth)
+        assert tree.n_leaves == 2**depth
+        leaves = find_leaves(numeric, nominal, subsets, tree.axes, tree.thresholds)
+        counts = np.zeros((n_subsets, 2**depth), dtype=int)
+        np.add.at(counts, (subsets, leaves), 1)
+        assert (counts == share).all()
+
+    @repeatable
+    @given(st.integers(1, 40).flatmap(weighted_columns), st.integers(1, 4), seeds)
+    def test_cuts_each_subset_at_its_lower_median(
+        self, columns: Scaled, n_subsets: int, seed: int
+    ) -> None:
+        numeric, nominal = columns.numeric, columns.nominal
+        rng = np.random.default_rng(seed)
+        n_records = max(numeric.shape[1], nominal.shape[1])
+        subsets = rng.integers(0, n_subsets, n_records, dtype=np.int32)
+        tree = grow_tree(columns, subsets, n_subsets, 4)
+        values = [*numeric, *nominal]
+        members = {0: list(range(n_records))}
+        for node in range(3):
+            keys = values[tree.axes[node]]
+            for s in range(n_subsets):
+                rows = [i for i in members[node] if subsets[i] == s] or members[node]
+                if rows:
+                    assert tree.thresholds[s, node] == naive.lower_median([keys[i] for i in rows])
+            goes_left = {i: keys[i] <= tree.thresholds[subsets[i], node] for i in members[node]}
+            members[2 * node + 1] = [i for i in members[node] if goes_left[i]]
+            members[2 * node + 2] = [i for i in members[node] if not goes_left[i]]
+
+    def test_first_axis_is_the_widest(self) -> None:
+        numeric = np.array([[0.0, 0.1, 0.0, 0.1], [0.0, 0.0, 1.0, 1.0]])
+        tree = grow_tree(unweighted(numeric), np.zeros(4, np.int32), 1, 4)
+        assert tree.axes.tolist() == [1, 0, 0]
+        assert tree.thresholds.tolist() == [[0.0, 0.0, 0.0]]
+
+    def test_single_region_is_not_cut(self) -> None:
+        subsets, _ = cut_subsets(3, distribution_of(range(9))[0], 9, 0)
+        tree = one_leaf(subsets)
+        assert (tree.n_leaves, tree.thresholds.shape) == (1, (3, 0))
+
+    @pytest.mark.parametrize(
+        ("n_sampled", "n_regions", "n_leaves"),
+        [
+            (0, 4, 4),
+            (3 * SAMPLE_PER_LEAF * 8 - 1, 4, 4),
+            (3 * SAMPLE_PER_LEAF * 8, 4, 8),
+            (3 * SAMPLE_PER_LEAF * 8, 2, 8),
+            (3 * SAMPLE_PER_LEAF * 64, 2, 2 * LEAVES_PER_REGION),
+        ],
+    )
+    def test_leaves_are_as_fine_as_the_sample_bears(
+        self, n_sampled: int, n_regions: int, n_leaves: int
+    ) -> None:
+        rng = np.random.default_rng(0)
+        table, codes = distribution_of([1, 2, 3] * 10_000)
+        subsets, _ = cut_subsets(3, table, 30_000, 0)
+        sampled = unweighted(rng.random((1, n_sampled)))
+        tree = sample_leaves(subsets, codes[:n_sampled], sampled, n_regions)
+        assert tree.n_leaves == n_leaves
+        assert tree.thresholds.shape == (3, n_leaves - 1)

@@ -1,0 +1,156 @@
+"""The plan: regions, proofs that there is none, and a digest that any difference changes."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from support import naive
+from support.plans import make_domain, make_plan
+from support.tables import repeatable
+from tclose.data.keys import Encoding
+from tclose.errors import InfeasibleError, PolicyError
+from tclose.model import Attribute, Column, Kind, Role
+from tclose.passes.plan.coarse_tree import CoarseTree
+from tclose.passes.plan.plan import check_feasible, check_k, domain_name
+from tclose.privacy.t_closeness import domain_distance
+from tclose.runtime.arrays import make_distribution
+
+TINY = Fraction(1, 10**18)
+
+
+def confidential(name: str) -> Encoding:
+    return Encoding(Column(Attribute(name, Role.CONFIDENTIAL), Kind.NUMERIC, pa.int64()))
+
+
+class TestRegions:
+    @repeatable
+    @given(st.integers(2, 60), st.integers(2, 60), st.integers(1, 9), st.integers(1, 9))
+    def test_share_out_all_clusters_evenly(
+        self, n_first: int, n_second: int, regions_first: int, regions_second: int
+    ) -> None:
+        plan = make_plan(
+            make_domain(n_first, 2, n_regions=regions_first),
+            make_domain(n_second, 2, n_regions=regions_second),
+        )
+        regions = plan.regions()
+        assert plan.n_records == n_first + n_second
+        for d, domain in enumerate(plan.domains):
+            of_domain = [region for region in regions if region.domain == d]
+            sizes = [region.n_clusters for region in of_domain]
+            assert len(sizes) == min(domain.n_regions, domain.n_clusters)
+            assert max(sizes) - min(sizes) <= 1
+            assert (of_domain[0].first_cluster, of_domain[-1].last_cluster) == (
+                0,
+                domain.n_clusters,
+            )
+            assert all(a.last_cluster == b.first_cluster for a, b in pairwise(of_domain))
+
+
+class TestFeasibility:
+    @repeatable
+    @given(st.data())
+    def test_distance_of_a_domain_is_exact(self, data: st.DataObject) -> None:
+        counts = data.draw(
+            st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
+        )
+        counts = [(a, a + b) for a, b in counts if a + b] or [(1, 2)]
+        of_domain, of_table = np.array(counts).T
+        assume(of_domain.any())
+        emd = domain_distance(
+            make_distribution(np.arange(of_domain.size), of_domain),
+            make_distribution(np.arange(of_table.size), of_table),
+        )
+        assert emd == naive.ordered_emd(
+            dict(enumerate(of_domain.tolist())), dict(enumerate(of_table.tolist()))
+        )
+
+    def test_distance_of_a_domain_counts_every_value(self) -> None:
+        rng = np.random.default_rng(4)
+        of_domain = rng.integers(0, 5, 1_000)
+        of_table = of_domain + rng.integers(1, 5, 1_000)
+        emd = domain_distance(
+            make_distribution(np.arange(of_domain.size), of_domain),
+            make_distribution(np.arange(of_table.size), of_table),
+        )
+        assert emd == naive.ordered_emd(
+            dict(enumerate(of_domain.tolist())), dict(enumerate(of_table.tolist()))
+        )
+
+    def test_fewer_records_than_k(self) -> None:
+        with pytest.raises(
+            InfeasibleError,
+            match=r"^partition sex=F: has 4 records, a class needs k = 5; lower privacy\.k to 4 ",
+        ):
+            check_feasible("partition sex=F", 4, 5, (), [], [])
+        check_feasible("partition sex=F", 5, 5, (), [], [])
+
+    def test_domain_above_t(self) -> None:
+        columns = (confidential("income"), confidential("age"))
+        emds, limits = [Fraction(1, 10), Fraction(1, 3)], [Fraction(1, 10), Fraction("0.25")]
+        with pytest.raises(
+            InfeasibleError,
+            match=r"^the table: 'age' is at distance 0\.333333 from the whole table, above "
+            r"t = 0\.25; some class of it is too, however it is cut\. "
+            r"The smallest t that could work is 0\.333334$",
+        ):
+            check_feasible("the table", 9, 5, columns, emds, limits)
+        check_feasible("the table", 9, 5, columns, emds, [Fraction(1, 10), Fraction("0.333334")])
+
+    def test_limit_is_decided_exactly(self) -> None:
+        columns, emd = (confidential("age"),), Fraction(1, 3)
+        check_feasible("the table", 9, 5, columns, [emd], [emd])
+        with pytest.raises(InfeasibleError, match="'age' is at distance"):
+            check_feasible("the table", 9, 5, columns, [emd], [emd - TINY])
+
+    @repeatable
+    @given(st.lists(st.integers(0, 5), min_size=2, max_size=20), st.data())
+    def test_some_class_of_a_far_domain_is_far(
+        self, values: list[int], data: st.DataObject
+    ) -> None:
+        """The proof itself: of a domain's classes the farthest is no nearer than the domain."""
+        rest = data.draw(st.lists(st.integers(0, 5), max_size=20))
+        cut = data.draw(st.integers(1, len(values) - 1))
+        table = values + rest
+        parts = [naive.ordered_emd(part, table) for part in (values[:cut], values[cut:])]
+        assert max(parts) >= naive.ordered_emd(values, table)
+
+    def test_k_above_the_number_of_records(self) -> None:
+        check_k(1_500, 1_500)
+        with pytest.raises(PolicyError, match=r"privacy\.k: 1501 is more than the 1,500 records"):
+            check_k(1_501, 1_500)
+
+    def test_names(self) -> None:
+        assert domain_name((), ()) == "the table"
+        hard = (confidential("year"), confidential("site"))
+        assert domain_name(hard, (2024, "A")) == "partition year=2024/site=A"
+
+
+class TestDigest:
+    def test_equal_plans_have_equal_digests(self) -> None:
+        plans = [make_plan(make_domain(30, 4), make_domain(20, 3)) for _ in range(2)]
+        assert plans[0] is not plans[1]
+        assert plans[0].digest() == plans[1].digest()
+
+    def test_any_difference_shows(self) -> None:
+        domain = make_domain(31, 4, n_leaves=2)
+        plan = make_plan(domain)
+        moved = CoarseTree(domain.tree.axes, domain.tree.thresholds + 1e-9)
+        doubled = replace(domain.subsets, take=domain.subsets.take * 2)
+        others = [
+            replace(plan, k=3),
+            replace(plan, max_emds=(Fraction(1) - TINY,)),
+            replace(plan, rows_per_file=999),
+            replace(plan, encodings=(confidential("age"),)),
+            replace(plan, confidential=(confidential("age"),)),
+            make_plan(replace(domain, tree=moved)),
+            make_plan(replace(domain, subsets=doubled)),
+            make_plan(domain, domain),
+        ]
+        digests = {other.digest() for other in [plan, *others]}
+        assert len(digests) == len(others) + 1

@@ -1,0 +1,349 @@
+"""The claim: one at a time, taken over when its holder is dead, and never by a clock's word.
+
+The same on a folder whose file system has no locks that hold among machines, and in a bucket.
+"""
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pytest
+
+from support.cases import tree
+from support.repositories import fake_id
+from tclose.data.places.bucket_paths import BucketPath
+from tclose.data.places.locations import Location, internal_of
+from tclose.errors import BusyError, ConflictError, LostLeaseError, OutputError
+from tclose.releases.repository import ReleaseRepository, open_store
+from tclose.releases.stores import filesystem, lease
+
+DEAD = 0.4  # seconds that a claim stands which nobody renews
+ALIVE = 6  # and one that is renewed, also on a busy machine
+OLD, NEW = fake_id("a"), fake_id("b")
+N_CHECKS = 4  # of the claim, while a release of one file is committed to a bucket
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def repository(request, tmp_path, monkeypatch):
+    if request.param == "folder":
+        monkeypatch.setattr(filesystem.FolderStore, "_lock", lambda *_: False)
+        return ReleaseRepository(tmp_path / "releases", "people")
+    return ReleaseRepository(
+        request.getfixturevalue("bucket") / "releases", "people", tmp_path / "work"
+    )
+
+
+def claim_of_a_dead_run(repository: ReleaseRepository, **changes) -> str:
+    """What a run leaves that was killed on another machine; the name of its file."""
+    told = {"token": "0" * 32, "host": "far", "pid": 7, "machine": "other", "expiry": DEAD}
+    if not isinstance(repository.root, BucketPath):
+        repository.root.mkdir(parents=True)
+    name = "claims/0000000000000004"
+    assert repository.store.create(name, json.dumps(told | changes).encode())
+    return name
+
+
+def stage(held: ReleaseRepository, release_id: str, made_by: str = "") -> None:
+    """Stage a release of one file; of two runs that make it, the manifests differ."""
+    folder = held.staging(release_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "data.txt").write_text(release_id)
+    (folder / "internal").mkdir(exist_ok=True)
+    (folder / "internal" / "plan.json").write_text(json.dumps({"made_by": made_by}))
+    manifest = {"release_id": release_id, "made_by": made_by}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def publish(held: ReleaseRepository, release_id: str, made_by: str = "") -> None:
+    """Publish a release of one file."""
+    stage(held, release_id, made_by)
+    held.commit(held.staging(release_id), release_id)
+    held.set_current(release_id)
+
+
+def test_second_claim_is_refused_while_the_first_is_alive(repository):
+    told = []
+    with repository.claim(ALIVE):
+        started = time.monotonic()
+        with pytest.raises(BusyError, match=r"another run is working.*process"):
+            repository.claim(ALIVE, told.append).__enter__()
+        assert time.monotonic() - started < ALIVE  # it was seen to be renewed
+        assert "holds the claim" in told[0]
+    with repository.claim(ALIVE) as held:
+        held.check_lease()
+
+
+def test_nothing_of_a_claim_stays(repository):
+    with repository.claim(ALIVE):
+        pass
+    assert repository.store.names("claims") == []
+    if isinstance(repository.root, BucketPath):
+        assert list(repository.root.rglob()) == []
+    else:
+        assert tree(repository.root.parent) == {}
+
+
+def test_of_many_at_once_one_gets_it(repository):
+    n, got, busy = 6, [], []
+    ready, tried = threading.Barrier(n), threading.Barrier(n)
+
+    def attempt(index):
+        ready.wait()
+        try:
+            with repository.claim(ALIVE):
+                got.append(index)
+                tried.wait()
+        except BusyError:
+            busy.append(index)
+            tried.wait()
+
+    threads = [threading.Thread(target=attempt, args=(index,)) for index in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(got), len(busy)) == (1, n - 1)
+
+
+def test_claim_of_a_dead_run_is_taken_over_after_its_expiry_and_not_before(repository):
+    name = claim_of_a_dead_run(repository)
+    started = time.monotonic()
+    with repository.claim() as held:
+        assert time.monotonic() - started >= DEAD
+        held.check_lease()
+        assert repository.store.read(name) is None
+        publish(held, NEW)
+    assert repository.current() == NEW
+
+
+@pytest.mark.parametrize("said", ["soon", -1, 1e12, None, [1]])
+def test_claim_that_was_damaged_is_over_in_the_usual_time(said, repository, monkeypatch):
+    monkeypatch.setattr(lease, "EXPIRY", DEAD)
+    claim_of_a_dead_run(repository, expiry=said)
+    with repository.claim(ALIVE) as held:
+        held.check_lease()
+
+
+def test_wall_clocks_decide_nothing(repository, monkeypatch):
+    """Neither a clock that jumps here, nor what another machine believes the time to be."""
+    monkeypatch.setattr(time, "time", lambda: 4e9)
+    with repository.claim(ALIVE), pytest.raises(BusyError):
+        repository.claim(ALIVE).__enter__()
+
+
+def test_dead_of_this_machine_are_not_waited_for(tmp_path):
+    repository = ReleaseRepository(tmp_path / "releases", "people")
+    claim_of_a_dead_run(repository, machine=filesystem.name_machine(), expiry=600)
+    started = time.monotonic()
+    with repository.claim():
+        assert time.monotonic() - started < 5
+
+
+@pytest.fixture
+def lost(repository, monkeypatch):
+    """The repository of a run that was stopped, whose claim another one has taken over since."""
+    with monkeypatch.context() as patch:
+        patch.setattr(lease._Holder, "_renew", lambda _: None)
+        context = repository.claim(DEAD)
+        held = context.__enter__()
+    yield held
+    context.__exit__(None, None, None)
+
+
+def test_run_that_lost_its_claim_publishes_nothing(repository, lost):
+    stage(lost, OLD)
+    with repository.claim(ALIVE) as other:
+        for step in (
+            lost.check_lease,
+            lambda: publish(lost, OLD),
+            lambda: lost.set_current(OLD),
+            lambda: lost.delete_release(OLD),
+        ):
+            with pytest.raises(LostLeaseError, match="nothing was published"):
+                step()
+        publish(other, NEW)
+    assert repository.current() == NEW
+    assert repository.store.ids() == [NEW]
+
+
+def test_run_without_claim_writes_nothing(repository):
+    with pytest.raises(LostLeaseError):
+        repository.set_current(NEW)
+
+
+@dataclass
+class Interrupted:
+    """A check after which, before the step that it allows, another run takes the claim over."""
+
+    repository: ReleaseRepository
+    held: ReleaseRepository
+    at: int
+    n_checks: int = 0
+    other: contextlib.ExitStack | None = None
+
+    def __call__(self) -> None:
+        self.held.check_lease()
+        self.n_checks += 1
+        if self.n_checks == self.at:
+            self.other = contextlib.ExitStack()
+            self.other.enter_context(self.repository.claim(ALIVE))
+
+
+@pytest.mark.parametrize("from_the_last", range(N_CHECKS))
+def test_commit_that_comes_too_late_fails_though_its_check_had_passed(
+    from_the_last, repository, lost
+):
+    """The step itself has a condition: safety does not hang on how quickly it follows."""
+    stage(lost, OLD)
+    n_checks = N_CHECKS if isinstance(repository.root, BucketPath) else 1
+    late = Interrupted(repository, lost, max(n_checks - from_the_last, 1))
+    with pytest.raises((LostLeaseError, ConflictError), match="nothing was published"):
+        lost.store.commit(lost.staging(OLD), OLD, lost.lease_token.token, late)
+    assert late.other is not None
+    with late.other:
+        assert repository.store.ids() == []
+        assert repository.current() is None
+
+
+def test_current_that_is_moved_too_late_does_not_undo_what_came_after(repository, lost):
+    """The holder was stopped before CURRENT moved; a rollback to the same release came between."""
+    publish(lost, OLD)
+
+    def overtaken():
+        with repository.claim(ALIVE) as other:
+            publish(other, NEW)
+            other.set_current(OLD)
+            other.set_current(NEW)
+            other.set_current(OLD)
+
+    with pytest.raises((LostLeaseError, ConflictError)):
+        lost.store.point(fake_id("c"), lost.lease_token.token, overtaken)
+    assert repository.current() == OLD
+
+
+@dataclass
+class Overtaken:
+    """A check after which, before the step that it allows, another run begins, works and ends."""
+
+    repository: ReleaseRepository
+    held: ReleaseRepository
+    work: Callable[[ReleaseRepository], None]
+    at: int = 1
+    n_checks: int = 0
+
+    def __call__(self) -> None:
+        self.held.check_lease()
+        self.n_checks += 1
+        if self.n_checks == self.at:
+            with self.repository.claim(ALIVE) as other:
+                self.work(other)
+
+
+@pytest.mark.parametrize("at", range(1, N_CHECKS + 1))
+@pytest.mark.parametrize("stands", [False, True])
+def test_commit_that_comes_too_late_leaves_what_another_has_published(stands, at, repository, lost):
+    """The same release, damaged or not there before: both runs set out to make it."""
+    if stands:
+        publish(lost, OLD, "a run before")
+    stage(lost, OLD, "the late one")
+    elsewhere = replace(
+        repository, work_path=repository.work_path and repository.work_path / "elsewhere"
+    )
+    late = Overtaken(elsewhere, lost, lambda other: publish(other, OLD, "the other"), at)
+    with contextlib.suppress(LostLeaseError, ConflictError):
+        lost.store.commit(lost.staging(OLD), OLD, lost.lease_token.token, late)
+    if late.n_checks < at:
+        assert not isinstance(repository.root, BucketPath)
+        assert at > 1
+        return  # there are not so many: the commit has come in time
+    assert repository.current() == OLD
+    for place in (
+        repository.release(OLD) / "manifest.json",
+        internal_of(repository.release(OLD)) / "plan.json",
+    ):
+        assert json.loads(place.read_text())["made_by"] == "the other"
+
+
+def test_current_is_not_moved_to_what_was_removed_meanwhile(repository, lost):
+    """A rollback was stopped before its last step; a prune came between."""
+    publish(lost, OLD)
+    publish(lost, NEW)
+    late = Overtaken(repository, lost, lambda other: other.delete_release(OLD))
+    with pytest.raises((LostLeaseError, ConflictError)):
+        lost.store.point(OLD, lost.lease_token.token, late)
+    assert repository.current() == NEW
+    assert repository.store.ids() == [NEW]
+
+
+@pytest.mark.parametrize("repository", ["folder"], indirect=True)
+def test_prune_that_comes_too_late_does_not_remove_the_current_release(repository, lost):
+    """It was stopped before its last step; a rollback came between."""
+    publish(lost, OLD)
+    publish(lost, NEW)
+    late = Overtaken(repository, lost, lambda other: other.set_current(OLD))
+    with pytest.raises(LostLeaseError):
+        lost.store.delete_release(OLD, lost.lease_token.token, late)
+    assert repository.current() == OLD
+    assert OLD in repository.store.ids()
+
+
+@pytest.mark.parametrize("repository", ["bucket"], indirect=True)
+def test_release_that_a_dead_run_had_committed_becomes_current(repository, lost):
+    stage(lost, OLD)
+    lost.commit(lost.staging(OLD), OLD)
+    assert repository.current() is None
+    with repository.claim(ALIVE):
+        assert repository.current() == OLD
+    assert repository.store.names("begun") == []
+
+
+@pytest.mark.parametrize("repository", ["bucket"], indirect=True)
+def test_release_that_was_withdrawn_can_be_published_again(repository, lost):
+    stage(lost, OLD)
+    late = Interrupted(repository, lost, N_CHECKS)
+    with pytest.raises(ConflictError):
+        lost.store.commit(lost.staging(OLD), OLD, lost.lease_token.token, late)
+    late.other.close()
+    with repository.claim(ALIVE) as held:
+        held.clear_leftovers()
+        publish(held, OLD)
+    assert repository.store.ids() == [OLD]
+
+
+def test_server_without_conditions_is_refused(bucket, monkeypatch):
+    put = BucketPath._call
+
+    def unconditional(place, method, **arguments):
+        for name in ("IfMatch", "IfNoneMatch"):
+            arguments.pop(name, None)
+        return put(place, method, **arguments)
+
+    monkeypatch.setattr(BucketPath, "_call", unconditional)
+    with pytest.raises(OutputError, match="ignores conditional writes"):
+        ReleaseRepository(bucket, "people").claim().__enter__()
+    monkeypatch.undo()
+    assert list(bucket.rglob()) == []
+
+
+def test_whoever_writes_where_conditions_are_tried_is_told_of(bucket, monkeypatch):
+    put = BucketPath.put
+
+    def contested(place, data, tag):
+        if place.name.startswith("probe-") and tag is None:
+            put(place, b"of somebody else", None)
+        return put(place, data, tag)
+
+    monkeypatch.setattr(BucketPath, "put", contested)
+    with pytest.raises(ConflictError, match="commit conflict"):
+        ReleaseRepository(bucket, "people").claim().__enter__()
+
+
+def test_file_is_made_whole_or_not_at_all(repository: ReleaseRepository):
+    with repository.claim(ALIVE) as held:
+        place: Location = held.root
+        assert open_store(place).create("failed/1", b"first")
+        assert not open_store(place).create("failed/1", b"second")
+        assert open_store(place).read("failed/1") == b"first"

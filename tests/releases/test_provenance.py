@@ -1,0 +1,36 @@
+"""Who made a release: said inside, and nowhere that is handed out."""
+
+import os
+import pwd
+
+from support.cases import people, policy_for, release, write_parquet
+from tclose.releases import provenance
+from tclose.releases.provenance import who
+from tclose.releases.repository import DOCUMENTS
+
+
+def test_user_and_host_are_named_inside_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance.platform, "node", lambda: "canary-host")
+    made = release(policy_for(write_parquet(tmp_path / "people.parquet", people())))
+    run = made.internal["run"]
+    assert run["host"] == "canary-host"
+    assert run["user"] == pwd.getpwuid(os.getuid()).pw_name
+    assert run["flow_run"] is None
+    assert run["lineage_run"] in (made.folder / "internal" / "lineage.jsonl").read_text()
+    for name in ("manifest.json", *DOCUMENTS):
+        assert "canary-host" not in (made.folder / name).read_text()
+    assert "run" not in made.manifest
+
+
+def test_user_is_the_systems_not_the_environments(monkeypatch):
+    monkeypatch.setenv("USER", "somebody-else")
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    assert who()["user"] != "somebody-else"
+
+
+def test_user_without_a_name_is_a_number(monkeypatch):
+    def unknown(_):
+        raise KeyError
+
+    monkeypatch.setattr(provenance.pwd, "getpwuid", unknown)
+    assert who()["user"] == f"uid {os.getuid()}"

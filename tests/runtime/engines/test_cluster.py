@@ -1,0 +1,92 @@
+"""A Dask cluster that is there already: used as it is, and refused where its code is another."""
+
+import time
+
+import pytest
+from distributed import Client, LocalCluster
+from distributed.comm.core import CommClosedError
+
+from deploy.certificates import make_certificates
+from deploy.stack.processes import Processes
+from deploy.stack.services import start_scheduler, start_worker
+from support.clusters import clean_environment
+from support.policies import data_digests, discharge_policy, write_discharges
+from tclose.errors import ClusterError, LostError
+from tclose.passes.release import run_release
+from tclose.policy.engine_settings import EngineSettings
+from tclose.releases import provenance
+from tclose.runtime.engines import engine, versions
+from tclose.runtime.progress import Progress
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+
+@pytest.fixture(scope="module")
+def address():
+    with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_existing_cluster_gives_the_same_bytes(address, tmp_path):
+    path = write_discharges(tmp_path / "discharges.parquet", 40_000)
+    there = discharge_policy(path, tmp_path / "there", engine={"scheduler": address})
+    here = discharge_policy(path, tmp_path / "here")
+    made = run_release(there, Progress("none"))
+    assert data_digests(made.release) == data_digests(run_release(here, Progress("none")).release)
+    with Client(address, set_as_default=False) as client:
+        assert len(client.scheduler_info(n_workers=-1)["workers"]) == 2
+
+
+def test_workers_with_other_code_are_refused(address, monkeypatch):
+    other = provenance.code_version() | {"source_sha256": "of other sources"}
+    monkeypatch.setattr(versions, "code_version", lambda: other)
+    with pytest.raises(ClusterError, match="tclose's code: of other sou"), engine.connect(address):
+        pass
+
+
+def test_folder_that_workers_do_not_see_is_noticed(address, tmp_path):
+    with engine.connect(address) as connected:
+        assert connected.sees(tmp_path)
+        assert not connected.sees(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("answers", "seen"),
+    [
+        ([True, True], True),
+        ([True, CommClosedError("it has ended")], True),
+        ([True, False, CommClosedError("it has ended")], False),
+        ([True, RuntimeError("of another kind")], False),
+    ],
+)
+def test_worker_that_ends_meanwhile_says_nothing_of_the_folder(answers, seen, tmp_path):
+    class Answering:
+        def run(self, *_, on_error):
+            assert on_error == "return"
+            return dict(enumerate(answers))
+
+    assert engine.OnCluster(Answering()).sees(tmp_path) is seen
+
+
+def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):
+    make_certificates(tmp_path / "tls")
+    with Processes(tmp_path, clean_environment()) as processes:
+        dask = start_scheduler(processes, tmp_path / "tls")
+        start_worker(processes, dask, 1, tmp_path)
+        settings = EngineSettings(scheduler=dask.address, tls=dask.client_files())
+        with (
+            engine.local_address(settings, 0, tmp_path) as address,
+            engine.connect(address) as connected,
+        ):
+            results = connected.run(time.sleep, [0.0, 600.0])
+            assert next(results) == (0, None)
+            scheduler = processes.running[0].popen
+            scheduler.kill()
+            with pytest.raises(LostError, match="the Dask scheduler went away; start it, and run"):
+                next(results)

@@ -1,0 +1,32 @@
+"""Processes of tclose's own: rarely collected, and at once gone when they end."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import atexit, gc
+from tclose.runtime.engines.garbage import tune_gc
+tune_gc()
+print(gc.isenabled(), gc.get_threshold()[0])
+class Loud:
+    def __del__(self):
+        print("collected")
+cycle = Loud()
+cycle.itself = cycle
+atexit.register(print, "asked first")
+del cycle
+"""
+
+
+def run(program: str) -> list[str]:
+    """Lines that a program prints in a process of its own."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_garbage_is_collected_rarely_and_left_when_the_process_ends():
+    assert run(PROGRAM) == ["True 100000", "asked first"]
+
+
+def test_without_it_all_is_collected_once_more():
+    assert run(PROGRAM.replace("\ntune_gc()\n", "\n"))[-1] == "collected"

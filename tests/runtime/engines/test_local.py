@@ -1,0 +1,99 @@
+"""A local cluster: its workers come from one process that has imported what they need."""
+
+import json
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+from distributed import Client
+
+from support.passes import UNTIL_VERDICT, run_passes
+from support.policies import data_digests, discharge_policy, write_discharges
+from tclose.passes.release import open_run, run_release
+from tclose.policy.engine_settings import EngineSettings
+from tclose.runtime.engines.local import ALLOCATION, local_cluster
+from tclose.runtime.progress import Progress
+
+pytestmark = [
+    pytest.mark.usefixtures("small_regions"),
+    pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only"),
+]
+TWO = EngineSettings(workers=2)
+# Prints the environment of the process that workers are forked from, and then its own.
+SERVER_ENVIRONMENT = """
+import json, os, psutil
+from tclose.runtime.engines.local import start_fork_server
+
+start_fork_server()
+for child in psutil.Process().children():
+    if "forkserver" in " ".join(child.cmdline()):
+        print(json.dumps(child.environ()))
+print(json.dumps(dict(os.environ)))
+"""
+
+
+def modules_of_worker():
+    return set(sys.modules)
+
+
+def test_workers_are_forked_with_what_they_need(tmp_path):
+    with (
+        local_cluster(TWO, tmp_path) as address,
+        Client(address, set_as_default=False) as client,
+    ):
+        parents = set(client.run(os.getppid).values())
+        loaded = client.run(modules_of_worker).values()
+        threads = client.run(os.environ.get, "OPENBLAS_NUM_THREADS").values()
+    assert len(parents) == 1
+    assert parents != {os.getpid()}
+    for modules in loaded:
+        assert {"tclose.passes.release", "numba", "pandas"} <= modules
+    assert list(threads) == ["1", "1"]
+
+
+def test_server_has_what_is_read_when_a_process_begins():
+    command = [sys.executable, "-c", SERVER_ENVIRONMENT]
+    plain = {key: value for key, value in os.environ.items() if key not in ALLOCATION}
+    told = subprocess.run(command, capture_output=True, check=True, env=plain).stdout
+    found, left_behind = (json.loads(line) for line in told.splitlines())
+    assert {key: int(found[key]) for key in ALLOCATION} == ALLOCATION
+    assert not ALLOCATION.keys() & left_behind.keys()
+
+
+def test_environment_is_that_of_the_clusters_start(tmp_path, monkeypatch):
+    for said in ("first", "second"):
+        monkeypatch.setenv("TCLOSE_TEST_SAID", said)
+        with (
+            local_cluster(TWO, tmp_path / said) as address,
+            Client(address, set_as_default=False) as client,
+        ):
+            assert set(client.run(os.environ.get, "TCLOSE_TEST_SAID").values()) == {said}
+
+
+def test_policy_is_read_without_the_compiler():
+    command = "import sys, tclose.policy.policy; print('numba' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", command], capture_output=True, check=True)
+    assert told.stdout == b"False\n"
+
+
+def test_end_of_the_server_changes_nothing(tmp_path):
+    discharges = write_discharges(tmp_path / "discharges.parquet", 20_000)
+    progress, method = Progress("none"), {"refine": "off"}
+    alone = run_release(discharge_policy(discharges, tmp_path / "a", method=method), progress)
+    policy = discharge_policy(discharges, tmp_path / "b", method=method, engine={"workers": 2})
+    with open_run(policy, progress) as run:
+        run_passes(run, progress, "summarise")
+        assert end_the_server() == 1
+        run_passes(run, progress, *UNTIL_VERDICT[1:], "publish")
+    assert data_digests(run.repository.release(run.release_id)) == data_digests(alone.release)
+
+
+def end_the_server() -> int:
+    """How many there were."""
+    children = psutil.Process().children()
+    servers = [child for child in children if "forkserver" in " ".join(child.cmdline())]
+    for server in servers:
+        server.kill()
+    return len(servers)

@@ -1,0 +1,217 @@
+"""Where the time of a run went: what a profile says, who may read it, and what is not in it."""
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from support.canaries import CANARY_AGE, CANARY_CHARGE, CANARY_ID, CANARY_PLACE, Page
+from support.passes import replace_work
+from support.policies import DISCHARGE_ROLES, discharge_document
+from tclose.cli.main import main
+from tclose.data.synthetic import generate_rows
+from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.profiling import profile
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+ROWS = 12_000
+STAGES = [
+    "start", "inspect", "summarise", "plan", "encode", "microaggregate", "verify", "publish"
+]  # fmt: skip
+PASSES = ["inspect", "summarise", "distribute", "encode", "microaggregate", "verify", "compare"]
+PASSES += ["publish"]
+
+
+@pytest.fixture(scope="module")
+def canaries(tmp_path_factory):
+    """A policy over discharges of which one record can be told by each of its values."""
+    folder = tmp_path_factory.mktemp("input")
+    frame = generate_rows(0, ROWS, 1).to_pandas()
+    frame["patient_id"] = [f"{CANARY_ID}-{i}" for i in range(ROWS)]
+    frame["age"] = frame["age"].astype("int32")
+    frame["charge"] = frame["charge"].astype("float64")
+    frame.loc[ROWS // 2, "diagnosis_group"] = CANARY_PLACE
+    frame.loc[ROWS // 2, "age"] = CANARY_AGE
+    frame.loc[ROWS // 2, "charge"] = CANARY_CHARGE
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(table, folder / "input.parquet", row_group_size=5_000)
+    return folder / "input.parquet"
+
+
+def run(path: Path, folder: Path, *more: str) -> int:
+    document = discharge_document(path, folder / "releases", method={"refine": "off"})
+    (folder / "policy.yaml").write_text(yaml.safe_dump(document))
+    return main(["run", str(folder / "policy.yaml"), "--quiet", *more])
+
+
+def read(folder: Path) -> dict:
+    return json.loads((folder / "profile.json").read_text())
+
+
+def assert_private(folder: Path, *names: str) -> None:
+    assert {path.name for path in folder.iterdir()} == set(names)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def assert_no_values(folder: Path) -> None:
+    """No value of any record, nor a column's name; text that any record has counts as its value."""
+    texts = {CANARY_ID, CANARY_PLACE, str(CANARY_AGE), str(CANARY_CHARGE), str(int(CANARY_CHARGE))}
+    texts |= {name for name in DISCHARGE_ROLES if "_" in name}  # others are parts of other words
+    texts |= set(generate_rows(0, 100, 1)["diagnosis_group"].to_pylist())
+    written = "".join(path.read_text() for path in folder.iterdir())
+    assert not [text for text in texts if text in written]
+
+
+def test_run_in_this_process(canaries, tmp_path):
+    assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 0
+    assert_private(tmp_path / "profile", "profile.json", "profile.md")
+    assert_no_values(tmp_path / "profile")
+    found = read(tmp_path / "profile")
+    assert (found["ended"], found["on_cluster"], found["tasks"]) == ("done", False, [])
+    assert [stage["stage"] for stage in found["stages"]] == STAGES
+    passes = [of_pass for stage in found["stages"] for of_pass in stage["passes"]]
+    assert [of_pass["pass"] for of_pass in passes] == PASSES
+    assert {of_pass["pass"]: of_pass["units"] for of_pass in passes}["summarise"] == 3
+    assert all(p["units_done"] == p["units"] and p["units_before"] == 0 for p in passes)
+    assert {p["records"] for p in passes} <= {None, ROWS}
+    assert found["peak_bytes"]["this process"] > 50e6
+
+
+def test_times_add_up(canaries, tmp_path):
+    start = time.perf_counter()
+    assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 0
+    elapsed = time.perf_counter() - start
+    found = read(tmp_path / "profile")
+    stages = sum(stage["seconds"] for stage in found["stages"])
+    assert 0 < stages <= found["seconds"] <= elapsed + 0.001
+    assert found["seconds"] == pytest.approx(stages + found["seconds_outside_stages"], abs=0.01)
+    for stage in found["stages"]:
+        of_passes = sum(of_pass["seconds"] for of_pass in stage["passes"])
+        whole = of_passes + stage["seconds_outside_passes"]
+        assert stage["seconds"] == pytest.approx(whole, abs=0.01)
+        assert stage["seconds_outside_passes"] > -0.01
+
+
+def test_table_is_of_the_same_figures(canaries, tmp_path):
+    assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 0
+    found, text = read(tmp_path / "profile"), (tmp_path / "profile" / "profile.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {8}
+    assert text.startswith("# Profile of a run: discharges\n")
+    (summarise,) = (s["passes"][0] for s in found["stages"] if s["stage"] == "summarise")
+    assert any(row.startswith(f"|  | summarise | {summarise['seconds']:.2f} |") for row in rows)
+    assert "without Dask" in text
+
+
+def test_run_on_a_cluster(canaries, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(canaries, tmp_path, "--set=engine.workers=2", "--profile") == 0
+    folder = tmp_path / "profile"  # the default
+    assert_private(folder, "profile.json", "profile.md", "dask-report.html")
+    assert_no_values(folder)
+    found = read(folder)
+    assert found["on_cluster"] is True
+    assert found["missing"] == []
+    units = {p["pass"]: p["units"] for stage in found["stages"] for p in stage["passes"]}
+    assert {tasks["pass"]: tasks["tasks"] for tasks in found["tasks"]} == units
+    assert all(0 < t["median_seconds"] <= t["longest_seconds"] for t in found["tasks"])
+    assert len(found["workers"]) == 2
+    assert sum(worker["tasks"] for worker in found["workers"]) == sum(units.values())
+    assert all(worker["peak_bytes"] > 50e6 for worker in found["workers"])
+    page = Page((folder / "dask-report.html").read_text())
+    assert page.tags.count("rect") >= sum(units.values())
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert not {"src", "href", "onclick"} & page.attributes
+    assert "dask-report.html" in (folder / "profile.md").read_text()
+
+
+def test_nothing_is_traced_or_written_unasked(canaries, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(InProcess, "tracing", None)
+    assert run(canaries, tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"releases", "policy.yaml"}
+
+
+def test_failed_run_writes_what_it_has_and_the_next_one_the_rest(canaries, tmp_path, monkeypatch):
+    def broken(*_):
+        raise ValueError(CANARY_PLACE)
+
+    asked = ("--profile", str(tmp_path / "profile"))
+    with monkeypatch.context() as patch:
+        replace_work(patch, "verify", broken)
+        assert run(canaries, tmp_path, *asked) == 1
+    assert_no_values(tmp_path / "profile")
+    first = read(tmp_path / "profile")
+    assert first["ended"] == "ValueError"
+    assert [stage["stage"] for stage in first["stages"]] == STAGES[
+        :7
+    ]  # the one that failed is there
+    assert run(canaries, tmp_path, *asked) == 0
+    passes = [p for stage in read(tmp_path / "profile")["stages"] for p in stage["passes"]]
+    before = {p["pass"]: (p["units_before"], p["units_done"]) for p in passes}
+    assert before["summarise"] == (3, 0)
+    assert before["microaggregate"][1] == 0
+    assert before["verify"][0] == 0
+    assert "An earlier run" in (tmp_path / "profile" / "profile.md").read_text()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_stopped_run_writes_what_it_has(error, canaries, tmp_path, monkeypatch):
+    def stopped(*_):
+        raise error
+
+    replace_work(monkeypatch, "plan", stopped)
+    assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 1
+    assert read(tmp_path / "profile")["ended"] == error.__name__
+
+
+def test_report_of_an_earlier_run_does_not_stay(canaries, tmp_path):
+    folder = tmp_path / "profile"
+    folder.mkdir(mode=0o700)
+    (folder / "dask-report.html").write_text("of another run")
+    (folder / "notes.txt").write_text("mine")
+    assert run(canaries, tmp_path, "--profile", str(folder)) == 0
+    assert {p.name for p in folder.iterdir()} == {"profile.json", "profile.md", "notes.txt"}
+
+
+@pytest.mark.parametrize("place", ["", "internal", "1f0c9b7d2a/data"])
+def test_folder_among_releases_is_refused(place, canaries, tmp_path, capsys):
+    folder = tmp_path / "releases" / "discharges" / place
+    assert run(canaries, tmp_path, "--profile", str(folder)) == 2
+    assert "releases stand there; choose another folder" in capsys.readouterr().err
+    assert not (tmp_path / "releases").exists()
+
+
+def test_folder_among_releases_of_another_policy_is_refused(canaries, tmp_path, capsys):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "CURRENT").write_text("1f0c9b7d2a\n")
+    assert run(canaries, tmp_path, "--profile", str(other / "1f0c9b7d2a")) == 2
+    assert "releases stand there" in capsys.readouterr().err
+    assert [path.name for path in other.iterdir()] == ["CURRENT"]
+
+
+def test_folder_that_cannot_be_made_is_refused_before_the_run(canaries, tmp_path, capsys):
+    (tmp_path / "file").write_text("mine")
+    assert run(canaries, tmp_path, "--profile", str(tmp_path / "file")) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+    assert not (tmp_path / "releases").exists()
+
+
+def test_profile_that_cannot_be_written_fails_no_release(canaries, tmp_path, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(profile, "write_atomically", full)
+    assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 0
+    printed, shown = capsys.readouterr()
+    assert "published" in printed
+    assert re.fullmatch(r"tclose: profile .*: No space left on device; make room.* \(.*\)\n", shown)

@@ -1,0 +1,152 @@
+"""Pipelines: what is read was written before, and passes use what they declare and nothing else."""
+
+from typing import Any
+
+import pytest
+
+from tclose.errors import OutputError
+from tclose.passes.release import RELEASE, TRIAL
+from tclose.passes.verify.verdict import VERDICT
+from tclose.policy.policy import parse_policy
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.pipeline import Pass, PassContext, Pipeline, Runner, run_pipeline
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run, seconds_of
+from tclose.runtime.tasks import Task
+
+NUMBER, DOUBLE, LOG = Artifact("number", int), Artifact("double", int), Artifact("log", list[str])
+
+
+def double(_: Workspace, item: int, pending: PendingFiles) -> int:
+    pending.new("text").write_text(str(item))
+    return 2 * item
+
+
+DOUBLE_TASK = Task("double", "doubling", double)
+
+
+def work(context: PassContext) -> None:
+    [found] = context.map(DOUBLE_TASK, [context.read(NUMBER)])
+    context.write(DOUBLE, found)
+
+
+ONE = Pass("one", "Doubles.", reads=(NUMBER,), writes=(DOUBLE,), work=work, optional=(LOG,))
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    policy = parse_policy(
+        {"name": "x", "input": {"path": "x"}, "attributes": {"a": "quasi-identifier"},
+         "privacy": {"k": 2}}
+    )  # fmt: skip
+    run = Run(policy, "trial", tmp_path / "work", "")
+    run.workspace.create()
+    run.workspace.save(NUMBER, 21)
+    return run
+
+
+def test_pass_reads_works_and_writes(run):
+    run_pipeline(Pipeline((NUMBER,), (ONE,)), run, Progress("none"))
+    assert run.workspace.load(DOUBLE) == 42
+    assert run.workspace.find(LOG) is None
+    assert run.workspace.load(seconds_of("one")) >= 0
+
+
+def test_what_nobody_wrote_cannot_be_read():
+    with pytest.raises(ValueError, match="one reads number, which is not written yet"):
+        Pipeline((), (ONE,))
+
+
+def test_what_is_there_is_not_written_again():
+    with pytest.raises(ValueError, match="one writes double, which is there already"):
+        Pipeline((NUMBER, DOUBLE), (ONE,))
+    with pytest.raises(ValueError, match="writes log"):
+        Pipeline((NUMBER, LOG), (ONE,))
+
+
+def test_pass_uses_what_it_declares_alone(run):
+    def reads(context: PassContext) -> None:
+        context.read(DOUBLE)
+
+    def writes(context: PassContext) -> None:
+        context.write(NUMBER, 1)
+
+    for other in (reads, writes):
+        one = Pass("other", "", reads=(NUMBER,), writes=(), work=other)
+        with pytest.raises(LookupError, match="pass other does not declare"):
+            run_pipeline(Pipeline((NUMBER,), (one,)), run, Progress("none"))
+
+
+def test_until_is_the_beginning():
+    pipeline = Pipeline((NUMBER,), (ONE, Pass("two", "", (DOUBLE,), (), lambda _: None)))
+    assert [one.name for one in pipeline.until(DOUBLE).passes] == ["one"]
+    with pytest.raises(ValueError, match="no pass writes log"):
+        pipeline.until(LOG)
+
+
+def test_release_is_a_pipeline_and_a_trial_publishes_nothing():
+    names = [one.name for one in RELEASE.passes]
+    assert names == ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
+    assert [one.name for one in TRIAL.passes] == names[:-1]
+    assert VERDICT in TRIAL.passes[-1].writes
+
+
+def test_runner_works_in_its_block_alone(run):
+    runner = Runner(run, Progress("none"))
+    with pytest.raises(RuntimeError, match="inside its block"):
+        runner.execute(ONE)
+
+
+class TestCheckpoints:
+    def test_value_of_another_version_is_made_again(self, run):
+        assert run.workspace.find(Artifact("number", int, version=2)) is None
+        with pytest.raises(OutputError, match="number is missing or damaged; run again"):
+            run.workspace.load(Artifact("number", int, version=2))
+
+    @pytest.mark.parametrize("place", range(0, 120, 7))
+    def test_damage_is_seen(self, run, place):
+        path = run.root / "values" / "number.record"
+        content = bytearray(path.read_bytes())
+        content[place % len(content)] ^= 1
+        path.write_bytes(bytes(content))
+        assert run.workspace.find(NUMBER) is None
+
+    def test_task_of_another_version_is_done_again(self, run):
+        done: list[int] = []
+
+        def counted(_: Workspace, item: int, __: PendingFiles) -> int:
+            done.append(item)
+            return item
+
+        def again(version: int) -> None:
+            task = Task("counted", "counting", counted, version)
+            one = Pass("p", "", (), (), lambda context: take(context.map(task, [1, 2])))
+            run_pipeline(Pipeline((), (one,)), run, Progress("none"))
+
+        def take(found: list[int]) -> None:
+            assert found == [1, 2]
+
+        for version in (1, 1, 2):
+            again(version)
+        assert done == [1, 2, 1, 2]
+
+    def test_no_working_file_is_a_pickle(self, run):
+        run_pipeline(Pipeline((NUMBER,), (ONE,)), run, Progress("none"))
+        for path in run.root.rglob("*.record"):
+            digest, head, value = path.read_bytes().split(b"\n")
+            assert len(digest) == 64
+            assert head.startswith(b"{")
+            assert value[:1] in b'0123456789"{['
+
+
+def test_result_has_to_be_declared(run):
+    def undeclared(_: Any, item: int, __: Any):
+        return item
+
+    task = Task("undeclared", "", undeclared)
+    with pytest.raises(KeyError):
+        run_pipeline(
+            Pipeline((), (Pass("p", "", (), (), lambda c: c.map(task, [1]) and None),)),
+            run,
+            Progress("none"),
+        )

@@ -1,0 +1,57 @@
+"""The command ``tclose flow`` as a process of its own, and what it starts."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from support.cases import write_policy
+from support.policies import discharge_document
+
+
+def own_environment(**more: str) -> dict[str, str]:
+    """For a process of its own: Prefect reads its environment once."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
+    return kept | more
+
+
+@contextlib.contextmanager
+def begun_flow(discharges: Path, folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """The command, in a session of its own, when its first pass has begun."""
+    policy = discharge_document(discharges, folder / "releases", engine={"workers": 2})
+    file = write_policy(folder / "policy.yaml", policy)
+    with subprocess.Popen(
+        [sys.executable, "-m", "tclose.cli.main", "flow", str(file)],
+        env=own_environment(PREFECT_HOME=str(folder / "prefect")),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as command:
+        assert command.stderr is not None
+        for line in command.stderr:
+            if line.startswith("summarising"):
+                break
+        yield command
+
+
+def processes_of(group: int) -> list[psutil.Process]:
+    """The processes of a group that still run."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def command_lines(group: int) -> list[str]:
+    """Command lines of those."""
+    lines = []
+    for process in processes_of(group):
+        with contextlib.suppress(psutil.Error):
+            lines.append(" ".join(process.cmdline()))
+    return lines
