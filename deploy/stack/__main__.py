@@ -154,7 +154,7 @@ def _processes(asked: Asked, private: Path) -> Processes:
 
 def _prepare_input(asked: Asked, processes: Processes, steps: Steps) -> None:
     shutil.rmtree(asked.input, ignore_errors=True)
-    command = [sys.executable, "-m", "tclose.cli.main", "generate", "--quiet"]
+    command = [sys.executable, "-m", "tclose", "generate", "--quiet"]
     command += [f"--rows={asked.rows}", f"--out={asked.input}"]
     log = processes.logs / "generate.log"
     with log.open("wb") as output:
@@ -212,7 +212,7 @@ def _audit(release: Path) -> int:
     status = 0
     for command in (["show"], ["audit", "--quiet"]):
         status |= subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "tclose.cli.main", *command, str(release)], cwd=ROOT, check=False
+            [sys.executable, "-m", "tclose", *command, str(release)], cwd=ROOT, check=False
         ).returncode
     return 1 if status else 0
 

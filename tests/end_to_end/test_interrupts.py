@@ -1,5 +1,6 @@
 """Ctrl-C once and twice: one line, exit status 1, and nothing that goes on running."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,6 @@ from support.cases import write_policy
 from support.flow_command import own_environment, processes_of
 from support.policies import discharge_document, write_discharges
 from support.runs import wait_until
-from tclose.cli import main
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -31,8 +31,12 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def descendants(process: "subprocess.Popen[str]", what: str) -> int:
-    below = psutil.Process(process.pid).children(recursive=True)
-    return sum(what in " ".join(child.cmdline()) for child in below)
+    """Processes below that have a word in their command line, without those that have ended."""
+    n_found = 0
+    for child in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # a zombie is one of these
+            n_found += what in " ".join(child.cmdline())
+    return n_found
 
 
 def fork_server_starts(process: "subprocess.Popen[str]") -> bool:
@@ -62,7 +66,7 @@ def work_is_done(process: "subprocess.Popen[str]") -> bool:
 )
 def test_interrupts_end_a_command_in_one_line(command, moment, times, policy, tmp_path):
     with subprocess.Popen(
-        [sys.executable, "-m", "tclose.cli.main", command, str(policy), "--quiet"],
+        [sys.executable, "-m", "tclose", command, str(policy), "--quiet"],
         env=own_environment(PREFECT_HOME=str(tmp_path / "prefect")),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -78,10 +82,31 @@ def test_interrupts_end_a_command_in_one_line(command, moment, times, policy, tm
     wait_until(lambda: not processes_of(process.pid), "no process is left", 30)
 
 
-def test_interrupted_while_the_command_line_is_read(monkeypatch, capsys):
-    def interrupted():
-        raise KeyboardInterrupt
+AT_AN_IMPORT = """
+import runpy, signal, sys
 
-    monkeypatch.setattr(main, "_parser", interrupted)
-    assert main.main(["schema"]) == 1
-    assert capsys.readouterr().err == "tclose: interrupted; run again to go on from here\n"
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == {name!r}:
+            exec({statement!r})
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["tclose", "schema"]
+runpy.run_module("tclose", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("name", ["tclose.cli.main", "numpy", "pydantic", "tclose.policy.policy"])
+@pytest.mark.parametrize("once_more", [False, True])
+def test_interrupted_while_modules_are_imported(name, once_more):
+    statement = "signal.raise_signal(signal.SIGINT)" + "; 0" * 2
+    if once_more:
+        statement = f"try: {statement}\nfinally: {statement}"
+    ended = subprocess.run(
+        [sys.executable, "-c", AT_AN_IMPORT.format(name=name, statement=statement)],
+        env=own_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", TOLD)

@@ -42,7 +42,7 @@ def plant(rows: int) -> pa.Table:
 
 
 def run_tclose(policy: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "tclose.cli.main", "run", str(policy), *more]
+    command = [sys.executable, "-m", "tclose", "run", str(policy), *more]
     environment = os.environ | {"TMPDIR": str(policy.parent / "tmp")}
     (policy.parent / "tmp").mkdir(exist_ok=True)
     return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=180)

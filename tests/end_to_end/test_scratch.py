@@ -182,7 +182,7 @@ def test_sockets_where_the_name_of_tmpdir_is_too_long_for_them(policy, temporary
     """A socket's path has at most 107 bytes: the command runs, and leaves nothing there either."""
     long = temporary / ("x" * 90)
     long.mkdir()
-    command = [sys.executable, "-m", "tclose.cli.main", "run", str(policy), "--quiet"]
+    command = [sys.executable, "-m", "tclose", "run", str(policy), "--quiet"]
     ended = subprocess.run(
         [*command, "--set", "engine.workers=1"],
         env=os.environ | kernel_cache() | {"TMPDIR": str(long)},

@@ -23,8 +23,8 @@ import yaml
 
 from nightly.kernel_cache import kernel_cache
 from support.cases import mixed_people, mixed_policy, release, write_parquet, write_policy
+from tclose.__main__ import run_command
 from tclose.assess.auditing.audit import audit_release
-from tclose.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
@@ -174,12 +174,7 @@ class Started:
     def _start(self, arguments: list[str]) -> "subprocess.Popen[bytes]":
         with self.output.open("wb") as output, self.errors.open("wb") as errors:
             return subprocess.Popen(
-                [
-                    sys.executable,
-                    "-c",
-                    "import tclose.cli.main as c; exit(c.run_command())",
-                    *arguments,
-                ],
+                [sys.executable, "-m", "tclose", *arguments],
                 cwd=self.site.folder,
                 env=os.environ | self._environment() | {"PYTHONPATH": str(ROOT)},
                 stdout=output,
@@ -204,7 +199,7 @@ class Started:
             signal.alarm(SECONDS)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             sys.argv = ["tclose", *arguments]
-            status = main.run_command()
+            status = run_command()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else BROKEN
         except BaseException:

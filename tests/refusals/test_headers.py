@@ -93,7 +93,7 @@ def test_nothing_of_them_in_what_the_flow_leaves(tmp_path):
         (tmp_path / place).mkdir(parents=True, exist_ok=True)
         environment[name] = str(tmp_path / place)
     ended = subprocess.run(
-        [sys.executable, "-m", "tclose.cli.main", "flow", str(policy)],
+        [sys.executable, "-m", "tclose", "flow", str(policy)],
         capture_output=True, env=environment, check=False, timeout=300,
     )  # fmt: skip
     assert ended.returncode == 2
@@ -113,7 +113,7 @@ def test_unlisted_columns_that_are_dropped_are_named_nowhere(command, tmp_path):
     policy.write_text(yaml.safe_dump(document))
     before = set(tmp_path.rglob("*"))
     ended = subprocess.run(
-        [sys.executable, "-m", "tclose.cli.main", command[0], str(policy), *command[1:]],
+        [sys.executable, "-m", "tclose", command[0], str(policy), *command[1:]],
         capture_output=True, cwd=tmp_path, check=False, timeout=300,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

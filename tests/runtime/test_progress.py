@@ -249,7 +249,7 @@ def test_nothing_else_breaks_the_silence(arguments, policy, tmp_path):
     """Neither Dask nor Prefect, in processes of their own, nor a warning."""
     command, *more = arguments
     ended = subprocess.run(
-        [sys.executable, "-m", "tclose.cli.main", command, str(policy), "--quiet", *more],
+        [sys.executable, "-m", "tclose", command, str(policy), "--quiet", *more],
         env=os.environ | {"PREFECT_HOME": str(tmp_path)},
         capture_output=True,
         check=False,

@@ -25,7 +25,7 @@ def begun_flow(discharges: Path, folder: Path) -> Iterator["subprocess.Popen[str
     policy = discharge_document(discharges, folder / "releases", engine={"workers": 2})
     file = write_policy(folder / "policy.yaml", policy)
     with subprocess.Popen(
-        [sys.executable, "-m", "tclose.cli.main", "flow", str(file)],
+        [sys.executable, "-m", "tclose", "flow", str(file)],
         env=own_environment(PREFECT_HOME=str(folder / "prefect")),
         stderr=subprocess.PIPE,
         text=True,

@@ -3,7 +3,6 @@
 import argparse
 import functools
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,8 +16,6 @@ from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.options import add_as_of
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import TcloseError, UsageError
-from tclose.runtime.engines.garbage import tune_gc
-from tclose.runtime.interrupts import hear_interrupts, ignore_interrupts
 from tclose.runtime.progress import Progress, default_style
 from tclose.runtime.scratch import clear_scratch, scratch_folder
 
@@ -32,14 +29,6 @@ _EXIT_CODES = """exit status:
   1  anything else"""
 
 
-def run_command() -> int:
-    """Run the command as a process of its own; nobody else may write to what it makes."""
-    hear_interrupts()
-    os.umask(os.umask(0o022) | 0o022)
-    tune_gc()
-    return main()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; errors are one message on standard error."""
     try:
@@ -47,15 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TcloseError as error:
         print(f"tclose: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        ignore_interrupts()
-        print("tclose: interrupted; run again to go on from here", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # whoever read the result has gone; what was asked for is done
         sys.stdout = None
         return 0
-    finally:
-        ignore_interrupts()
 
 
 def _perform(given: argparse.Namespace) -> int:
@@ -300,7 +283,3 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "schema": _schema,
     **dict.fromkeys(ANSWERS, _register),
 }
-
-
-if __name__ == "__main__":
-    sys.exit(run_command())

@@ -28,7 +28,7 @@ def policy(tmp_path: Path) -> Path:
 def call(limit: tuple[int, int], *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The command, with a soft and a hard limit of open files."""
     return subprocess.run(
-        [sys.executable, "-m", "tclose.cli.main", *arguments],
+        [sys.executable, "-m", "tclose", *arguments],
         check=False, capture_output=True, text=True, timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limit),
     )  # fmt: skip

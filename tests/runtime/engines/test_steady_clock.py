@@ -50,7 +50,7 @@ def test_run_on_a_local_cluster_ends_as_any_other(every, tmp_path):
     discharges = write_discharges(tmp_path / "discharges.parquet", 20_000)
     method, there = {"refine": "off"}, tmp_path / "there"
     document = discharge_document(discharges, there, method=method, engine={"workers": 2})
-    command = [sys.executable, "-m", "tclose.cli.main", "run"]
+    command = [sys.executable, "-m", "tclose", "run"]
     ended = subprocess.run(
         [*command, str(write_policy(tmp_path / "policy.yaml", document)), "--quiet"],
         check=False, capture_output=True, text=True, timeout=SECONDS,

@@ -1,0 +1,35 @@
+"""The command ``tclose`` as a process of its own, also as ``python -m tclose``."""
+
+import os
+import sys
+
+from tclose.runtime.interrupts import hear_interrupts, ignore_interrupts
+
+
+def run_command() -> int:
+    """Run the command line; interrupted, say so in one line. Returns the exit status.
+
+    The command itself is imported here, since that takes a while and may be interrupted, too.
+    Nobody else may write to what the process makes.
+    """
+    hear_interrupts()
+    try:
+        os.umask(os.umask(0o022) | 0o022)
+        from tclose.cli.main import main
+        from tclose.runtime.engines.garbage import tune_gc
+
+        tune_gc()
+        return main()
+    except KeyboardInterrupt:
+        ignore_interrupts()
+        # Python remembers an interrupt of source text in exec (as of a dataclass), even a handled
+        # one, and would end the process by that signal. The next exec forgets it.
+        exec("")  # noqa: S102
+        print("tclose: interrupted; run again to go on from here", file=sys.stderr)
+        return 1
+    finally:
+        ignore_interrupts()
+
+
+if __name__ == "__main__":
+    sys.exit(run_command())
