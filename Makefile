@@ -21,7 +21,7 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo stack test faults nightly check bench bench-full reproduce attacks lock clean
+.PHONY: help demo stack test faults nightly golden check bench bench-full reproduce attacks lock clean
 
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
@@ -31,6 +31,7 @@ help:
 	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
 	@echo "make nightly     all trials at length: those of faults, $(CASES) drawn policies and tables,"
 	@echo "                 $(FLIPS) flipped bits, $(KILLS) kills, $(INTERRUPTS) interrupts, canaries (CASES=..., SEED=...)"
+	@echo "make golden      write the digests of released bytes anew, after a version was raised"
 	@echo "make check       format, lint, docstrings, types, import contracts"
 	@echo "make bench       benchmark, a few minutes: a million records, the main loss tables"
 	@echo "make bench-full  benchmark at full size: ten million records, all loss tables"
@@ -69,6 +70,10 @@ faults: $(VENV)/.dev
 nightly: faults
 	TCLOSE_CASES=$(CASES) TCLOSE_FLIPS=$(FLIPS) TCLOSE_KILLS=$(KILLS) TCLOSE_INTERRUPTS=$(INTERRUPTS) \
 	    TCLOSE_SEED=$(SEED) $(PYTEST) tests/nightly --timeout 7200 $(PYTEST_ARGS)
+
+# Refused where bytes changed and no version of a method, model, pass or library did.
+golden: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m support.golden
 
 # All of them run, so that one call shows everything; ruff checks docstrings too.
 check: $(VENV)/.dev

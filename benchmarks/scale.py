@@ -40,7 +40,7 @@ from benchmarks.timings import Case
 from tclose.passes.publish.publish import PUBLISH
 from tclose.passes.release import (
     TRIAL,
-    open_run,
+    open_release,
 )
 from tclose.policy.policy import parse_policy
 from tclose.runtime.pipeline import Pipeline, run_pipeline
@@ -167,7 +167,7 @@ def _measure_space(case: Case, source: Path, folder: Path) -> list[Sequence[str]
     remove_releases(folder)
     quiet = Progress("none")
     found: dict[str, tuple[int, int]] = {}
-    with open_run(parse_policy(make_document(case, source, folder)), quiet) as run:
+    with open_release(parse_policy(make_document(case, source, folder)), quiet) as run:
         run_pipeline(TRIAL, run, quiet)
         for name in PASSES[:-1]:
             found[name] = _size_of(run.workspace.root / name)

@@ -25,7 +25,7 @@ from benchmarks.run import say, working_folder
 from tclose.errors import TcloseError
 from tclose.passes.plan.notices.estimate import unit_megabytes
 from tclose.passes.plan.plan import PLAN
-from tclose.passes.release import RELEASE, open_run
+from tclose.passes.release import RELEASE, open_release
 from tclose.policy.policy import parse_policy
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
@@ -192,7 +192,7 @@ def _measure(number: int, shape: Shape, folder: Path) -> list[str]:
 def _release(shape: Shape, path: Path, place: Path, progress: Progress) -> tuple[float, float]:
     """Megabytes: of the columns when decoded, and predicted."""
     names = _names(path)
-    with open_run(parse_policy(shape.policy(path, names, place)), progress) as run:
+    with open_release(parse_policy(shape.policy(path, names, place)), progress) as run:
         run_pipeline(RELEASE.until(PLAN), run, progress)
         widths = [w for c in run.workspace.load(INSPECTION) for w in c.widths]
         made = run.workspace.load(PLAN)

@@ -21,7 +21,7 @@ from tclose.policy.policy import Policy, load_policy, parse_policy
 from tclose.runtime.engines.engine import to_safe_error
 from tclose.runtime.pipeline import Pass, Runner
 from tclose.runtime.progress import Progress, default_style
-from tclose.runtime.run import Outcome, open_run, outcome_of
+from tclose.runtime.run import Outcome, outcome_of
 from tclose_flows.concurrency import (
     RETRIES,
     RETRY_SECONDS,
@@ -66,7 +66,7 @@ def attempt(policy: Policy, style: str) -> Outcome:
     try:
         with (
             one_at_a_time(policy.name),
-            open_run(policy, Progress(style), flow_run=flow_run.id) as run,
+            recipe.open_release(policy, Progress(style), flow_run=flow_run.id) as run,
         ):
             already_published = run.is_published
             if not already_published:

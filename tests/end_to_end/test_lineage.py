@@ -22,13 +22,12 @@ from support.passes import find_pass, replace_work
 from tclose.data.files import input_partitions
 from tclose.errors import DataError, InfeasibleError, TcloseError
 from tclose.passes import release
-from tclose.passes.release import run_release
+from tclose.passes.release import open_release, run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.lineage import facets, run_events
 from tclose.runtime import lineage_events
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import open_run
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -234,7 +233,10 @@ def test_long_stage_says_that_it_goes_on(heard, tmp_path, monkeypatch):
 
 def test_flow_run_is_the_parent(heard, tmp_path):
     flow_run = "6c1fb2a4-9b7e-4dd1-8f43-7d0c0d7a5e11"
-    with pytest.raises(TcloseError), open_run(make(tmp_path), Progress("none"), flow_run=flow_run):
+    with (
+        pytest.raises(TcloseError),
+        open_release(make(tmp_path), Progress("none"), flow_run=flow_run),
+    ):
         pass  # ends before its release was published
     parent = heard[0]["run"]["facets"]["parent"]
     assert parent["run"]["runId"] == flow_run

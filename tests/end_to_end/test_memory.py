@@ -16,7 +16,7 @@ from tclose.passes.plan.notices.estimate import unit_megabytes
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.release import (
-    open_run,
+    open_release,
 )
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import InProcess, OnCluster, connect
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("small_regions")
 
 def run_with(policy, progress):
     """The plan of a run that is made to its end."""
-    with open_run(policy, progress) as run:
+    with open_release(policy, progress) as run:
         run_passes(run, progress, "summarise", "plan")
         made = run.workspace.load(PLAN)
         run_passes(run, progress, "encode", "microaggregate", "verify", "publish")

@@ -18,8 +18,9 @@ from support.policies import data_digests, discharge_document, discharge_policy,
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import DataError
-from tclose.passes.release import open_run, run_release
-from tclose.runtime import tasks
+from tclose.passes.release import open_release, run_release
+from tclose.runtime import run, tasks
+from tclose.runtime.artifacts import Workspace
 from tclose.runtime.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -137,6 +138,29 @@ def test_finished_units_are_not_run_again(discharges, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks._Runner, "__call__", noted)
     run_release(release_policy(policy_file), Progress("none"))
     assert set(done) == {"verify", "compare", "publish"}
+
+
+def test_what_other_code_began_is_made_again(discharges, undisturbed, tmp_path, monkeypatch):
+    """A release's id says nothing of how its working files are written."""
+    policy_file = write_policy(discharges, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "source_digest", lambda: "of other sources")
+        run_and_crash(policy_file, "verify")
+    work = next((tmp_path / "releases" / "discharges" / ".work").iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "remove", noting(Workspace.remove, removed := []))
+        outcome = run_release(release_policy(policy_file), Progress("none"))
+    assert removed == [work]
+    assert outcome.release.name == work.name
+    assert data_digests(outcome.release) == undisturbed
+
+
+def noting(function, roots):
+    def noted(workspace):
+        roots.append(workspace.root)
+        function(workspace)
+
+    return noted
 
 
 @pytest.mark.parametrize("harm", ["damage", "delete", "damage-record", "truncate"])
@@ -270,7 +294,7 @@ def test_killed_worker_loses_nothing(discharges, tmp_path):
     alone = run_release(discharge_policy(big, tmp_path / "alone", **one_round), Progress("none"))
     policy = discharge_policy(big, tmp_path / "killed", engine={"workers": 2}, **one_round)
     progress = Progress("none")
-    with open_run(policy, progress) as run:
+    with open_release(policy, progress) as run:
         run_passes(run, progress, "summarise", "plan", "encode")
         killed = threading.Thread(target=kill_a_busy_worker, args=(run.address, killed_pids := []))
         killed.start()

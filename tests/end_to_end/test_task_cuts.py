@@ -12,9 +12,10 @@ from tclose.data.value_counts import ValueCounts
 from tclose.errors import UnitError, VerificationError
 from tclose.passes import release
 from tclose.passes.grow import grow_trees
+from tclose.passes.release import open_release
 from tclose.passes.verify import key_range_task, verdict
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run, open_run
+from tclose.runtime.run import Run
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -53,7 +54,7 @@ def classes(discharges: Path, tmp_path: Path) -> Iterator[Run]:
     """A run up to its verification."""
     policy = discharge_policy(discharges, tmp_path / "out", method=OFF)
     progress = Progress("none")
-    with open_run(policy, progress) as run:
+    with open_release(policy, progress) as run:
         run_passes(run, progress, *BEFORE_VERIFY)
         yield run
         if not run.is_published:

@@ -9,12 +9,12 @@ from support.cases import people, policy_for, release, tree, write_parquet
 from support.passes import run_passes
 from tclose.errors import OutputError
 from tclose.passes import release as stages
+from tclose.passes.release import open_release
 from tclose.passes.summarise import summarise_task
 from tclose.policy.policy import parse_policy
 from tclose.releases.work_folders import open_folder, work_folders
 from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import open_run
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ QUIET = Progress("none")
 def summarise_and_crash(policy):
     """Pass 1, and an error that nobody foresaw; the folder of the run."""
     seen = []
-    with contextlib.suppress(RuntimeError), open_run(policy, QUIET) as run:
+    with contextlib.suppress(RuntimeError), open_release(policy, QUIET) as run:
         seen.append(run.root)
         run_passes(run, QUIET, "summarise")
         raise RuntimeError

@@ -82,7 +82,7 @@ class Method(Settings):
     """How classes are made."""
 
     version: ClassVar[int] = 1
-    """Of the bytes that it makes: changes when they do."""
+    """Of the bytes that it makes: raised when they change; part of the release's id."""
     generalises: ClassVar[bool] = False
     """Quasi-identifiers are released as intervals, sets and nodes rather than as one value."""
     holds_t: ClassVar[bool] = True

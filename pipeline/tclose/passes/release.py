@@ -5,6 +5,7 @@ or a part of one, runs this pipeline or its beginning: the command, the Prefect 
 samples, and audits beside the originals.
 """
 
+import contextlib
 from pathlib import Path
 
 from tclose.data.files import input_files
@@ -42,9 +43,16 @@ RELEASE = Pipeline(
 TRIAL = RELEASE.until(VERDICT)  # what a release would be; nothing is published
 
 
+def open_release(
+    policy: Policy, progress: Progress, *, flow_run: str | None = None
+) -> contextlib.AbstractContextManager[Run]:
+    """Open a run that makes a release by `RELEASE`: see `open_run`."""
+    return open_run(policy, progress, RELEASE.versions, flow_run=flow_run)
+
+
 def run_release(policy: Policy, progress: Progress) -> Outcome:
     """Make and publish the release that a policy asks for, or raise and publish nothing."""
-    with open_run(policy, progress) as run:
+    with open_release(policy, progress) as run:
         already_published = run.is_published
         if not already_published:
             run_pipeline(RELEASE, run, progress)

@@ -85,6 +85,8 @@ class Model(Settings):
     as above. The manifest has its parameters as `describe_asked` gives them.
     """
 
+    version: ClassVar[int] = 1
+    """Of what it makes of a release's bytes: raised when they change; part of the release's id."""
     larger_is_better: ClassVar[bool] = False
     """The measure of a class has to be large rather than small."""
     needs_table: ClassVar[bool] = False

@@ -1,15 +1,25 @@
-"""Who and what made a release: user, host; version, digest of the sources, git state if any."""
+"""Who and what made a release, and the versions that its bytes depend on.
+
+The digest of the sources is recorded and decides nothing of a release: an edited comment changes
+it. A release's id has the versions of `byte_versions`, which are raised where bytes change; golden
+files of released bytes fail where one was forgotten (``tests/end_to_end/golden``).
+"""
 
 import hashlib
 import os
 import platform
 import pwd
 import subprocess
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import tclose
+from tclose.methods.method import Method
+from tclose.policy.policy import Policy
+from tclose.privacy.privacy_model import Model
+from tclose.privacy.registry import MODELS
 
 PACKAGE = Path(tclose.__file__).resolve().parent
 
@@ -24,18 +34,35 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def code_version() -> dict[str, str]:
-    """What decides the bytes that the code makes."""
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that released bytes depend on."""
     import numba
     import numpy as np
     import pyarrow as pa
 
+    return {"numpy": np.__version__, "numba": numba.__version__, "pyarrow": pa.__version__}
+
+
+def code_version() -> dict[str, str]:
+    """The code that made a release, as its internal manifest records it."""
+    return {"tclose": tclose.__version__, "source_sha256": source_digest()} | library_versions()
+
+
+def byte_versions(policy: Policy, passes: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Versions of all code that the bytes of a release depend on, by kind and name.
+
+    Parameters
+    ----------
+    passes : version of each pass, which covers the kernels and the data types that it works with
+    """
+    method: Method = policy.method
+    required = {one.model for one in method.require_models(policy.confidential)}
+    asked = {model.name for model in policy.privacy.models}
+    models: dict[str, type[Model]] = MODELS.classes()
     return {
-        "tclose": tclose.__version__,
-        "source_sha256": source_digest(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "pyarrow": pa.__version__,
+        "method": {method.name: method.version},
+        "models": {name: models[name].version for name in sorted(required | asked)},
+        "passes": dict(passes),
     }
 
 

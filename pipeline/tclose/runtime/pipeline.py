@@ -24,7 +24,8 @@ T = TypeVar("T")
 class Pass:
     """One pass: the artifacts that it reads and writes, and its work.
 
-    ``optional``: artifacts that it writes where there is something to say.
+    ``optional``: artifacts that it writes where there is something to say. ``version``: of what it
+    makes of a release's bytes, raised when they change; part of the release's id.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Pass:
     writes: tuple[Artifact[Any], ...]
     work: Callable[["PassContext"], None]
     optional: tuple[Artifact[Any], ...] = ()
+    version: int = 1
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Pipeline:
                 if artifact.name in known:
                     raise ValueError(f"{one.name} writes {artifact.name}, which is there already")
                 known.add(artifact.name)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Version of each pass, by its name."""
+        return {one.name: one.version for one in self.passes}
 
     def until(self, artifact: Artifact[Any]) -> "Pipeline":
         """Return the passes up to the one that writes an artifact."""

@@ -1,11 +1,13 @@
 """The frame of a run: its claim, its working files, and how it is left when it ends.
 
-What a run is named by is content: digests of the input's files, policy, code and seed. So a second
-run of the same finds the release, or the pieces of it that were finished.
+What a run is named by is content: digests of the input's files, policy, seed, and the versions of
+what its bytes depend on. So a second run of the same finds the release, or the pieces of it that
+were finished. Pieces are gone on with by the same sources only: a release id is none of a working
+file's form.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from tclose.policy.policy import Policy
 from tclose.redaction import file_name
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.public_signatures import find_signer
-from tclose.releases.provenance import code_version
+from tclose.releases.provenance import byte_versions, library_versions, source_digest
 from tclose.releases.repository import (
     ReleaseRepository,
     is_intact,
@@ -44,6 +46,7 @@ from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.progress import Progress
 
 INSPECTION = Artifact("inspection", list[FileContent])
+SOURCES = Artifact("sources", str)  # digest of the code that working files are of
 
 REFUSED = PolicyError.exit_code
 CRASHED = TcloseError.exit_code
@@ -105,8 +108,12 @@ class Outcome:
 
 
 @contextlib.contextmanager
-def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None) -> Iterator[Run]:
+def open_run(
+    policy: Policy, progress: Progress, passes: Mapping[str, int], *, flow_run: str | None = None
+) -> Iterator[Run]:
     """Claim the release, start what it runs on, look at the input; clean up as the end demands.
+
+    ``passes``: versions of those that make the release, by their names; its id has them.
 
     After a refusal (bad policy or data, infeasible, failed verification) nothing is left but, for
     failed runs that had begun, their lineage. After a crash the working files stay, so that the
@@ -128,7 +135,9 @@ def open_run(policy: Policy, progress: Progress, *, flow_run: str | None = None)
                     )
                 with progress.timing("inspect"):
                     contents = inspect_input(policy, paths, address, progress)
-                run = replace(_begin(policy, held, contents, address), flow_run=flow_run)
+                versions = byte_versions(policy, passes)
+                run = _begin(policy, held, contents, address, versions)
+                run = replace(run, flow_run=flow_run)
                 if not run.is_published:
                     lineage = Lineage(policy, _name_input(held, contents), flow_run)
                     schema = read_schema(policy, contents[0].schema)
@@ -188,7 +197,11 @@ def _inspect_item(item: tuple[str, InputSettings, ReadColumns]) -> FileContent:
 
 
 def _begin(
-    policy: Policy, repository: ReleaseRepository, contents: list[FileContent], address: str
+    policy: Policy,
+    repository: ReleaseRepository,
+    contents: list[FileContent],
+    address: str,
+    versions: Mapping[str, Any],
 ) -> Run:
     """Name the release by its content; find it published, go on with it, or start it."""
     asked = policy.model_dump(mode="json", exclude=_ASIDE)
@@ -196,7 +209,8 @@ def _begin(
     content = {
         "inputs": [[c.file.sha256, c.file.n_bytes, c.file.format] for c in contents],
         "policy": asked,
-        "code": code_version(),
+        "versions": versions,
+        "libraries": library_versions(),
     }
     release_id = make_release_id(repository.release_key(), content)
     workspace = Workspace(repository.work_folder(release_id))
@@ -211,9 +225,17 @@ def _begin(
         signer = find_signer(policy.output.signing_key)
         return replace(run, signed_now=signer is not None and repository.sign(release_id, signer))
     repository.clear_work(keep=release_id)
-    workspace.create()
+    _open_workspace(workspace)
     workspace.save(INSPECTION, contents)
     return run
+
+
+def _open_workspace(workspace: Workspace) -> None:
+    """Make the working files' folder; what other sources left in it is made again."""
+    if workspace.root.exists() and workspace.find(SOURCES) != source_digest():
+        workspace.remove()
+    workspace.create()
+    workspace.save(SOURCES, source_digest())
 
 
 def _abandon(run: Run, error: Exception, progress: Progress) -> None:

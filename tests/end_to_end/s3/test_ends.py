@@ -16,7 +16,7 @@ from support.passes import UNTIL_VERDICT, run_passes
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.errors import BusyError, ConflictError, LostLeaseError
-from tclose.passes.release import open_run, run_release
+from tclose.passes.release import open_release, run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.stores import lease
 from tclose.runtime.run import repository_of
@@ -121,7 +121,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_says_busy(document, roo
         except BusyError as error:
             ended["other"] = str(error)
 
-    with open_run(policy, QUIET) as begun:
+    with open_release(policy, QUIET) as begun:
         other = threading.Thread(target=run_other)
         other.start()
         run_passes(begun, QUIET, *UNTIL_VERDICT)
@@ -133,7 +133,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_says_busy(document, roo
 
 def begin_and_publish_late(document, meanwhile):
     """A run that is stopped for longer than its claim lasts, goes on, and wants to publish."""
-    with open_run(parse_policy(document), QUIET) as begun:
+    with open_release(parse_policy(document), QUIET) as begun:
         run_passes(begun, QUIET, *UNTIL_VERDICT)
         meanwhile()
         run_passes(begun, QUIET, "publish")

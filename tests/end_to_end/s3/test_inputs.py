@@ -8,7 +8,7 @@ from support.bucket_runs import QUIET, run
 from support.cases import people, policy_for, release, write_csv, write_parquet
 from support.passes import run_passes
 from tclose.errors import DataError
-from tclose.passes.release import open_run
+from tclose.passes.release import open_release
 from tclose.policy.policy import parse_policy
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -45,7 +45,7 @@ def test_input_that_changes_underway_is_refused(bucket, tmp_path, source):
     )
 
     def change_and_run():
-        with open_run(policy, QUIET) as begun:
+        with open_release(policy, QUIET) as begun:
             path = bucket / "people.parquet"
             other = write_parquet(tmp_path / "other.parquet", people(61))
             path.put(other.read_bytes(), path.tag())

@@ -14,7 +14,6 @@ from support.policies import data_digests, discharge_policy, write_discharges
 from tclose.errors import ClusterError, LostError
 from tclose.passes.release import run_release
 from tclose.policy.engine_settings import EngineSettings
-from tclose.releases import provenance
 from tclose.runtime.engines import engine, versions
 from tclose.runtime.progress import Progress
 
@@ -44,8 +43,7 @@ def test_existing_cluster_gives_the_same_bytes(address, tmp_path):
 
 
 def test_workers_with_other_code_are_refused(address, monkeypatch):
-    other = provenance.code_version() | {"source_sha256": "of other sources"}
-    monkeypatch.setattr(versions, "code_version", lambda: other)
+    monkeypatch.setattr(versions, "source_digest", lambda: "of other sources")
     with pytest.raises(ClusterError, match="tclose's code: of other sou"), engine.connect(address):
         pass
 

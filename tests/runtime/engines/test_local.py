@@ -11,7 +11,7 @@ from distributed import Client
 
 from support.passes import UNTIL_VERDICT, run_passes
 from support.policies import data_digests, discharge_policy, write_discharges
-from tclose.passes.release import open_run, run_release
+from tclose.passes.release import open_release, run_release
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.local import ALLOCATION, local_cluster
 from tclose.runtime.progress import Progress
@@ -83,7 +83,7 @@ def test_end_of_the_server_changes_nothing(tmp_path):
     progress, method = Progress("none"), {"refine": "off"}
     alone = run_release(discharge_policy(discharges, tmp_path / "a", method=method), progress)
     policy = discharge_policy(discharges, tmp_path / "b", method=method, engine={"workers": 2})
-    with open_run(policy, progress) as run:
+    with open_release(policy, progress) as run:
         run_passes(run, progress, "summarise")
         assert end_the_server() == 1
         run_passes(run, progress, *UNTIL_VERDICT[1:], "publish")

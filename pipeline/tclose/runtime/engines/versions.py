@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tclose.errors import ClusterError
-from tclose.releases.provenance import code_version
+from tclose.releases.provenance import source_digest
 
 # What values travel through, and what makes the bytes. Asked for by Dask's own question, which a
 # process answers that has none of them: no code travels before it is known to arrive.
@@ -17,8 +17,12 @@ Versions = Mapping[str, str]
 
 
 def code_there() -> str:
-    """Digest of tclose's sources in the process that calls it: a worker's, if sent there."""
-    return code_version()["source_sha256"]
+    """Digest of tclose's sources in the process that calls it: a worker's, if sent there.
+
+    Stricter than the versions in a release's id: tasks travel as references to functions, and
+    processes that work on one run have to agree on more than on the bytes that come out.
+    """
+    return source_digest()
 
 
 def check_versions(client: Any, address: str) -> None:

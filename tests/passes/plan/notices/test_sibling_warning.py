@@ -110,7 +110,7 @@ def test_another_version_of_tclose(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
     runs.run()
     first = f"people/{runs.current().name}"
     monkeypatch.setattr(publish, "find_others", partial(pretend_other_rows, publish.find_others))
-    monkeypatch.setattr(run, "code_version", lambda: {"version": "another"})
+    monkeypatch.setattr(run, "library_versions", lambda: {"numpy": "another"})
     out, told = runs.run()
     assert f"already: {first} (other version of tclose); whoever" in told
     assert f"also released as {first}" in out
