@@ -13,11 +13,11 @@ from support.tables import distribution_of, quasi_identifiers, repeatable, seeds
 from tclose.kernels.clustering.algorithm1 import merge_by_excess
 from tclose.kernels.clustering.algorithm2 import k_anonymity_first
 from tclose.kernels.clustering.fill_buckets import (
-    cut_stretches,
+    cut_class_ranges,
     fill_block,
-    fill_classes,
+    fill_blocks,
 )
-from tclose.kernels.clustering.fill_classes import draw_classes
+from tclose.kernels.clustering.fill_classes import fill_classes
 from tclose.kernels.clustering.mdav import mdav, v_mdav
 from tclose.methods.sabre.sabre import partition_sabre
 from tclose.model import Float64, Int64
@@ -49,7 +49,7 @@ def merged_until(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int
 def drawn(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int64:
     rows = np.arange(N_RECORDS)
     columns = np.ascontiguousarray(numeric.T), np.ascontiguousarray(nominal.T)
-    return draw_classes(*columns, rows[::-1].copy(), rows, STARTS, COUNTS, weights)
+    return fill_classes(*columns, rows[::-1].copy(), rows, STARTS, COUNTS, weights)
 
 
 def sabre(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int64:
@@ -60,8 +60,8 @@ def sabre(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int64:
 def in_blocks(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int64:
     n_levels = int(nominal.max(initial=0)) + 1
     cumulative = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(COUNTS, axis=0)])
-    cut = cut_stretches(numeric, nominal, n_levels, STARTS[:-1], cumulative, 2, weights)
-    return fill_classes(numeric, nominal, STARTS[:-1], cumulative, *cut, weights)
+    cut = cut_class_ranges(numeric, nominal, n_levels, STARTS[:-1], cumulative, 2, weights)
+    return fill_blocks(numeric, nominal, STARTS[:-1], cumulative, *cut, weights)
 
 
 METHODS: dict[str, Callable[[Float64, np.ndarray, Float64], Int64]] = {

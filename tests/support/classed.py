@@ -18,7 +18,7 @@ from support.naive_taxonomy import Tree
 from support.tables import distribution_from, distribution_of, seeds, weighted_columns
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
-from tclose.kernels.emd.ordered_delta import place_records, table_sums
+from tclose.kernels.emd.ordered_delta import compute_record_terms, table_sums
 from tclose.kernels.emd.tree_delta import Trees
 from tclose.kernels.refinement.block import SPARE, Block, gather_block
 from tclose.model import (
@@ -131,16 +131,18 @@ class ClassedRecords:
         held = [(self.codes[a], self.tables[a], self.limits[a]) for a in range(len(self.tables))]
         ordered = [held[a] for a in self.ordered]
         ordered = ordered or [(codes, table, np.inf) for codes, table, _ in held[:1]]
-        places = [place_records(codes, t.cumulative, t.prefix) for codes, t, _ in ordered]
+        record_terms = [
+            compute_record_terms(codes, t.cumulative, t.prefix) for codes, t, _ in ordered
+        ]
         sums = [table_sums(t.cumulative, t.prefix, largest) for _, t, _ in ordered]
         if not ordered:
-            places = [np.zeros((self.n_records, 3))]
+            record_terms = [np.zeros((self.n_records, 3))]
             sums = [np.zeros((largest + 1) * (largest + 2) // 2)]
         return (
             np.ascontiguousarray(self.numeric.T),
             np.ascontiguousarray(self.nominal.T),
             self.column_weights,
-            np.array(places),
+            np.array(record_terms),
             np.array(sums),
             np.array([limit for _, _, limit in ordered] or [1.0]),
             stack_trees([held[a] for a in self.nominal_ones], self.n_records),
@@ -269,13 +271,13 @@ def check_state(block: Block, rows: Int64, records: ClassedRecords) -> None:
     assert block.sizes.tolist() == new.sizes.tolist()
     for a in range(block.members.shape[0]):
         for c, size in enumerate(block.sizes):
-            members, z = block.members[a, c, :size], block.places[a, :, 0]
+            members, z = block.members[a, c, :size], block.record_terms[a, :, 0]
             assert (np.diff(z[members]) >= 0).all()
             assert block.ranks[a, members].tolist() == list(range(size))
             assert set(rows[members]) == set(new_rows[new.members[a, c, :size]])
             np.testing.assert_allclose(
-                block.ladders[a, c, :, : size + 1],
-                new.ladders[a, c, :, : size + 1],
+                block.rank_terms[a, c, :, : size + 1],
+                new.rank_terms[a, c, :, : size + 1],
                 rtol=0,
                 atol=MARGIN,
             )

@@ -1,4 +1,4 @@
-"""What a class is released as: mean, median or mode of its records, per quasi-identifier.
+"""Aggregates that a class is released as: its mean, median or mode, per quasi-identifier.
 
 Records of class i are ``order[starts[i]:starts[i+1]]``. Integer keys (integers, dates, decimals)
 stay exact: sums are kept as quotient and remainder, so that no span of values overflows.

@@ -1,8 +1,8 @@
-"""One of several processes compiles what all of them want; the others wait for its code.
+"""A lock under which one of several processes compiles a kernel; the others wait for its code.
 
 Compiling the search takes a minute and some hundred megabytes, in every process that does it: on a
-first use that would be every worker. Nothing depends on a turn but who does the work: whoever has
-waited in vain, or cannot lock a file, compiles for itself, beside others.
+first use that would be every worker. The lock only decides who does the work: a process that has
+waited in vain, or cannot lock a file, compiles for itself.
 """
 
 import contextlib
@@ -12,12 +12,12 @@ import time
 from collections.abc import Iterator
 
 LONGEST_WAIT = 300.0  # seconds, for all kernels that one calls: they take about one minute
-_LOOK_EVERY = 0.02  # seconds
+_RETRY_SECONDS = 0.02  # seconds
 
 
 @contextlib.contextmanager
 def hold_compile_lock(name: str, folder: int) -> Iterator[None]:
-    """Have the turn that a file stands for, or begin when whoever has it ends it, or has died.
+    """Hold the lock of a file, or begin once the process that holds it has released it or died.
 
     ``folder``: descriptor of the folder that the file is in.
     """
@@ -42,7 +42,7 @@ def _remove(name: str, folder: int) -> None:
 def _wait(descriptor: int) -> None:
     until = time.monotonic() + LONGEST_WAIT
     while not _lock(descriptor) and time.monotonic() < until:
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_RETRY_SECONDS)
 
 
 def _lock(descriptor: int) -> bool:

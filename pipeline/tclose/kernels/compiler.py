@@ -2,17 +2,17 @@
 
 The compiler's own cache numbers the signatures of a function, and writes the list of numbers apart
 from the code. Of two processes that compile at once one may end with its number at the other's
-code, and whoever loads that gets wrong results without a word. And it looks at one file's source
-only: a kernel that calls one of another module would go on with the old one after an upgrade. Here
-a file is named by all sources, the function, its signature and the processor, says within what it
-is, and is moved to its place whole; what is not as it says is compiled anew. What several processes
-want at once, one compiles.
+code, and loading that gives wrong results without an error. It also compares one file's source
+only: a kernel that calls one of another module would use the old one after an upgrade. Here a file
+is named by all sources, the function, its signature and the processor, repeats these in its
+content, and is written atomically; a file whose content does not match is compiled again. Of
+several processes that need one signature at once, one compiles it.
 
-Whoever can write these files has their code run by whoever loads them. So the folder and each file
-have to be root's or the user's own, and closed to others (see `trusted`); a folder that is not is
-left alone, and every process compiles for itself. The digest in a file finds what a full disk or a
-crash has spoilt, and has no key: one kept beside the files could be read by all who can write them,
-and one kept elsewhere would need the same care as the folder, and keep nobody else out.
+A user who can write these files can have code run by all who load them. So the folder and each file
+must belong to root or the user and be closed to others (see `trusted_paths`); another folder is not
+used, and every process compiles for itself. The digest in a file detects damage by a full disk or a
+crash, and has no key: a key next to the files could be read by all who can write them, and one
+elsewhere would need the same protection as the folder, and keep nobody else out.
 """
 
 import contextlib
@@ -55,20 +55,20 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "neve
     folder = _open_cache()
     if isinstance(folder, TrustedFolder):
         dispatcher._cache = CodeFiles(folder, function)  # noqa: SLF001  # where numba has its own
-        dispatcher.compile = _in_turn(dispatcher)
+        dispatcher.compile = _compile_once(dispatcher)
     return dispatcher
 
 
-def _in_turn(dispatcher: Any) -> Callable[[Any], Any]:
-    """What compiles a signature or loads its code, when nobody else is about to leave it."""
+def _compile_once(dispatcher: Any) -> Callable[[Any], Any]:
+    """Return a `compile` that compiles a signature, or loads its code, under the compile lock."""
     compile_signature, cache = dispatcher.compile, dispatcher._cache  # noqa: SLF001
 
     @global_compiler_lock
-    def compile_in_turn(signature: Any) -> Any:
+    def compile_once(signature: Any) -> Any:
         with cache.turn(signature, dispatcher.targetctx):
             return compile_signature(signature)
 
-    return compile_in_turn
+    return compile_once
 
 
 def load_compiler() -> None:
@@ -78,20 +78,20 @@ def load_compiler() -> None:
 
 
 def is_kept(dispatcher: Any) -> bool:
-    """Whether code of a kernel is on disk, for whatever signature."""
+    """Return whether compiled code of a kernel is on disk, for any signature."""
     cache = dispatcher._cache  # noqa: SLF001  # see `kernel`
     return isinstance(cache, CodeFiles) and bool(cache.names())
 
 
 def find_refusal() -> str:
-    """Why kept code is not used in this process, and what to do; empty where that is not so."""
-    found = _open_cache()
-    if not isinstance(found, UntrustedError):
+    """Return why stored code is not used in this process, and what to do; empty if it is used."""
+    refusal = _open_cache()
+    if not isinstance(refusal, UntrustedError):
         return ""
     return (
-        f"compiled kernels are not kept: {found}, so whoever can write there could have other code "
-        "run, and every process compiles for itself, which takes a minute or so; remove "
-        f"{found.place}, or name a folder of your own by NUMBA_CACHE_DIR"
+        f"compiled kernels are not kept: {refusal}, so whoever can write there could have other "
+        "code run, and every process compiles for itself, which takes a minute or so; remove "
+        f"{refusal.place}, or name a folder of your own by NUMBA_CACHE_DIR"
     )
 
 
@@ -124,7 +124,7 @@ def _sources_digest() -> str:
 
 
 class CodeFiles(_Cache):
-    """Files with the code of one function: where numba looks, and leaves what it has compiled."""
+    """Files with the compiled code of one function, in the form of numba's own cache."""
 
     def __init__(self, folder: TrustedFolder, function: Callable[..., Any]) -> None:
         self._folder = folder
@@ -156,14 +156,14 @@ class CodeFiles(_Cache):
         return [n for n in names if n.startswith(f"{self._name}-") and n.endswith(_CODE)]
 
     def turn(self, sig: Any, target_context: Any) -> AbstractContextManager[None]:
-        """To look for the code of a signature, and to compile what is not there."""
+        """Return the lock under which the code of a signature is loaded or compiled."""
         name = self._file(self._key(sig, target_context.codegen()))
         if name in self._folder.names():
             return contextlib.nullcontext()
         return hold_compile_lock(f"{name.removesuffix(_CODE)}.turn", self._folder.descriptor)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
-        """Code for a signature; None if there is none that is whole and for this very signature."""
+        """Load the code for a signature; None if there is none, or it is damaged."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
         try:
@@ -173,11 +173,11 @@ class CodeFiles(_Cache):
         digest, data = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
         if not self._enabled or hashlib.sha256(data).digest() != digest:
             return None
-        found, code = pickle.loads(data)  # noqa: S301  # nobody else wrote it
-        return CompileResult._rebuild(target_context, *code) if found == key else None  # noqa: SLF001
+        stored, code = pickle.loads(data)  # noqa: S301  # nobody else wrote it
+        return CompileResult._rebuild(target_context, *code) if stored == key else None  # noqa: SLF001
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the code for a signature; a full disk or addresses within the code prevent it."""
+        """Store the code for a signature, if there is space and the code has no addresses in it."""
         if not self._enabled or data.library.has_dynamic_globals:
             return
         key = self._key(sig, data.codegen)

@@ -1,6 +1,6 @@
 """Distance-based record linkage: which released records are nearest to an original one.
 
-An adversary who knows a person's quasi-identifiers takes the released record nearest to them
+An intruder who knows a person's quasi-identifiers takes the released record nearest to them
 (Domingo-Ferrer and Torra, *A quantitative comparison of disclosure control methods for microdata*,
 2001). Released records that share their quasi-identifiers are one point here, with a weight.
 """
@@ -54,8 +54,8 @@ def count_candidates(numeric, nominal, weights, own, point_numeric, point_nomina
     """For each record, among how many released records the nearest ones hide its own.
 
     The squared distance is the sum of squared differences of numeric quasi-identifiers, and the
-    weight of each nominal column that differs: that of the clusters (papers/003, section 7). Every
-    point is looked at, until one is nearer than the record's own.
+    weight of each nominal column that differs, as in the clustering (Soria-Comas et al. 2015,
+    section 7). Points are scanned until one is nearer than the record's own.
 
     Parameters
     ----------

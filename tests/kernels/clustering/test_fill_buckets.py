@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from support import naive_ratio
 from support.tables import quasi_identifiers, repeatable, seeds
 from tclose.kernels.clustering.fill_buckets import (
-    cut_stretches,
+    cut_class_ranges,
     fill_block,
-    fill_classes,
+    fill_blocks,
 )
 
 
@@ -31,9 +31,9 @@ def fill(numeric, nominal, n_levels, counts, block_classes):
     cumulative = np.concatenate([np.zeros((1, counts.shape[1]), int), np.cumsum(counts, axis=0)])
     starts = np.concatenate([[0], np.cumsum(cumulative[-1])[:-1]])
     weights = np.ones(len(nominal))
-    cut = cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes, weights)
+    cut = cut_class_ranges(numeric, nominal, n_levels, starts, cumulative, block_classes, weights)
     return (
-        fill_classes(numeric, nominal, starts, cumulative, *cut, weights),
+        fill_blocks(numeric, nominal, starts, cumulative, *cut, weights),
         cut,
         starts,
         cumulative,

@@ -21,10 +21,10 @@ from tclose.kernels.emd.ordered_delta import (
     MORE_UP,
     SAME,
     UP,
+    compute_record_terms,
     distance_after_joining,
     distance_after_leaving,
     distance_after_swap,
-    place_records,
     rank_work,
     table_sums,
 )
@@ -39,16 +39,20 @@ def err_at_most(size: int) -> Fraction:
 
 def after_swap(block: Block, a: int, c: int, rank: int, i: int, at: int) -> float:
     size = block.sizes[c]
-    return distance_after_swap(block.ladders, block.places, block.sums, a, c, size, rank, i, at)
+    return distance_after_swap(
+        block.rank_terms, block.record_terms, block.sums, a, c, size, rank, i, at
+    )
 
 
 def after_leaving(block: Block, a: int, c: int, rank: int) -> float:
-    return distance_after_leaving(block.ladders, a, c, block.sizes[c], rank)
+    return distance_after_leaving(block.rank_terms, a, c, block.sizes[c], rank)
 
 
 def after_joining(block: Block, a: int, c: int, i: int, at: int) -> float:
     size = block.sizes[c]
-    return distance_after_joining(block.ladders, block.places, block.sums, a, c, size, i, at)
+    return distance_after_joining(
+        block.rank_terms, block.record_terms, block.sums, a, c, size, i, at
+    )
 
 
 def places_to_join(codes: list[int], code: int) -> range:
@@ -76,8 +80,8 @@ class TestTables:
     def test_places(self, values: list[int]) -> None:
         table, codes = distribution_of(values)
         m = table.values.size
-        places = place_records(codes, table.cumulative, table.prefix)
-        for code, (z, share, work) in zip(codes.tolist(), places, strict=True):
+        record_terms = compute_record_terms(codes, table.cumulative, table.prefix)
+        for code, (z, share, work) in zip(codes.tolist(), record_terms, strict=True):
             up_to = Fraction(sum(c <= code for c in codes.tolist()), len(values))
             assert z == pytest.approx(code / max(m - 1, 1), abs=1e-15)
             assert share == pytest.approx(float(up_to), abs=1e-15)
@@ -90,14 +94,14 @@ class TestTables:
         self, values: list[int], size: int, data: st.DataObject
     ) -> None:
         table, codes = distribution_of(values)
-        places = place_records(codes, table.cumulative, table.prefix)[np.newaxis]
+        record_terms = compute_record_terms(codes, table.cumulative, table.prefix)[np.newaxis]
         sums = table_sums(table.cumulative, table.prefix, size)[np.newaxis]
         i = data.draw(st.integers(0, len(values) - 1))
         for rank in range(size):
             expected = naive_refine.rank_work(
                 int(codes[i]), rank, size, codes.tolist(), table.values.size
             )
-            work = rank_work(places, 0, i, sums, size * (size + 1) // 2, rank, size)
+            work = rank_work(record_terms, 0, i, sums, size * (size + 1) // 2, rank, size)
             assert work == pytest.approx(float(expected), abs=1e-14)
 
     @repeatable
@@ -133,10 +137,11 @@ class TestTables:
 def check_class(table, codes, rows: list[int], expected: Fraction) -> None:
     """Works of a class, ascending, make up its distance."""
     size = len(rows)
-    places = place_records(codes, table.cumulative, table.prefix)[np.newaxis]
+    record_terms = compute_record_terms(codes, table.cumulative, table.prefix)[np.newaxis]
     sums = table_sums(table.cumulative, table.prefix, size)[np.newaxis]
     distance = sum(
-        rank_work(places, 0, i, sums, size * (size + 1) // 2, j, size) for j, i in enumerate(rows)
+        rank_work(record_terms, 0, i, sums, size * (size + 1) // 2, j, size)
+        for j, i in enumerate(rows)
     )
     assert abs(Fraction(distance) - expected) <= err_at_most(size) <= Fraction(MARGIN)
 
@@ -169,7 +174,7 @@ class TestLadders:
                 }
                 for row, works in expected.items():
                     sums = [float(s) for s in accumulate(works, initial=Fraction(0))]
-                    found = block.ladders[a, c, row, : size + 1]
+                    found = block.rank_terms[a, c, row, : size + 1]
                     assert found.tolist() == pytest.approx(sums, abs=1e-13), row
 
     @repeatable
@@ -179,7 +184,7 @@ class TestLadders:
         for c, members in enumerate(records.classes):
             emds = naive_refine.class_emds(records, members)
             for a, expected in enumerate(emds[of_all] for of_all in records.ordered):
-                distance = block.ladders[a, c, SAME, len(members)]
+                distance = block.rank_terms[a, c, SAME, len(members)]
                 assert abs(Fraction(distance) - expected) <= err_at_most(len(members))
 
 

@@ -120,7 +120,7 @@ class TestExchange:
         first = int(block.members[0, 0, 0])
         remove_record(block, 0, first)
         add_record(block, 0, first)
-        z = block.places[0, :, 0]
+        z = block.record_terms[0, :, 0]
         members = block.members[0, 0, : block.sizes[0]]
         equals = [i for i in members if z[i] == z[first]]
         assert equals[-1] == first

@@ -23,7 +23,7 @@ from tclose.kernels.refinement.block import Block, measure_block
 from tclose.kernels.refinement.search import (
     EXCESS_PRICE,
     LEAST_GAIN,
-    _find_joining_ranks,
+    _find_insertion_ranks,
     find_move,
     find_swap,
     improve_pair,
@@ -40,8 +40,8 @@ pairs = classed_records(n_classes=st.just(2), max_size=6)
 
 def prepared(block: Block):
     scratch = make_scratch(block)
-    _find_joining_ranks(block, 0, 1, scratch.joining_a)
-    _find_joining_ranks(block, 1, 0, scratch.joining_b)
+    _find_insertion_ranks(block, 0, 1, scratch.insertion_ranks_a)
+    _find_insertion_ranks(block, 1, 0, scratch.insertion_ranks_b)
     return scratch
 
 
@@ -89,8 +89,8 @@ class TestPairs:
         if block.sizes[a] == 1:
             return
         means = tuple(block.totals[c] / block.sizes[c] for c in (a, b))
-        joining = scratch.joining_a if is_back else scratch.joining_b
-        score, x = find_move(block, a, b, means, joining, LEAST_GAIN)
+        insertion_ranks = scratch.insertion_ranks_a if is_back else scratch.insertion_ranks_b
+        score, x = find_move(block, a, b, means, insertion_ranks, LEAST_GAIN)
         exchange = None
         if x >= 0:
             exchange = ([], [int(rows[x])]) if is_back else ([int(rows[x])], [])

@@ -20,7 +20,7 @@ from support.tables import (
 )
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.clustering.fill_classes import draw_classes
+from tclose.kernels.clustering.fill_classes import fill_classes
 from tclose.kernels.emd.ordered import exact_emd
 from tclose.methods.sabre.sabre import partition_sabre, share_out_buckets
 from tclose.methods.sabre.split_buckets import (
@@ -116,7 +116,7 @@ def test_drawing_equals_the_twin(taken: list[list[int]], seed: int) -> None:
     order = rng.permutation(n_records)
     points = [(numeric[:, i].tolist(), nominal[:, i].tolist()) for i in range(n_records)]
     members, starts = group_by_label(of_record, 3)
-    labels = draw_classes(
+    labels = fill_classes(
         np.ascontiguousarray(numeric.T),
         np.ascontiguousarray(nominal.T),
         order,

@@ -1,1 +1,1 @@
-"""How clusters are first made."""
+"""Kernels that partition records into clusters and blocks."""

@@ -1,8 +1,8 @@
-"""Merging of clusters until all are within t (papers/003, section 5, Algorithm 1).
+"""Merging of clusters until all are within t (Soria-Comas et al. 2015, section 5, Algorithm 1).
 
 While a class is above t, the one of the greatest distance is merged with the class nearest to it in
 quasi-identifiers. Distances of all classes are kept; a merger costs one new one. `repair` merges
-with less loss: it looks for a partner that mends the class. This is the algorithm as printed.
+with less loss: it looks for a partner that repairs the class. This is the paper's algorithm.
 
 Plain numpy: what a merger costs are a few scans over the classes, and any distance can be used.
 """
@@ -17,7 +17,7 @@ from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import ERROR_PER_STEP, ordered_emd
 from tclose.model import Float64, Int64
 
-# What a class of these rows has above its limit, in the largest of its attributes.
+# Excess above its limit of a class of these rows, in the largest of its attributes.
 ExcessOf = Callable[[Int64], float]
 
 # Classes whose distances are closer than this are taken as equally far: rounding decides nothing.
@@ -53,7 +53,7 @@ def merge_farthest(
 
 
 def ordered_excess(rows: Int64, targets: tuple[Any, ...]) -> float:
-    """What a class has above its limit, in the largest attribute; not above 0: surely within all.
+    """Return a class's largest excess above a limit; if not above 0, it is surely within all.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""t-Closeness-first microaggregation of one block (papers/003, section 7, Algorithm 3).
+"""t-Closeness-first microaggregation of a block (Soria-Comas et al. 2015, section 7, Algorithm 3).
 
-Clusters are made two at a time: around the record farthest from the average of those left, and
+Clusters are formed two at a time: around the record farthest from the average of those left, and
 around the one farthest from that. Each takes the nearest record of every subset, and a second one
 of a central subset while extras last.
 
-Records that are taken are swapped out of their subset's stretch, so every scan runs over contiguous
-memory that holds live records only. Ties in distance go to the record that stands first in the
-block, whatever was swapped.
+Records that are taken are swapped out of their subset's row range, so every scan runs over
+contiguous memory that holds live records only. Ties in distance go to the record that stands first
+in the block, whatever was swapped.
 
 Throughout, ``weights`` is float64 (q,): what it counts that a nominal column differs. A plain
 nominal quasi-identifier is one column of weight 1; one with a taxonomy of height H is H columns of
@@ -116,8 +116,8 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
             counts[j, nominal[j, i]] += 1
     point = np.empty(numeric.shape[0])
     levels = np.empty(nominal.shape[0], dtype=np.int32)
-    made = 0
-    while made < n_clusters:
+    n_clustered = 0
+    while n_clustered < n_clusters:
         n_left = alive.sum()
         for j in range(point.size):
             point[j] = sums[j] / n_left
@@ -128,7 +128,7 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
             start = subset_starts[s]
             distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
         for _ in range(2):
-            if made == n_clusters:
+            if n_clustered == n_clusters:
                 break
             seed = find_farthest(distances, rows, subset_starts, alive)
             point[:] = numeric[:, seed]
@@ -139,7 +139,7 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
                 stop = start + alive[s]
                 distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
                 n_take = take[s]
-                if not has_extra and alive[s] > take[s] * (n_clusters - made):
+                if not has_extra and alive[s] > take[s] * (n_clusters - n_clustered):
                     n_take += 1
                     has_extra = True
                 for _ in range(n_take):
@@ -148,10 +148,10 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
                         sums[j] -= numeric[j, taken]
                     for j in range(nominal.shape[0]):
                         counts[j, nominal[j, taken]] -= 1
-                    labels[rows[taken]] = made
+                    labels[rows[taken]] = n_clustered
                     alive[s] -= 1
                     swap_out(numeric, nominal, rows, distances, taken, start + alive[s])
-            made += 1
+            n_clustered += 1
     return labels
 
 
@@ -170,7 +170,7 @@ def cluster_blocks(numeric, nominal, weights, order, starts, sizes, take):
     int64 (n,): cluster of each record, numbered block by block
     """
     labels = np.empty(order.size, dtype=np.int64)
-    made = 0
+    n_clustered = 0
     for b in range(sizes.size):
         begin, end = starts[b, 0], starts[b, -1]
         members = order[begin:end]
@@ -184,6 +184,6 @@ def cluster_blocks(numeric, nominal, weights, order, starts, sizes, take):
             block_numeric, block_nominal, weights, starts[b] - begin, take, sizes[b]
         )
         for i in range(members.size):
-            labels[members[i]] = made + local[i]
-        made += sizes[b]
+            labels[members[i]] = n_clustered + local[i]
+        n_clustered += sizes[b]
     return labels

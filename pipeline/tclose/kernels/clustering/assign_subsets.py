@@ -1,9 +1,9 @@
 """Global quantile subsets of the confidential attribute: sizes, and who belongs to which.
 
 The records, sorted by confidential value, are cut into K subsets of floor(n/K), the n mod K extra
-ones in the central subset or subsets (papers/003, section 7 and Algorithm 3). Records that share a
-value and straddle a cut are dealt out by a rule that knows their position alone: the i-th of c tied
-records gets rank (i * stride + shift) mod c, with stride near c/golden ratio and coprime to c.
+ones in the central subset or subsets (Soria-Comas et al. 2015, section 7 and Algorithm 3). Records
+with one value that straddle a cut are assigned by their position alone: the i-th of c tied records
+gets rank (i * stride + shift) mod c, with stride near c/golden ratio and coprime to c.
 Neighbours in the input thereby go to far-apart subsets, where identical records can still meet in
 one cluster.
 """
@@ -21,7 +21,7 @@ GOLDEN = 0.6180339887498949
 def subset_sizes(n_records: int, n_subsets: int, n_clusters: int | None = None) -> Int64:
     """Sizes of the subsets, int64 (n_subsets,): all floor(n/K), the remainder in the middle.
 
-    With ``n_clusters`` of them all have that many, and the remainder is what is left.
+    With ``n_clusters`` given, each subset has that many, and the remainder is all other records.
     """
     if n_clusters is None:
         n_clusters = n_records // n_subsets

@@ -2,7 +2,7 @@
 
 Each subset is split at its *own* quantile of the chosen quasi-identifier, so both halves hold the
 same number of records of every subset, at every depth, and clusters of one record per subset can be
-made in each. An extra record (n mod K of them) goes with a cluster that can take it.
+formed in each. An extra record (n mod K of them) goes with a cluster that can take it.
 
 Throughout, ``numeric`` is float64 (d, n), each quasi-identifier divided by its range, and
 ``nominal`` int32 (q, n), category codes: attributes are rows, so that a scan is contiguous. A plain
@@ -20,7 +20,7 @@ def extras_up_to(n_extra, n_extra_subset, n_clusters, cluster):
     """Extra records of a subset that go with the clusters before ``cluster``.
 
     Of all ``n_extra`` (at most ``n_clusters``), floor(n_extra * cluster / n_clusters) go there: so
-    no stretch of clusters gets more extras than it has clusters. The first central subset takes its
+    no range of clusters gets more extras than it has clusters. The first central subset takes its
     proportion of them, ``n_extra_subset`` of ``n_extra``; the second one takes what is left.
     """
     if n_extra == 0:

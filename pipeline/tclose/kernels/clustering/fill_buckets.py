@@ -1,8 +1,8 @@
-"""Classes that take a given number of records of every bucket (papers/001, section 6.2).
+"""Classes with given numbers of records of every bucket (Domingo-Ferrer, Soria-Comas 2015, 6.2).
 
-Counts come first, records after: row r of ``counts`` (g, b) says how many records of each bucket
-one class takes, and the rows add up to the buckets. Any stretch of rows can therefore be cut off
-with its own records, bucket by bucket, and filled by itself: that is a block.
+The counts are decided before the records: row r of ``counts`` (g, b) has the number of records of
+each bucket in one class, and the rows add up to the buckets. Any range of rows, with its records
+bucket by bucket, is therefore a block that can be filled independently.
 """
 
 import numpy as np
@@ -18,10 +18,10 @@ from tclose.kernels.compiler import kernel
 
 
 @kernel
-def cut_stretches(numeric, nominal, n_levels, starts, cumulative, block_classes, weights):
+def cut_class_ranges(numeric, nominal, n_levels, starts, cumulative, block_classes, weights):
     """Cut records into blocks of at most ``block_classes`` classes, with their exact counts.
 
-    A stretch of classes is halved along the quasi-identifier of largest spread; each bucket gives
+    A range of classes is halved along the quasi-identifier of largest spread; each bucket gives
     the lower half as many of its lowest records as those classes take.
 
     Parameters
@@ -101,10 +101,10 @@ def _average(numeric, nominal, n_local, free, point, levels):
 
 
 @kernel
-def _cheapest_counts(distances, free, starts, counts, left):
+def _cheapest_counts(distances, free, starts, counts, remaining):
     """The row of counts whose records are nearest on average, and the records, nearest first.
 
-    ``left`` (g,): rows that no class has taken. Equal distances go to the lowest record, equal
+    ``remaining`` (g,): rows that no class has taken. Equal distances go to the lowest record, equal
     means to the lowest row.
     """
     n_rows, n_buckets = counts.shape
@@ -118,11 +118,11 @@ def _cheapest_counts(distances, free, starts, counts, left):
         for i in range(rows.size):
             sums[i + 1] = sums[i] + distances[rows[i]]
         for r in range(n_rows):
-            if left[r]:
+            if remaining[r]:
                 costs[r] += sums[counts[r, b]]
     best = -1
     for r in range(n_rows):
-        if left[r]:
+        if remaining[r]:
             costs[r] /= counts[r].sum()
             if best < 0 or costs[r] < costs[best]:
                 best = r
@@ -133,17 +133,17 @@ def _cheapest_counts(distances, free, starts, counts, left):
 def fill_block(numeric, nominal, starts, counts, weights):
     """Partition the records of a block into classes with the given counts.
 
-    Seeds are those of papers/003, Algorithm 3: the record farthest from the average of those left,
-    then the one farthest from it. Around each, the class is that row of ``counts``, of those left,
-    whose records are nearest on average: so the bucket that a class emphasises is one that is
-    common around its seed.
+    Seeds are those of Algorithm 3 of Soria-Comas et al. 2015: the record farthest from the average
+    of those left, then the one farthest from it. Around each, the class is that row of ``counts``,
+    of those left, whose records are nearest on average: so the bucket that a class emphasises is
+    one that is common around its seed.
 
     Parameters
     ----------
     numeric, nominal : float64 (d, n), int32 (q, n); records of a bucket adjacent
     starts : int64 (b + 1,): where each bucket begins
     counts : int64 (g, b): records of each bucket in each class; columns add up to the buckets
-    weights : as in `cut_stretches`
+    weights : as in `cut_class_ranges`
 
     Returns
     -------
@@ -152,13 +152,13 @@ def fill_block(numeric, nominal, starts, counts, weights):
     n_records = starts[-1]
     nominal, n_local = compact_codes(nominal)
     free = np.ones(n_records, dtype=np.bool_)
-    left = np.ones(counts.shape[0], dtype=np.bool_)
+    remaining = np.ones(counts.shape[0], dtype=np.bool_)
     labels = np.empty(n_records, dtype=np.int64)
     distances = np.empty(n_records)
     point = np.empty(numeric.shape[0])
     levels = np.empty(nominal.shape[0], dtype=nominal.dtype)
-    for made in range(counts.shape[0]):
-        if made % 2 == 0:
+    for n_filled in range(counts.shape[0]):
+        if n_filled % 2 == 0:
             _average(numeric, nominal, n_local, free, point, levels)
             _distances_from(numeric, nominal, weights, point, levels, free, distances)
         else:
@@ -168,8 +168,8 @@ def fill_block(numeric, nominal, starts, counts, weights):
         point[:] = numeric[:, seed]
         levels[:] = nominal[:, seed]
         _distances_from(numeric, nominal, weights, point, levels, free, distances)
-        row, nearest = _cheapest_counts(distances, free, starts, counts, left)
-        left[row] = False
+        row, nearest = _cheapest_counts(distances, free, starts, counts, remaining)
+        remaining[row] = False
         for b in range(counts.shape[1]):
             for i in range(counts[row, b]):
                 taken = nearest[starts[b] + i]
@@ -179,8 +179,8 @@ def fill_block(numeric, nominal, starts, counts, weights):
 
 
 @kernel
-def fill_classes(numeric, nominal, starts, cumulative, order, edges, weights):
-    """`fill_block` on each block of `cut_stretches`; int64 (n,): class of each record."""
+def fill_blocks(numeric, nominal, starts, cumulative, order, edges, weights):
+    """`fill_block` on each block of `cut_class_ranges`; int64 (n,): class of each record."""
     labels = np.empty(order.size, dtype=np.int64)
     n_buckets = starts.size
     block_starts = np.zeros(n_buckets + 1, dtype=np.int64)

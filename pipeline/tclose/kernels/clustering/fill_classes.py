@@ -1,6 +1,6 @@
-"""Records for classes that are to have so many of each bucket: a seed and its nearest neighbours.
+"""Classes with given numbers of records of each bucket: a seed and its nearest neighbours.
 
-The second phase of SABRE (papers/003, reference [2]).
+The second phase of SABRE (Cao et al. 2011).
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def _nearest_live(values, levels, weights, seed, live, nearest, distances):
 
 
 @kernel
-def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights):
+def fill_classes(values, levels, seeds, members, bucket_starts, taken, weights):
     """Give every record a class.
 
     Parameters
@@ -78,10 +78,10 @@ def draw_classes(values, levels, seeds, members, bucket_starts, taken, weights):
             )
             for i in nearest[:wanted]:
                 labels[i] = c
-            left = start
+            end = start
             for i in range(start, stop):
                 if labels[live[i]] < 0:
-                    live[left] = live[i]
-                    left += 1
-            n_live[b] = left - start
+                    live[end] = live[i]
+                    end += 1
+            n_live[b] = end - start
     return labels

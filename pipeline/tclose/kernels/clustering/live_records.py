@@ -19,9 +19,9 @@ from tclose.kernels.compiler import kernel
 
 # The records, the first n_left of them live.
 #   numeric float64 (d, n), nominal int32 (q, n)   quasi-identifiers, codes renumbered from 0
-#   weights float64 (q,)     what it counts that a nominal one differs, see `clusters`
+#   weights float64 (q,)     squared distance of two different codes, see `algorithm3`
 #   n_local int64 (q,)       how many codes there are
-#   rows int64 (n,)          where each record stands in the input
+#   rows int64 (n,)          position of each record in the input
 #   distances float64 (n,)   squared, to the point that was measured from last
 #   sums float64 (d,), counts int64 (q, L)   of the live records
 #   point float64 (d,), levels int32 (q,)    what is measured from
@@ -92,7 +92,7 @@ def farthest_remaining(records, n_left):
 
 @kernel
 def take_out(records, n_left, taken, labels, label):
-    """Give the records at the positions ``taken`` a label; how many are left.
+    """Label the records at the positions ``taken``; return the number of live records left.
 
     From the last position to the first: what comes from the end is then never one of them.
     """
@@ -122,11 +122,11 @@ def nearest_remaining(records, n_left, n_wanted):
             if not _comes_before(distances, rows, i, nearest[-1]):
                 continue
             n_found -= 1
-        place = n_found
-        while place > 0 and _comes_before(distances, rows, i, nearest[place - 1]):
-            nearest[place] = nearest[place - 1]
-            place -= 1
-        nearest[place] = i
+        slot = n_found
+        while slot > 0 and _comes_before(distances, rows, i, nearest[slot - 1]):
+            nearest[slot] = nearest[slot - 1]
+            slot -= 1
+        nearest[slot] = i
         n_found += 1
     return nearest
 
@@ -135,24 +135,24 @@ def nearest_remaining(records, n_left, n_wanted):
 def rank_remaining(records, n_left):
     """Positions of all live records, nearest first: int64 (n_left,), n_left at least 1.
 
-    Dealt out to stretches of distance first, a few records each, which takes a fifth of the time.
+    Records are binned by distance first, a few in each bin, which takes a fifth of the time.
     """
     distances, rows = records.distances[:n_left], records.rows
-    n_stretches = n_left // 8 + 1
+    n_bins = n_left // 8 + 1
     lowest = distances.min()
     span = max(distances.max() - lowest, TINY)
-    stretches = ((distances - lowest) / span * (n_stretches - 1)).astype(np.int64)
-    ends = np.zeros(n_stretches + 1, dtype=np.int64)
-    for stretch in stretches:
-        ends[stretch + 1] += 1
+    bins = ((distances - lowest) / span * (n_bins - 1)).astype(np.int64)
+    ends = np.zeros(n_bins + 1, dtype=np.int64)
+    for b in bins:
+        ends[b + 1] += 1
     ends = np.cumsum(ends)
     filled = ends[:-1].copy()
     ranked = np.empty(n_left, dtype=np.int64)
     for i in range(n_left):
-        ranked[filled[stretches[i]]] = i
-        filled[stretches[i]] += 1
-    for stretch in range(n_stretches):
-        _sort_positions(ranked[ends[stretch] : ends[stretch + 1]], distances, rows)
+        ranked[filled[bins[i]]] = i
+        filled[bins[i]] += 1
+    for b in range(n_bins):
+        _sort_positions(ranked[ends[b] : ends[b + 1]], distances, rows)
     return ranked
 
 
@@ -164,14 +164,14 @@ def _sort_positions(positions, distances, rows):
         positions[:] = by_row[np.argsort(distances[by_row], kind="mergesort")]
         return
     for m in range(1, positions.size):
-        moved, place = positions[m], m
-        while place > 0 and _comes_before(distances, rows, moved, positions[place - 1]):
-            positions[place] = positions[place - 1]
-            place -= 1
-        positions[place] = moved
+        moved, slot = positions[m], m
+        while slot > 0 and _comes_before(distances, rows, moved, positions[slot - 1]):
+            positions[slot] = positions[slot - 1]
+            slot -= 1
+        positions[slot] = moved
 
 
 @kernel(inline="always")
 def _comes_before(distances, rows, a, b):
-    """Whether the record at a is nearer than the one at b; equally near, earlier in the input."""
+    """Return whether the record at a comes before that at b, by distance and then by row."""
     return distances[a] < distances[b] or (distances[a] == distances[b] and rows[a] < rows[b])

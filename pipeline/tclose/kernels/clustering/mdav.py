@@ -1,7 +1,8 @@
-"""Microaggregation by quasi-identifiers alone: MDAV and V-MDAV (papers/003, section 5, [9], [24]).
+"""Microaggregation by quasi-identifiers alone: MDAV and V-MDAV.
 
-Distances are squared: numeric differences, and 0 or its weight, by default 1, for each nominal
-column. Ties go to the record that stands first.
+MDAV: Domingo-Ferrer and Torra 2005. V-MDAV: Solanas and Martinez-Balleste 2006. Distances are
+squared: numeric differences, and 0 or its weight, by default 1, for each nominal column. Ties go to
+the record that stands first.
 """
 
 import numpy as np
@@ -22,17 +23,17 @@ GAMMA = 0.2
 
 @kernel
 def _take_nearest(records, n_left, seed, k, labels, label):
-    """Give the k live records nearest to the one at ``seed`` a label; how many are left."""
+    """Label the k live records nearest to that at ``seed``; return the number of live ones left."""
     measure_from_record(records, seed, 0, n_left)
     return take_out(records, n_left, nearest_remaining(records, n_left, k), labels, label)
 
 
 def mdav(numeric, nominal, k, weights=None):
-    """Clusters of k records, and one of k to 2k-1.
+    """Form clusters of k records, and one of k to 2k-1.
 
-    The record farthest from the average of those left and its k-1 nearest make a cluster; so do,
+    The record farthest from the average of those left and its k-1 nearest form a cluster; so do,
     of the others, the one farthest from that record and its nearest. With fewer than 3k left only
-    the first of the two is made, and what then remains is the last cluster.
+    the first of the two is formed, and the records that then remain are the last cluster.
 
     Parameters
     ----------
@@ -53,27 +54,27 @@ def _mdav(numeric, nominal, k, weights):
     records = gather_remaining(numeric, nominal, weights)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)
-    made = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
+    cluster = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
     while n_left >= 2 * k:
         measure_from_average(records, n_left)
         for _ in range(2 if n_left >= 3 * k else 1):
             seed = farthest_remaining(records, n_left)
-            n_left = _take_nearest(records, n_left, seed, k, labels, made)
-            made += 1
-    labels[records.rows[:n_left]] = made
+            n_left = _take_nearest(records, n_left, seed, k, labels, cluster)
+            cluster += 1
+    labels[records.rows[:n_left]] = cluster
     return labels
 
 
 def v_mdav(numeric, nominal, k, gamma=GAMMA, weights=None):
-    """Clusters of k to 2k-1 records, larger where records lie close together.
+    """Form clusters of k to 2k-1 records, larger where records are close together.
 
-    Around the record farthest from the average of all records, of those left, k records make a
+    Around the record farthest from the average of all records, of those left, k records form a
     cluster. It takes in the nearest of the others while that one is nearer to it than ``gamma``
     times what it is from its own nearest neighbour left. Distances to a cluster are those to its
     nearest record. When fewer than k are left, each goes to the nearest cluster.
 
     So that no cluster is larger than 2k-1: none takes in a record if just k are left, which are the
-    next cluster, and those left at the end pass over clusters that are full. The last one made has
+    next cluster, and those left at the end skip clusters that are full. The last one formed has
     room for all of them.
 
     Parameters
@@ -97,25 +98,25 @@ def _v_mdav(numeric, nominal, k, gamma, weights):
     labels = np.full(n_records, -1, dtype=np.int64)
     to_cluster = np.empty(n_records)
     measure_from_average(records, n_left)
-    made = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
+    cluster = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
     for row in np.argsort(-records.distances, kind="mergesort"):
         if n_left < k:
             break
         if labels[row] < 0:
             seed = np.argmax(records.rows[:n_left] == row)
-            n_left = _take_nearest(records, n_left, seed, k, labels, made)
-            n_left = _extend(records, n_left, k, gamma, to_cluster, labels, made)
-            made += 1
-    if made == 0:
+            n_left = _take_nearest(records, n_left, seed, k, labels, cluster)
+            n_left = _extend(records, n_left, k, gamma, to_cluster, labels, cluster)
+            cluster += 1
+    if cluster == 0:
         labels[:] = 0
     else:
-        _deal_rest(records, n_left, k, labels, made)
+        _assign_remaining(records, n_left, k, labels, cluster)
     return labels
 
 
 @kernel
 def _extend(records, n_left, k, gamma, to_cluster, labels, label):
-    """Let the cluster made last, whose k records stand behind the live ones, take in others.
+    """Extend the latest cluster, whose k records are stored after the live ones, by others.
 
     ``to_cluster`` float64 (n,) is overwritten: squared distances to the cluster.
     """
@@ -150,8 +151,8 @@ def _measure_nearest(records, member, n_left, to_cluster):
 
 
 @kernel
-def _deal_rest(records, n_left, k, labels, n_clusters):
-    """Each record left to the cluster, if it is not full, of the nearest record that has one."""
+def _assign_remaining(records, n_left, k, labels, n_clusters):
+    """Assign each live record to the cluster, if not full, of the nearest record that has one."""
     distances, rows = records.distances, records.rows
     sizes = np.zeros(n_clusters, dtype=np.int64)
     for i in range(n_left, rows.size):

@@ -1,7 +1,8 @@
 """Ordered earth mover's distance of classes to the table, over distinct values.
 
 EMD(class, table) = 1/(m-1) * sum_i |F_class(v_i) - F_table(v_i)|, F cumulative, v_1 < ... < v_m the
-distinct values of the attribute in the table (papers/004, section 5.1; 003, section 2.2).
+distinct values of the attribute in the table (Li et al. 2007, section 5.1; Soria-Comas et al. 2015,
+section 2.2).
 
 A class of s records is a step function with at most s steps, F_table is monotone: between two steps
 the two cross at most once. With prefix sums of the table's cumulative counts each span costs one
@@ -90,7 +91,7 @@ def _emd(codes, size, cumulative, prefix, crossings):
 
 @kernel
 def _share_searches(shared, size, cumulative):
-    """Where the table reaches each of the heights b/size: int64 (size + 1,); none if it is large.
+    """Return where the table reaches each height b/size: int64 (size + 1,); none if it is large.
 
     ``shared`` int64 (MAX_SHARED + 1, MAX_SHARED + 1), -1 where nothing is known, is added to.
     """

@@ -1,25 +1,25 @@
-"""What an exchange of records does to the distance of a class: the budget that t leaves.
+"""Ordered distance of a class after an exchange of records, in a few operations.
 
 In one dimension the earth mover's distance is the work of moving the class's quantiles to the
 table's: the record of rank j among s serves the table's records between the shares j/s and
-(j + 1)/s, so EMD = sum_j h_j with h_j the integral of |z_j - Q(u)| over that stretch, z a value's
-place among the distinct ones divided by m - 1, Q the table's quantile function. With
+(j + 1)/s, so EMD = sum_j h_j with h_j the integral of |z_j - Q(u)| over that interval, z a value's
+index among the distinct ones divided by m - 1, Q the table's quantile function. With
 G(u) = integral of Q up to u, known beforehand at every record and at every j/s, one record costs a
-few operations: no search, and no walk over values (papers/004, section 5.1, in quantiles).
+few operations: no search, and no loop over values (Li et al. 2007, section 5.1, in quantiles).
 """
 
 import numpy as np
 
 from tclose.kernels.compiler import kernel
 
-# Rows of a class's ladders, see `fill_ladders`.
+# Rows of a class's rank terms, see `fill_rank_terms`.
 SAME, UP, DOWN, LESS, LESS_DOWN, MORE, MORE_UP = range(7)
-N_LADDERS = 7
+N_RANK_TERMS = 7
 
 
 @kernel
-def place_records(codes, cumulative, prefix):
-    """What `rank_work` needs of each record.
+def compute_record_terms(codes, cumulative, prefix):
+    """Compute the terms of each record that `rank_work` needs.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ def place_records(codes, cumulative, prefix):
     -------
     float64 (n, 3): z, the share of the table's records up to it, and G at that share
     """
-    places = np.zeros((codes.size, 3))
+    record_terms = np.zeros((codes.size, 3))
     n_records = float(cumulative[-1])
     last = max(cumulative.size - 1, 1)
     for i in range(codes.size):
         code = codes[i]
-        places[i, 0] = code / last
-        places[i, 1] = cumulative[code] / n_records
-        places[i, 2] = (code * cumulative[code] - prefix[code]) / n_records / last
-    return places
+        record_terms[i, 0] = code / last
+        record_terms[i, 1] = cumulative[code] / n_records
+        record_terms[i, 2] = (code * cumulative[code] - prefix[code]) / n_records / last
+    return record_terms
 
 
 @kernel
@@ -59,13 +59,13 @@ def table_sums(cumulative, prefix, max_size):
 
 
 @kernel(inline="always")
-def rank_work(places, a, i, sums, row, j, size):
+def rank_work(record_terms, a, i, sums, row, j, size):
     """h_j: work of record i as the one of rank j among ``size``, for attribute a.
 
-    ``places`` float64 (p, n, 3), ``sums`` float64 (p, .): of all attributes, as arrays are not cut
-    where every nanosecond counts; ``row`` = size (size + 1) / 2.
+    ``record_terms`` float64 (p, n, 3), ``sums`` float64 (p, .): of all attributes, as arrays are
+    not cut where every nanosecond counts; ``row`` = size (size + 1) / 2.
     """
-    z, share = places[a, i, 0], places[a, i, 1]
+    z, share = record_terms[a, i, 0], record_terms[a, i, 1]
     step = 1.0 / size
     low, high = j * step, (j + 1) * step
     sum_low, sum_high = sums[a, row + j], sums[a, row + j + 1]
@@ -73,36 +73,39 @@ def rank_work(places, a, i, sums, row, j, size):
         return (sum_high - sum_low) - z * (high - low)
     if share >= high:
         return z * (high - low) - (sum_high - sum_low)
-    return z * (2 * share - low - high) - 2 * places[a, i, 2] + sum_low + sum_high
+    return z * (2 * share - low - high) - 2 * record_terms[a, i, 2] + sum_low + sum_high
 
 
 @kernel
-def fill_ladders(block, c):
-    """Running sums of work from which the distance of class c after any exchange follows at once.
+def fill_rank_terms(block, c):
+    """Fill the running sums of work that give the distance of class c after any exchange.
 
-    Written to ``block.ladders``: entry j of each row is the sum over the ranks below j of the work
-    at the same rank, one higher, one lower (among as many as there are); at the same and one lower
-    (among one fewer); at the same and one higher (among one more).
+    Written to ``block.rank_terms``: entry j of each row is the sum over the ranks below j of the
+    work at the same rank, one higher, one lower (among as many as there are); at the same and one
+    lower (among one fewer); at the same and one higher (among one more).
     """
-    places, sums, members, ladders = block.places, block.sums, block.members, block.ladders
+    record_terms, rank_terms = block.record_terms, block.rank_terms
+    sums, members = block.sums, block.members
     size = block.sizes[c]
     row = size * (size + 1) // 2
     less, more = row - size, row + size + 1
-    for a in range(places.shape[0]):
-        of_class = ladders[a, c]
+    for a in range(record_terms.shape[0]):
+        of_class = rank_terms[a, c]
         of_class[:, 0] = 0.0
         for j in range(size):
             i = members[a, c, j]
             up, down, at_less, less_down = 0.0, 0.0, 0.0, 0.0
             if j + 1 < size:
-                up = rank_work(places, a, i, sums, row, j + 1, size)
-                at_less = rank_work(places, a, i, sums, less, j, size - 1)
+                up = rank_work(record_terms, a, i, sums, row, j + 1, size)
+                at_less = rank_work(record_terms, a, i, sums, less, j, size - 1)
             if j > 0:
-                down = rank_work(places, a, i, sums, row, j - 1, size)
-                less_down = rank_work(places, a, i, sums, less, j - 1, size - 1)
-            at_more = rank_work(places, a, i, sums, more, j, size + 1)
-            more_up = rank_work(places, a, i, sums, more, j + 1, size + 1)
-            of_class[SAME, j + 1] = of_class[SAME, j] + rank_work(places, a, i, sums, row, j, size)
+                down = rank_work(record_terms, a, i, sums, row, j - 1, size)
+                less_down = rank_work(record_terms, a, i, sums, less, j - 1, size - 1)
+            at_more = rank_work(record_terms, a, i, sums, more, j, size + 1)
+            more_up = rank_work(record_terms, a, i, sums, more, j + 1, size + 1)
+            of_class[SAME, j + 1] = of_class[SAME, j] + rank_work(
+                record_terms, a, i, sums, row, j, size
+            )
             of_class[UP, j + 1] = of_class[UP, j] + up
             of_class[DOWN, j + 1] = of_class[DOWN, j] + down
             of_class[LESS, j + 1] = of_class[LESS, j] + at_less
@@ -111,39 +114,39 @@ def fill_ladders(block, c):
             of_class[MORE_UP, j + 1] = of_class[MORE_UP, j] + more_up
 
 
-# What follows takes arrays one by one: an array that is taken out of a block within a loop is
-# counted as a reference each time, which costs more than the distance does.
+# The functions below take arrays one by one: taking an array out of a block within a loop counts a
+# reference each time, which costs more than the distance does.
 
 
 @kernel(inline="always")
-def distance_after_swap(ladders, places, sums, a, c, size, rank, i, at):  # noqa: PLR0913
+def distance_after_swap(rank_terms, record_terms, sums, a, c, size, rank, i, at):  # noqa: PLR0913
     """Distance of class c once its record of ``rank`` is replaced by record i.
 
     ``at``: how many of the class's records come before the new one.
     """
     row = size * (size + 1) // 2
     if at <= rank:
-        moved = ladders[a, c, UP, rank] - ladders[a, c, UP, at]
-        kept = ladders[a, c, SAME, at] - ladders[a, c, SAME, rank + 1]
-        new = rank_work(places, a, i, sums, row, at, size)
+        moved = rank_terms[a, c, UP, rank] - rank_terms[a, c, UP, at]
+        kept = rank_terms[a, c, SAME, at] - rank_terms[a, c, SAME, rank + 1]
+        new = rank_work(record_terms, a, i, sums, row, at, size)
     else:
-        moved = ladders[a, c, DOWN, at] - ladders[a, c, DOWN, rank + 1]
-        kept = ladders[a, c, SAME, rank] - ladders[a, c, SAME, at]
-        new = rank_work(places, a, i, sums, row, at - 1, size)
-    return kept + moved + new + ladders[a, c, SAME, size]
+        moved = rank_terms[a, c, DOWN, at] - rank_terms[a, c, DOWN, rank + 1]
+        kept = rank_terms[a, c, SAME, rank] - rank_terms[a, c, SAME, at]
+        new = rank_work(record_terms, a, i, sums, row, at - 1, size)
+    return kept + moved + new + rank_terms[a, c, SAME, size]
 
 
 @kernel(inline="always")
-def distance_after_leaving(ladders, a, c, size, rank):
+def distance_after_leaving(rank_terms, a, c, size, rank):
     """Distance of class c once its record of ``rank`` has left."""
-    moved = ladders[a, c, LESS_DOWN, size] - ladders[a, c, LESS_DOWN, rank + 1]
-    return ladders[a, c, LESS, rank] + moved
+    moved = rank_terms[a, c, LESS_DOWN, size] - rank_terms[a, c, LESS_DOWN, rank + 1]
+    return rank_terms[a, c, LESS, rank] + moved
 
 
 @kernel(inline="always")
-def distance_after_joining(ladders, places, sums, a, c, size, i, at):  # noqa: PLR0913
+def distance_after_joining(rank_terms, record_terms, sums, a, c, size, i, at):  # noqa: PLR0913
     """Distance of class c once record i has joined after ``at`` of its records."""
     row = (size + 1) * (size + 2) // 2
-    new = rank_work(places, a, i, sums, row, at, size + 1)
-    moved = ladders[a, c, MORE_UP, size] - ladders[a, c, MORE_UP, at]
-    return ladders[a, c, MORE, at] + new + moved
+    new = rank_work(record_terms, a, i, sums, row, at, size + 1)
+    moved = rank_terms[a, c, MORE_UP, size] - rank_terms[a, c, MORE_UP, at]
+    return rank_terms[a, c, MORE, at] + new + moved

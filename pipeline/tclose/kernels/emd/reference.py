@@ -1,4 +1,4 @@
-"""What classes are held to: the table's distribution of an attribute, by any of the distances."""
+"""A reference to measure classes against: an attribute's distribution in the table, and a limit."""
 
 from collections import namedtuple
 
@@ -8,7 +8,7 @@ from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered import ordered_emd
 from tclose.kernels.emd.tree import class_tree_emds, flat_emd
 
-# The table's distribution of one confidential attribute, and a limit.
+# The distribution of one confidential attribute in the table, and the limit of a class's distance.
 #   cumulative int64 (m,), prefix int64 (m + 1,)   of an ordered attribute, see `emd.ordered_emd`
 #   paths int64 (m, depth), weights float64 (nodes,), below int64 (nodes,)   of one whose values are
 #       the leaves of a tree, see `tree_emd`; no rows in paths where values are ordered

@@ -3,7 +3,7 @@
 With a weight on the edge above every node, and the distance of two values the weights on the way
 from one to the other, EMD(class, table) = sum over nodes e of weight_e * |share of the class below
 e - share of the table below e|: what is too much below a node has to leave by that edge. The
-hierarchical distance (papers/004, section 5.2) is of that form, since a leaf is at height 0:
+hierarchical distance (Li et al. 2007, section 5.2) is of that form, since a leaf is at height 0:
 weight_e = (height of e's parent - height of e) / (2 H) sets two leaves height(lowest common
 ancestor) / H apart. So is the equal distance: a star, every weight 1/2.
 """
@@ -50,7 +50,7 @@ def tree_emds(
 
 
 def untouched_work(weights: Float64, table_counts: Int64) -> float:
-    """The distance of a class that had nothing below any node."""
+    """Return the distance of a class that has no record below any node."""
     return fsum((weights * table_counts).tolist()) / int(table_counts.max())
 
 

@@ -1,4 +1,4 @@
-"""What an exchange of records does to the distance of a class whose values are leaves of a tree.
+"""Tree distance of a class after an exchange of records, by the nodes above the two records.
 
 The distance is a sum over the tree's nodes, see `tree_emd`. An exchange of one record for another
 changes only the nodes above the two; one that leaves or joins changes every share, so the sums over
@@ -11,7 +11,7 @@ import numpy as np
 
 from tclose.kernels.compiler import kernel
 
-# Where the values of u attributes are, their nodes numbered one attribute after the other.
+# The values of u attributes as leaves, the nodes numbered one attribute after the other.
 #   nodes int32 (n, columns)      nodes above each record, the root's children first; -1: none
 #   columns int64 (u + 1,)        where each attribute's columns begin
 #   ends int64 (u + 1,)           where each attribute's nodes begin
@@ -76,40 +76,40 @@ def tree_after_move(trees, counts, sums, u, c, size, x, sign):  # noqa: PLR0913
 
 @kernel
 def take_records(trees, rows):
-    """The same of some records only, with the nodes that are above them, numbered anew.
+    """Return the `Trees` of some records only, with the nodes above them, renumbered.
 
-    What is kept of each class of a block thereby grows with the block, not with the table's values.
+    The sums of each class of a block thereby grow with the block, not with the table's values.
     """
-    places = np.full(trees.weights.size, -1, dtype=np.int32)
+    numbers = np.full(trees.weights.size, -1, dtype=np.int32)
     for row in rows:
         for node in trees.nodes[row]:
             if node >= 0:
-                places[node] = 0
-    kept, ends, absent = _keep_nodes(trees, places)
+                numbers[node] = 0
+    kept, ends, absent = _keep_nodes(trees, numbers)
     nodes = np.empty((rows.size, trees.nodes.shape[1]), dtype=np.int32)
     for i in range(rows.size):
         for column in range(nodes.shape[1]):
             node = trees.nodes[rows[i], column]
-            nodes[i, column] = places[node] if node >= 0 else -1
+            nodes[i, column] = numbers[node] if node >= 0 else -1
     weights, shares = trees.weights[kept], trees.shares[kept]
     return Trees(nodes, trees.columns, ends, weights, shares, trees.limits, absent)
 
 
 @kernel
-def _keep_nodes(trees, places):
-    """Number the nodes that are marked with a 0 in ``places``; the others' work is added up.
+def _keep_nodes(trees, numbers):
+    """Number the nodes that are marked with a 0 in ``numbers``; the others' work is added up.
 
     Returns
     -------
     kept : int64, the old numbers of the nodes; ends, absent : as in `Trees`
     """
-    kept = np.empty(places.size, dtype=np.int64)
+    kept = np.empty(numbers.size, dtype=np.int64)
     ends, absent = np.zeros_like(trees.ends), trees.absent.copy()
     n_kept = 0
     for u in range(trees.limits.size):
         for node in range(trees.ends[u], trees.ends[u + 1]):
-            if places[node] == 0:
-                places[node] = n_kept
+            if numbers[node] == 0:
+                numbers[node] = n_kept
                 kept[n_kept] = node
                 n_kept += 1
             else:

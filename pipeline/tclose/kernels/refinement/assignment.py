@@ -1,9 +1,9 @@
 """Re-assignment of one record of every class at once: the cheapest of all permutations.
 
 Exchanges between two classes stop where only a ring of three or more would help. Here each class of
-a block gives one record away, and all of them are dealt out anew, as cheaply as can be: a linear
-assignment, in which a class takes no record that would bring it above a limit. What a class gave
-is among what it may take, so there is always a solution, and it costs no more than before.
+a block offers one record, and all of them are assigned anew at the least cost: a linear assignment,
+in which a class takes no record that would bring it above a limit. A class may take back its own
+record, so there is always a solution, and it costs no more than before.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from tclose.kernels.emd.tree_delta import tree_after_swap
 from tclose.kernels.refinement.block import add_record, remove_record, update_class
 from tclose.kernels.refinement.search import LEAST_GAIN
 
-# How often free rows bid for columns before the rest is left to shortest paths.
+# Passes in which free rows bid for columns, before shortest paths assign the others.
 BIDDING_PASSES = 2
 
 
@@ -23,7 +23,7 @@ def solve_assignment(costs):
     """Column of each row so that the sum of the costs is least: int64 (n,); costs may be infinite.
 
     The method of Jonker and Volgenant (Computing 38, 1987): each column takes its cheapest row,
-    rows that are left bid, and what is left then goes by shortest augmenting paths; O(n^3).
+    free rows bid, and the rows still free are assigned by shortest augmenting paths; O(n^3).
     There has to be an assignment at a finite cost.
     """
     column_of, row_of, prices = _take_cheapest(costs)
@@ -129,29 +129,29 @@ def _augment(costs, column_of, row_of, prices, start):
 
 
 @kernel
-def _fill_costs(block, classes, given, costs):
-    """Loss of each class (row) if it takes each record (column) for the one it gave.
+def _fill_costs(block, classes, offered, costs):
+    """Fill in the loss of each class (row) if it takes each record (column) for the one it offered.
 
-    But for what all permutations have in common; infinite where the class would be above a limit.
+    Terms that all permutations share are left out; infinite where a class would be above a limit.
     """
     values, levels, counts = block.values, block.levels, block.counts
-    members, places, ranks = block.members, block.places, block.ranks
-    ladders, sums, limits, totals = block.ladders, block.sums, block.limits, block.totals
+    members, record_terms, ranks = block.members, block.record_terms, block.ranks
+    rank_terms, sums, limits, totals = block.rank_terms, block.sums, block.limits, block.totals
     trees, below, tree_sums = block.trees, block.below, block.tree_sums
     for i in range(classes.size):
-        c, x = classes[i], given[i]
+        c, x = classes[i], offered[i]
         size = block.sizes[c]
         for m in range(classes.size):
-            y = given[m]
+            y = offered[m]
             may_take = i == m or block.excess[c] == 0.0
             for a in range(limits.size):
                 if i == m or not may_take:
                     break
                 at = 0
-                while at < size and places[a, members[a, c, at], 0] <= places[a, y, 0]:
+                while at < size and record_terms[a, members[a, c, at], 0] <= record_terms[a, y, 0]:
                     at += 1
                 distance = distance_after_swap(
-                    ladders, places, sums, a, c, size, ranks[a, x], y, at
+                    rank_terms, record_terms, sums, a, c, size, ranks[a, x], y, at
                 )
                 may_take = distance <= limits[a]
             for u in range(trees.limits.size):
@@ -174,16 +174,16 @@ def _fill_costs(block, classes, given, costs):
 
 @kernel
 def reassign(block, classes, share):
-    """Deal out anew the record at ``share`` of each class's ranks; returns how many changed class.
+    """Reassign the record at ``share`` of each class's ranks; return how many changed class.
 
-    ``classes`` int64 (c,): who takes part; a class above a limit does not.
+    ``classes`` int64 (c,): those that take part; a class above a limit does not.
     """
     n = classes.size
-    given = np.empty(n, dtype=np.int64)
+    offered = np.empty(n, dtype=np.int64)
     for i in range(n):
-        given[i] = block.members[0, classes[i], int(share * block.sizes[classes[i]])]
+        offered[i] = block.members[0, classes[i], int(share * block.sizes[classes[i]])]
     costs = np.empty((n, n))
-    _fill_costs(block, classes, given, costs)
+    _fill_costs(block, classes, offered, costs)
     taken = solve_assignment(costs)
     before, after = 0.0, 0.0
     for i in range(n):
@@ -194,10 +194,10 @@ def reassign(block, classes, share):
     n_changed = 0
     for i in range(n):
         if taken[i] != i:
-            remove_record(block, classes[i], given[i])
+            remove_record(block, classes[i], offered[i])
     for i in range(n):
         if taken[i] != i:
-            add_record(block, classes[i], given[taken[i]])
+            add_record(block, classes[i], offered[taken[i]])
             update_class(block, classes[i])
             n_changed += 1
     return n_changed

@@ -1,4 +1,4 @@
-"""A block of whole classes: its records, its classes, and how a record changes class."""
+"""A block of complete classes: its records, its classes, and how records change class."""
 
 from collections import namedtuple
 
@@ -6,26 +6,26 @@ import numpy as np
 
 from tclose.kernels.clustering.algorithm3 import compact_codes
 from tclose.kernels.compiler import kernel
-from tclose.kernels.emd.ordered_delta import N_LADDERS, SAME, fill_ladders
+from tclose.kernels.emd.ordered_delta import N_RANK_TERMS, SAME, fill_rank_terms
 from tclose.kernels.emd.tree_delta import sum_nodes, take_records
 
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
-#   weights float64 (q,)        what it counts that a nominal one differs, see `clusters`
-#   places float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `budget`
+#   weights float64 (q,)        squared distance of two different levels, see `algorithm3`
+#   record_terms float64 (p, n, 3), sums float64 (p, .), limits float64 (p,)   see `ordered_delta`
 #   members int32 (p, c, cap)   records of each class, ascending in each confidential attribute
-#   ranks int32 (p, n)          place of each record among its class's members
-#   ladders float64 (p, c, 7, cap + 1)   see `budget.fill_ladders`
+#   ranks int32 (p, n)          rank of each record among its class's members
+#   rank_terms float64 (p, c, 7, cap + 1)   see `ordered_delta.fill_rank_terms`
 #   sizes int64 (c,), totals float64 (c, d)   records of each class, sums of their values
 #   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
 #   excess float64 (c,)         distance above the limits, all attributes together
-#   trees   the attributes whose values are leaves of a tree, see `tree_budget`
+#   trees   the attributes whose values are leaves of a tree, see `tree_delta`
 #   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
 #       block is below; sums over all nodes
 Block = namedtuple(
     "Block",
-    "values levels weights places sums limits members ranks ladders sizes totals counts squares "
-    "excess trees below tree_sums",
+    "values levels weights record_terms sums limits members ranks rank_terms sizes totals counts "
+    "squares excess trees below tree_sums",
 )
 
 # Room in a class for records that join it.
@@ -38,8 +38,8 @@ def gather_block(records, by_class, classes):
 
     Parameters
     ----------
-    records : values float64 (n, d), levels int32 (n, q), weights, places float64 (p, n, 3), sums,
-        limits: as in `Block`, and trees, of all records
+    records : values float64 (n, d), levels int32 (n, q), weights, record_terms float64 (p, n, 3),
+        sums, limits: as in `Block`, and trees, of all records
     by_class : all records class by class, and where each class begins
     classes : int64 (c,)
 
@@ -47,7 +47,7 @@ def gather_block(records, by_class, classes):
     -------
     block, and which records it has: int64 (n,)
     """
-    values, levels, weights, places, sums, limits, trees = records
+    values, levels, weights, record_terms, sums, limits, trees = records
     order, starts = by_class
     sizes = starts[classes + 1] - starts[classes]
     rows = np.empty(sizes.sum(), dtype=np.int64)
@@ -58,24 +58,24 @@ def gather_block(records, by_class, classes):
             filled += 1
     own_values = np.empty((rows.size, values.shape[1]))
     own_levels = np.empty((levels.shape[1], rows.size), dtype=np.int32)
-    own_places = np.empty((places.shape[0], rows.size, 3))
+    own_terms = np.empty((record_terms.shape[0], rows.size, 3))
     for i in range(rows.size):
         for j in range(values.shape[1]):
             own_values[i, j] = values[rows[i], j]
         for j in range(levels.shape[1]):
             own_levels[j, i] = levels[rows[i], j]
-        for a in range(places.shape[0]):
+        for a in range(record_terms.shape[0]):
             for j in range(3):
-                own_places[a, i, j] = places[a, rows[i], j]
+                own_terms[a, i, j] = record_terms[a, rows[i], j]
     own_trees = take_records(trees, rows)
     local, n_local = compact_codes(own_levels)
     n_levels = max(1, n_local.max()) if n_local.size else 1
     cap = sizes.max() + SPARE
     block = Block(
-        own_values, np.ascontiguousarray(local.T), weights, own_places, sums, limits,
-        np.zeros((places.shape[0], sizes.size, cap), dtype=np.int32),
-        np.zeros((places.shape[0], rows.size), dtype=np.int32),
-        np.zeros((places.shape[0], sizes.size, N_LADDERS, cap + 1)),
+        own_values, np.ascontiguousarray(local.T), weights, own_terms, sums, limits,
+        np.zeros((record_terms.shape[0], sizes.size, cap), dtype=np.int32),
+        np.zeros((record_terms.shape[0], rows.size), dtype=np.int32),
+        np.zeros((record_terms.shape[0], sizes.size, N_RANK_TERMS, cap + 1)),
         sizes,
         np.zeros((sizes.size, values.shape[1])),
         np.zeros((sizes.size, levels.shape[1], n_levels), dtype=np.int32),
@@ -94,8 +94,8 @@ def _fill_classes(block):
     first = 0
     for c in range(block.sizes.size):
         size = block.sizes[c]
-        for a in range(block.places.shape[0]):
-            by_value = np.argsort(block.places[a, first : first + size, 0], kind="mergesort")
+        for a in range(block.record_terms.shape[0]):
+            by_value = np.argsort(block.record_terms[a, first : first + size, 0], kind="mergesort")
             for m in range(size):
                 block.members[a, c, m] = first + by_value[m]
                 block.ranks[a, first + by_value[m]] = m
@@ -161,10 +161,10 @@ def remove_record(block, c, x):
 @kernel
 def add_record(block, c, x):
     """Put record x into class c, which has to be updated then."""
-    members, ranks, places = block.members, block.ranks, block.places
+    members, ranks, record_terms = block.members, block.ranks, block.record_terms
     for a in range(members.shape[0]):
         m = block.sizes[c]
-        while m > 0 and places[a, members[a, c, m - 1], 0] > places[a, x, 0]:
+        while m > 0 and record_terms[a, members[a, c, m - 1], 0] > record_terms[a, x, 0]:
             moved = members[a, c, m - 1]
             members[a, c, m] = moved
             ranks[a, moved] = m
@@ -193,12 +193,12 @@ def _count_record(block, c, x, sign):
 
 @kernel
 def update_class(block, c):
-    """Bring a class's ladders, its trees' sums and its excess up to date."""
-    fill_ladders(block, c)
-    ladders, limits = block.ladders, block.limits
+    """Bring a class's rank terms, its trees' sums and its excess up to date."""
+    fill_rank_terms(block, c)
+    rank_terms, limits = block.rank_terms, block.limits
     excess = 0.0
     for a in range(limits.size):
-        excess += max(0.0, ladders[a, c, SAME, block.sizes[c]] - limits[a])
+        excess += max(0.0, rank_terms[a, c, SAME, block.sizes[c]] - limits[a])
     sum_nodes(block.trees, block.below[c], block.sizes[c], block.tree_sums[c])
     for u in range(block.trees.limits.size):
         excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])

@@ -1,10 +1,10 @@
-"""Which classes are near each other: by a point that stands for each."""
+"""Neighbours among classes, by one representative point of each."""
 
 import numpy as np
 
 from tclose.kernels.compiler import kernel
 
-# What represents a class, when classes are grouped and neighbours are sought.
+# Kinds of representative point of a class, for grouping classes and finding neighbours.
 CENTRE, FARTHEST, DRAWN = 0, 1, 2
 
 
@@ -12,7 +12,7 @@ CENTRE, FARTHEST, DRAWN = 0, 1, 2
 def represent_classes(  # noqa: PLR0913 (records, classes, and what stands for these)
     values, levels, weights, n_levels, order, starts, kind, draws
 ):
-    """A point for each class: its centre, its record farthest from that, or one drawn.
+    """Return a point for each class: its centre, its record farthest from that, or a random one.
 
     Classes that hold a stray each are far apart by their centres, however near the strays are;
     by the strays they meet.
@@ -130,7 +130,7 @@ def find_neighbours(centres, modes, weights, n_wanted):
 def find_cheapest(centres, modes, weights, sizes, sought, order, coordinates):
     """For some classes, the other class whose union with them adds least squared error (Ward).
 
-    Classes are looked at along an axis, outward from each, until the axis alone costs more than the
+    Classes are scanned along an axis, outward from each, until the axis alone costs more than the
     best. Of equally cheap ones it is the next in number, after the last the first, so that many
     classes in one place do not all find the same.
 
@@ -147,15 +147,15 @@ def find_cheapest(centres, modes, weights, sizes, sought, order, coordinates):
     partners int64 (s,), -1 where there is no other class; costs float64 (s,)
     """
     n_classes = sizes.size
-    place = np.empty(n_classes, dtype=np.int64)
+    rank = np.empty(n_classes, dtype=np.int64)
     for i in range(n_classes):
-        place[order[i]] = i
+        rank[order[i]] = i
     smallest = sizes.min()
     partners = np.full(sought.size, -1, dtype=np.int64)
     costs = np.full(sought.size, np.inf)
     for i in range(sought.size):
         c = sought[i]
-        at = place[c]
+        at = rank[c]
         low, high = at - 1, at + 1
         while low >= 0 or high < n_classes:
             before = coordinates[at] - coordinates[low] if low >= 0 else np.inf

@@ -1,8 +1,8 @@
-"""One round of refinement: blocks of whole classes, searched one after the other.
+"""One round of refinement: blocks of complete classes, searched one after the other.
 
-A union of whole classes holds every part of the confidential distribution in the same share as
-they do, so blocks need not stay: each round groups the classes anew, by what represents them, and
-searches each group.
+A union of complete classes has every part of the confidential distribution in the same share as
+they do, so blocks need not persist: each round groups the classes anew, by their representative
+points, and searches each group.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from tclose.kernels.refinement.block import gather_block, measure_block
 from tclose.kernels.refinement.neighbours import find_neighbours
 from tclose.kernels.refinement.search import repair_block, search_block
 
-# Less excess than this is none: limits are lowered by what running sums can err.
+# Less excess than this is none: limits are lowered by the rounding error of running sums.
 ROUNDING = 1e-9
 
 
 @kernel
-def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
-    """Search each group of classes; what a search has made is kept if it lost less, or mended.
+def refine_blocks(records, labels, by_class, groups, points, settings, least_gain):
+    """Search each group of classes; its result is kept if it lowers the loss or the excess.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
     by_class : the records by their labels, and where each class begins: int64 (n,), (c + 1,)
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
     points : of all classes, centres and modes from `represent_classes`
-    how : four integers: k; neighbours and sweeps as in `search_block`; how many classes are dealt
-        out anew together, as in `reassign`, 0 for none
+    settings : four integers: k; neighbours and sweeps as in `search_block`; number of classes
+        whose records are reassigned together, as in `reassign`, 0 for none
     least_gain : as in `search_block`
 
     Returns
@@ -38,7 +38,7 @@ def refine_blocks(records, labels, by_class, groups, points, how, least_gain):
     """
     classes, group_starts = groups
     centres, modes = points
-    k, n_neighbours, n_sweeps, n_together = how
+    k, n_neighbours, n_sweeps, n_together = settings
     n_exchanges = 0
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]
@@ -77,7 +77,7 @@ def repair_blocks(records, labels, by_class, groups, k, n_sweeps):
 
 @kernel
 def _reassign_all(block, n_together):
-    """Deal out anew, rank by rank, the records of so many classes at a time."""
+    """Reassign the records of ``n_together`` classes at a time, rank by rank."""
     n_changed = 0
     n_ranks = int(block.sizes.mean())
     for first in range(0, block.sizes.size - 1, n_together):

@@ -1,7 +1,7 @@
 """Merging of classes that are above t, with as little loss as possible.
 
-The distance of a union is at most the larger of the two (papers/004, section 3, Fact 2), so merging
-always ends, with one class of all records at the latest.
+The distance of a union is at most the larger of the two (Li et al. 2007, Fact 2), so
+merging always ends, with one class of all records at the latest.
 """
 
 import numpy as np
@@ -74,8 +74,8 @@ def _merging_costs(centres, levels, weights, sizes, c, costs):
 
 
 @kernel
-def _is_close(chains, c, other, targets):
-    """Whether the union of two classes is within every limit, for sure."""
+def _is_union_close(chains, c, other, targets):
+    """Return whether the union of two classes is surely within every limit."""
     first, following, sizes = chains
     codes, tables = targets
     size = sizes[c] + sizes[other]
@@ -105,14 +105,14 @@ def _find_partner(chains, c, costs, targets):
             break
         if nearest < 0:
             nearest = other
-        if _is_close(chains, c, other, targets):
+        if _is_union_close(chains, c, other, targets):
             return other, True
         costs[other] = np.inf
     return nearest, False
 
 
 @kernel
-def _take_in(chains, c, other, centres, levels):
+def _join_classes(chains, c, other, centres, levels):
     first, following, sizes = chains
     last = first[c]
     while following[last] >= 0:
@@ -138,13 +138,13 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
     labels : int64 (n,): class of each record
     sizes : int64 (c,): records of each class
     above : int64 (u,): the classes to repair
-    targets : what classes are held to: the codes int64 (p, n) of their values of p confidential
-        attributes, and p times a `Target`
+    targets : the codes int64 (p, n) of the records' values of p confidential attributes, and an
+        `EmdReference` for each attribute
 
     Returns
     -------
-    labels : int64 (n,), numbered anew from 0 without gaps
-    n_classes : how many are left
+    labels : int64 (n,), renumbered from 0 without gaps
+    n_classes : number of classes left
     """
     sizes = sizes.copy()
     first, following = _chain_members(labels, sizes.size)
@@ -158,12 +158,12 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
             other, close = _find_partner(chains, c, costs, targets)
             if other < 0:
                 break
-            _take_in(chains, c, other, centres, levels)
-    return _number_anew(first, following, sizes)
+            _join_classes(chains, c, other, centres, levels)
+    return _renumber(first, following, sizes)
 
 
 @kernel
-def _number_anew(first, following, sizes):
+def _renumber(first, following, sizes):
     labels = np.empty(following.size, dtype=np.int64)
     n_classes = 0
     for c in range(sizes.size):

@@ -1,14 +1,14 @@
 """Search for less loss among the classes of one block, within k and t.
 
-Two classes exchange records, one for one, or one of them gives a record away, when that lowers the
-loss and both stay within every limit by their own distance; the best exchange of a pair is taken,
-until none is left. A class that is above a limit comes nearer to it first, at any price.
+Two classes exchange records, one for one, or a record moves from one to the other, when that lowers
+the loss and both stay within every limit by their exact distance; the best exchange of a pair is
+made, until there is none. A class that is above a limit is brought nearer to it first, at any loss.
 
 The loss of a step is what microaggregation minimises: squared differences to the class's mean, and,
 of a nominal quasi-identifier, half the records' mean distance to one another (0/1, or hierarchical:
-level by level), which is the squared error of its 0/1 indicators. (Records that differ from the
-mode, which are what a release loses, do not tell whether the second of two strays has found the
-first.)
+level by level), which is the squared error of its 0/1 indicators. (The number of
+records that differ from the mode, which is a release's loss, does not fall when two strays of one
+level meet in a class.)
 """
 
 from collections import namedtuple
@@ -26,19 +26,20 @@ from tclose.kernels.refinement.block import exchange
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
-# What a unit of distance above a limit is worth in units of loss: more than any exchange can gain.
+# Loss that a unit of distance above a limit counts as: more than any exchange can gain.
 EXCESS_PRICE = 100.0
 
 
-# What is known of two classes while they are searched: see `_lay_out`, `_find_joining_ranks`.
+# Working arrays of two classes during a search: see `_gather_class`, `_find_insertion_ranks`.
 Scratch = namedtuple(
-    "Scratch", "gains own values levels shares means_a means_b joining_a joining_b"
+    "Scratch",
+    "gains own values levels shares means_a means_b insertion_ranks_a insertion_ranks_b",
 )
 
 
 @kernel
 def make_scratch(block):
-    """Room for any two classes of a block."""
+    """Allocate the working arrays for any two classes of a block."""
     cap = block.members.shape[2]
     n_nominal, n_attributes = block.levels.shape[1], block.limits.size
     return Scratch(
@@ -55,26 +56,26 @@ def make_scratch(block):
 
 
 @kernel
-def _find_joining_ranks(block, c, other, joining):
-    """Of each record of another class, how many of the class's come before it: (>= size, p)."""
-    members, places, ranks = block.members, block.places, block.ranks
-    size, n_joining = block.sizes[c], block.sizes[other]
+def _find_insertion_ranks(block, c, other, insertion_ranks):
+    """Count, for each record of another class, those of class c that precede it: (>= size, p)."""
+    members, record_terms, ranks = block.members, block.record_terms, block.ranks
+    size, n_inserted = block.sizes[c], block.sizes[other]
     for a in range(members.shape[0]):
         before = 0
-        for n in range(n_joining):
+        for n in range(n_inserted):
             record = members[a, other, n]
-            z = places[a, record, 0]
-            while before < size and places[a, members[a, c, before], 0] <= z:
+            z = record_terms[a, record, 0]
+            while before < size and record_terms[a, members[a, c, before], 0] <= z:
                 before += 1
-            joining[ranks[0, record], a] = before
+            insertion_ranks[ranks[0, record], a] = before
 
 
 @kernel
-def _lay_out(block, a, b, scratch):
-    """Class b as `find_swap` scans it: rows of attributes, so that a scan is contiguous.
+def _gather_class(block, a, b, scratch):
+    """Copy class b as rows of attributes, so that `find_swap` scans contiguous memory.
 
-    ``own``: what the loss saved by taking y out of b for x has of y alone; ``shares``: for each
-    nominal column, how much commoner y's level is in a than in b, by its weight.
+    ``own``: the terms of the saved loss that depend on y alone, when y leaves b for x; ``shares``:
+    for each nominal column, how much commoner y's level is in a than in b, by its weight.
     """
     own, values, levels, shares = scratch.own, scratch.values, scratch.levels, scratch.shares
     block_values, block_levels = block.values, block.levels
@@ -101,22 +102,22 @@ def _lay_out(block, a, b, scratch):
 
 @kernel
 def find_swap(block, a, b, scratch, least_gain):
-    """The best exchange of one record of class a for one of class b.
+    """Find the best exchange of one record of class a for one of class b.
 
     With D the way from b's mean to a's, exchanging x for y saves
-    2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of squares; here the square is multiplied out, so
-    that what is left to do per pair is a product.
+    2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of squares; here the square is multiplied
+    out, so that a product per pair remains.
 
     Returns
     -------
-    score, x, y : loss saved and excess worked off, if more than ``least_gain``; the records, or -1
+    score, x, y : loss saved and excess removed, if more than ``least_gain``; the records, or -1
     """
-    _lay_out(block, a, b, scratch)
-    gains, own, laid, shares = scratch.gains, scratch.own, scratch.values, scratch.shares
-    laid_levels, means_a, means_b = scratch.levels, scratch.means_a, scratch.means_b
-    joining_a, joining_b = scratch.joining_a, scratch.joining_b
+    _gather_class(block, a, b, scratch)
+    gains, own, values_b, shares = scratch.gains, scratch.own, scratch.values, scratch.shares
+    levels_b, means_a, means_b = scratch.levels, scratch.means_a, scratch.means_b
+    insertion_ranks_a, insertion_ranks_b = scratch.insertion_ranks_a, scratch.insertion_ranks_b
     values, levels, members, counts = block.values, block.levels, block.members, block.counts
-    ladders, places, sums = block.ladders, block.places, block.sums
+    rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
     limits, ranks = block.limits, block.ranks
     trees, below, tree_sums = block.trees, block.below, block.tree_sums
     size_a, size_b = block.sizes[a], block.sizes[b]
@@ -133,13 +134,13 @@ def find_swap(block, a, b, scratch, least_gain):
         for j in range(values.shape[1]):
             factor = -2.0 * weight * values[x, j]
             for n in range(size_b):
-                gains[n] += factor * laid[j, n]
+                gains[n] += factor * values_b[j, n]
         for j in range(levels.shape[1]):
             level = levels[x, j]
             of_x = (1 - counts[a, j, level]) / size_a + (1 + counts[b, j, level]) / size_b
             of_x *= block.weights[j]
             for n in range(size_b):  # without a branch, so that it is vectorised
-                gains[n] += (laid_levels[j, n] != level) * (of_x + shares[j, n])
+                gains[n] += (levels_b[j, n] != level) * (of_x + shares[j, n])
         for n in range(size_b):
             if gains[n] <= best and before == 0.0:
                 continue
@@ -147,13 +148,29 @@ def find_swap(block, a, b, scratch, least_gain):
             after = 0.0
             for i in range(limits.size):
                 of_a = distance_after_swap(
-                    ladders, places, sums, i, a, size_a, ranks[i, x], y, joining_a[n, i]
+                    rank_terms,
+                    record_terms,
+                    sums,
+                    i,
+                    a,
+                    size_a,
+                    ranks[i, x],
+                    y,
+                    insertion_ranks_a[n, i],
                 )
                 after += max(0.0, of_a - limits[i])
                 if not after <= before:
                     break
                 of_b = distance_after_swap(
-                    ladders, places, sums, i, b, size_b, ranks[i, y], x, joining_b[m, i]
+                    rank_terms,
+                    record_terms,
+                    sums,
+                    i,
+                    b,
+                    size_b,
+                    ranks[i, y],
+                    x,
+                    insertion_ranks_b[m, i],
                 )
                 after += max(0.0, of_b - limits[i])
             for u in range(trees.limits.size):
@@ -170,10 +187,10 @@ def find_swap(block, a, b, scratch, least_gain):
 
 
 @kernel
-def find_move(block, a, b, means, joining, best):
-    """The best record to go from class a to class b, if one is worth more than ``best``.
+def find_move(block, a, b, means, insertion_ranks, best):
+    """Find the best record to move from class a to class b, if its score exceeds ``best``.
 
-    ``means``: of both, float64 (d,) each; ``joining``: where a's records would stand in b.
+    ``means``: of both, float64 (d,) each; ``insertion_ranks``: ranks of a's records in b.
 
     Returns
     -------
@@ -182,7 +199,7 @@ def find_move(block, a, b, means, joining, best):
     mean_a, mean_b = means
     values, levels, members = block.values, block.levels, block.members
     counts, squares = block.counts, block.squares
-    ladders, places, sums = block.ladders, block.places, block.sums
+    rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
     limits, ranks = block.limits, block.ranks
     trees, below, tree_sums = block.trees, block.below, block.tree_sums
     size_a, size_b = block.sizes[a], block.sizes[b]
@@ -206,8 +223,10 @@ def find_move(block, a, b, means, joining, best):
             continue
         after = 0.0
         for i in range(limits.size):
-            left = distance_after_leaving(ladders, i, a, size_a, ranks[i, x])
-            joined = distance_after_joining(ladders, places, sums, i, b, size_b, x, joining[m, i])
+            left = distance_after_leaving(rank_terms, i, a, size_a, ranks[i, x])
+            joined = distance_after_joining(
+                rank_terms, record_terms, sums, i, b, size_b, x, insertion_ranks[m, i]
+            )
             after += max(0.0, left - limits[i]) + max(0.0, joined - limits[i])
             if not after <= before:
                 break
@@ -224,22 +243,22 @@ def find_move(block, a, b, means, joining, best):
 
 @kernel
 def improve_pair(block, a, b, k, scratch, least_gain):
-    """Carry out the best exchange between two classes; returns whether there was one."""
-    _find_joining_ranks(block, a, b, scratch.joining_a)
-    _find_joining_ranks(block, b, a, scratch.joining_b)
+    """Make the best exchange between two classes; return whether there was one."""
+    _find_insertion_ranks(block, a, b, scratch.insertion_ranks_a)
+    _find_insertion_ranks(block, b, a, scratch.insertion_ranks_b)
     cap = block.members.shape[2]
     if block.excess[a] + block.excess[b] > 0.0:
-        least_gain = LEAST_GAIN  # what works off excess is worth its time
+        least_gain = LEAST_GAIN  # removing excess is always worth its time
     best, x, y = find_swap(block, a, b, scratch, least_gain)
     if block.sizes[a] > k and block.sizes[b] < cap:
         best, mover = find_move(
-            block, a, b, (scratch.means_a, scratch.means_b), scratch.joining_b, best
+            block, a, b, (scratch.means_a, scratch.means_b), scratch.insertion_ranks_b, best
         )
         if mover >= 0:
             x, y = mover, -1
     if block.sizes[b] > k and block.sizes[a] < cap:
         best, mover = find_move(
-            block, b, a, (scratch.means_b, scratch.means_a), scratch.joining_a, best
+            block, b, a, (scratch.means_b, scratch.means_a), scratch.insertion_ranks_a, best
         )
         if mover >= 0:
             x, y = -1, mover
@@ -253,7 +272,7 @@ def improve_pair(block, a, b, k, scratch, least_gain):
 def search_block(block, nearest, k, n_sweeps, least_gain):
     """Exchange records between neighbours until nothing is gained, or the sweeps are done.
 
-    A pair is looked at again only if one of its classes has changed since.
+    A pair is searched again only if one of its classes has changed since.
 
     Parameters
     ----------
@@ -263,7 +282,7 @@ def search_block(block, nearest, k, n_sweeps, least_gain):
 
     Returns
     -------
-    how many exchanges there were
+    number of exchanges
     """
     n_classes = block.sizes.size
     scratch = make_scratch(block)
@@ -278,7 +297,7 @@ def search_block(block, nearest, k, n_sweeps, least_gain):
                 if max(changed[a], changed[b]) <= seen[a, slot]:
                     continue
                 if b < a and _is_among(nearest, b, a):
-                    continue  # the pair was b's to look at
+                    continue  # the pair is searched from b
                 for _ in range(4):
                     if not improve_pair(block, a, b, k, scratch, least_gain):
                         seen[a, slot] = clock

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tclose.errors import DataError, PolicyError, VerificationError
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.clustering.fill_buckets import cut_stretches, fill_classes
+from tclose.kernels.clustering.fill_buckets import cut_class_ranges, fill_blocks
 from tclose.methods.bucketization.plan_counts import plan_counts
 from tclose.model import Distribution, Float64, Int64
 from tclose.privacy.bucket_cuts import Buckets, cut_buckets
@@ -157,9 +157,9 @@ def _place_records(
     np.cumsum(counts, axis=0, out=cumulative[1:])
     starts = np.concatenate([[0], np.cumsum(cumulative[-1])[:-1]]).astype(np.int64)
     n_levels = int(nominal.max(initial=0)) + 1
-    order, edges = cut_stretches(
+    order, edges = cut_class_ranges(
         numeric, nominal, n_levels, starts, cumulative, BLOCK_CLASSES, weights
     )
     labels = np.empty(buckets.size, dtype=np.int64)
-    labels[by_bucket] = fill_classes(numeric, nominal, starts, cumulative, order, edges, weights)
+    labels[by_bucket] = fill_blocks(numeric, nominal, starts, cumulative, order, edges, weights)
     return labels

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.clustering.fill_classes import draw_classes
+from tclose.kernels.clustering.fill_classes import fill_classes
 from tclose.methods.sabre.split_buckets import Buckets, MakeBuckets, ordered_buckets
 from tclose.model import Distribution, Float64, Int64
 
@@ -84,7 +84,7 @@ def partition_sabre(
     members, starts = group_by_label(buckets.of_value[codes], buckets.counts.size)
     seeds = np.argsort(-_distances_to_average(numeric, nominal, counted), kind="stable")
     values, levels = np.ascontiguousarray(numeric.T), np.ascontiguousarray(nominal.T)
-    labels: Int64 = draw_classes(values, levels, seeds, members, starts, taken, counted)
+    labels: Int64 = fill_classes(values, levels, seeds, members, starts, taken, counted)
     return labels
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
-from tclose.kernels.emd.ordered_delta import place_records, table_sums
+from tclose.kernels.emd.ordered_delta import compute_record_terms, table_sums
 from tclose.kernels.emd.tree_delta import Trees
 from tclose.kernels.refinement.block import SPARE
 from tclose.kernels.refinement.neighbours import (
@@ -78,9 +78,9 @@ class Refiner:
     """The records of a region, as rounds need them.
 
     ``values`` float64 (n, d), ``levels`` int32 (n, q): quasi-identifiers, a record's adjacent;
-    ``weights`` float64 (q,), ``n_levels``: of the nominal ones, as in `Scaled`;
-    ``codes`` int64 (p, n); ``ordered``: the distributions of the ``places``, ``limits`` float64
-    (p,) theirs; ``trees``: the attributes of the others; ``key``: what the draws depend on.
+    ``weights`` float64 (q,), ``n_levels``: of the nominal ones, as in `Scaled`; ``codes`` int64 (p,
+    n); ``ordered``: the distributions of the ``record_terms``, ``limits`` float64 (p,) theirs;
+    ``trees``: the attributes of the others; ``key``: what the draws depend on.
     """
 
     values: Float64
@@ -91,7 +91,7 @@ class Refiner:
     distributions: tuple[Distribution, ...]
     ordered: tuple[Distribution, ...]
     limits: Float64
-    places: Float64
+    record_terms: Float64
     trees: Trees
     k: int
     key: tuple[int, ...]
@@ -160,7 +160,8 @@ class Refiner:
         if not sums.size:
             sums = np.zeros((1, (most + 1) * (most + 2) // 2))
         return (
-            self.values, self.levels, self.weights, self.places, sums, self.limits, self.trees,
+            self.values, self.levels, self.weights, self.record_terms, sums, self.limits,
+            self.trees,
         )  # fmt: skip
 
     def _run_round(self, labels: Int64, effort: SearchBudget, r: int, loss: float) -> Int64:
@@ -251,7 +252,7 @@ def make_refiner(
     # codes, or of none, and a distance in it that is nowhere above its limit.
     ordered = [one for one in held if one[1].metric is None]
     ordered = ordered or [(c, d, math.inf) for c, d, _ in held[:1]]
-    places = [place_records(c, d.cumulative, d.prefix) for c, d, _ in ordered]
+    record_terms = [compute_record_terms(c, d.cumulative, d.prefix) for c, d, _ in ordered]
     return Refiner(
         values=np.ascontiguousarray(scaled.numeric.T),
         levels=np.ascontiguousarray(scaled.nominal.T),
@@ -261,7 +262,7 @@ def make_refiner(
         distributions=distributions,
         ordered=tuple(d for _, d, _ in ordered),
         limits=np.array([limit for _, _, limit in ordered] or [1.0]),
-        places=np.array(places) if places else np.zeros((1, codes.shape[1], 3)),
+        record_terms=np.array(record_terms) if record_terms else np.zeros((1, codes.shape[1], 3)),
         trees=trees,
         k=k,
         key=key,
