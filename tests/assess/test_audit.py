@@ -1,6 +1,7 @@
 """An audit finds whatever was changed after publication, and whatever never was right."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.policies import discharge_policy, write_discharges
+from tclose.assess.auditing import audit_claims
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError
 from tclose.passes.release import run_release
+from tclose.releases.catalog import open_repository
 from tclose.releases.repository import file_sha256
 from tclose.runtime.progress import Progress
 
@@ -42,6 +45,31 @@ def test_untouched_release_passes(published, capsys):
     assert audit["findings"] == []
     assert audit["records"] == 5_000
     assert audit["privacy"]["k"]["achieved"] >= 5
+
+
+@pytest.mark.parametrize("kind", [ZeroDivisionError, KeyError, ValueError, pa.ArrowInvalid])
+def test_a_bug_of_the_audit_is_an_error_of_its_own_and_no_finding(
+    kind, published, monkeypatch, capsys
+):
+    def stumble(*_: object) -> None:
+        raise kind("Mrs Doe")
+
+    monkeypatch.setattr(audit_claims, "describe_risk", stumble)
+    with pytest.raises(kind):
+        audit_release(published)
+    assert main(["audit", str(published), "--json"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    stopped = (
+        rf"tclose: audit: stopped by {kind.__name__} \(audit_claims\.py:\d+ in describe_rows\)\n"
+    )
+    assert re.fullmatch(stopped, told.err)
+    repository = open_repository(published.parent)
+    assert main(["rollback", str(published.parent), published.name]) == 2  # is current already
+    (repository.root / "CURRENT").unlink()
+    assert main(["rollback", str(published.parent), published.name]) == 1
+    assert "stopped by" in capsys.readouterr().err
+    assert repository.current() is None
 
 
 def test_no_release_is_refused(tmp_path, capsys):

@@ -20,7 +20,7 @@ from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import check_noise, measure_noise
-from tclose.assess.auditing.parquet_footers import check_files, refusing_content
+from tclose.assess.auditing.parquet_footers import check_files
 from tclose.assess.auditing.released_rows import (
     check_roles,
     encode_files,
@@ -141,8 +141,7 @@ def _refusing_misfits() -> Iterator[None]:
     As a taxonomy that is none, or values that it has not. Any other error is one of the audit.
     """
     try:
-        with refusing_content():
-            yield
+        yield
     except MalformedError as error:
         raise MalformedError(f"{_MISFIT} ({error})") from None
     except (DataError, InfeasibleError, PolicyError):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tclose.assess.auditing.parquet_footers import refusing_content
 from tclose.data.keys import is_text, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
@@ -66,7 +67,7 @@ def check_noise(manifest: dict[str, Any], measured: Noises, paths: list[Location
 
 
 def _read_column(path: Location, name: str) -> pa.Array:
-    with path.open("rb") as stream:
+    with refusing_content(), path.open("rb") as stream:
         is_listed = is_text(pq.read_schema(stream).field(name).type)
         stream.seek(0)
         parquet = pq.ParquetFile(stream, read_dictionary=[name] if is_listed else [])

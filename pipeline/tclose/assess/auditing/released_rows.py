@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tclose.assess.auditing.parquet_footers import refusing_content
 from tclose.data.keys import Keys, folder_type, plain_type, to_keys
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
@@ -75,7 +76,7 @@ def check_roles(layout: Layout, asked: dict[str, Any], *, has_files: bool) -> No
 
 
 def _read_schema(path: Location) -> pa.Schema:
-    with path.open("rb") as stream:
+    with refusing_content(), path.open("rb") as stream:
         return pq.read_schema(stream)
 
 
@@ -86,7 +87,7 @@ def _read_file(path: Location, layout: Layout) -> pa.Table:
     """
     names = [c["name"] for c in layout.columns if c["name"] not in layout.partition_by]
     texts = [c["name"] for c in layout.columns if c["name"] in names and "string" in c["type"]]
-    with path.open("rb") as stream:
+    with refusing_content(), path.open("rb") as stream:
         parquet = pq.ParquetFile(stream, read_dictionary=texts)
         table = parquet.read(names).select(names)
         n_rows = parquet.metadata.num_rows
@@ -98,7 +99,8 @@ def _read_file(path: Location, layout: Layout) -> pa.Table:
         name, _, text = folder.partition("=")
         if unquote(name) != column["name"]:
             raise MalformedError("folders of other columns")
-        value = pa.scalar(unquote(text)).cast(folder_type(column["type"]))
+        with refusing_content():
+            value = pa.scalar(unquote(text)).cast(folder_type(column["type"]))
         table = table.append_column(column["name"], pa.repeat(value, len(table)))
     return table
 
