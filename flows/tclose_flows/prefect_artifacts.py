@@ -33,16 +33,17 @@ Row = Sequence[str]
 # The first kind that fits speaks.
 _ADVICE: Mapping[type[TcloseError], str] = {
     PolicyError: (
-        "Mend the policy: the message names the key, and `tclose plan POLICY` tells whether it is "
-        "right now."
+        "Correct the policy: the message names the key, and `tclose plan POLICY` tells whether it "
+        "is right now."
     ),
-    UsageError: "Mend the parameters of the run or of its deployment, and run it again.",
+    UsageError: "Correct the parameters of the run or of its deployment, and run it again.",
     UnreachableError: (
         "Start what `engine.scheduler` of the policy names, with workers, and run again: it goes "
         "on from the last finished piece."
     ),
     DataError: (
-        "Mend the data, or what the policy says of them: the message names the column or the file."
+        "Correct the data, or what the policy says of them: the message names the column or the "
+        "file."
     ),
     OutputError: (
         "See to it that `output.path` can be written and read where the flow runs, then run again."

@@ -84,7 +84,7 @@ def _load(entry: EntryPoint) -> None:
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(
             f"entry point {entry.name!r} of {entry.group}: {entry.value} cannot be registered "
-            f"({error}); mend or uninstall the distribution that has it"
+            f"({error}); correct or uninstall the distribution that has it"
         ) from None
 
 

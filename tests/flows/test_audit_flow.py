@@ -184,4 +184,4 @@ class TestBackfill:
         state = self.run(policy_for(path), date(2026, 8, 1), date(2026, 10, 31))
         assert state.is_failed()
         assert "neither name nor input.path" in state.message
-        assert "Mend the policy" in artifacts_of(last_run("backfill"))["failed-backfill"]
+        assert "Correct the policy" in artifacts_of(last_run("backfill"))["failed-backfill"]

@@ -146,7 +146,7 @@ class TestRun:
         assert read_tasks(bad) == []
         account = artifacts_of(bad)["failed-release"]
         assert "colour: unknown key" in account
-        assert "Mend the policy" in account
+        assert "Correct the policy" in account
 
         scheduled = wait_until(lambda: _scheduled_runs(policy), "a scheduled run")[0]
         scheduled = ended(scheduled)

@@ -211,7 +211,7 @@ class TestFailure:
         assert "is missing" in run.state.message
         account = artifacts_of(run)["failed-release"]
         assert run.state.message.splitlines()[1].strip() in account
-        assert "Mend the policy" in account
+        assert "Correct the policy" in account
         assert read_tasks(run) == []
 
     def test_foreign_error_is_told_without_its_words(

@@ -58,7 +58,7 @@ class TestCsv:
         path = write_csv(tmp_path / "people.csv", people(age=dates))
         document = policy_for(path)
         document["attributes"]["age"] = {"role": QUASI, "type": declared}
-        message = refuse(document, "people.csv: column 'age'", f"1 of {N_PEOPLE} values", "mend")
+        message = refuse(document, "people.csv: column 'age'", f"1 of {N_PEOPLE} values", "correct")
         assert wrong not in message
 
     def test_text_in_declared_number(self, tmp_path, refuse):

@@ -169,7 +169,7 @@ def _read(data: "Data", quasi: Sequence[str], confidential: Sequence[str]) -> pa
 def _check_present(there: Sequence[str], names: Sequence[str]) -> None:
     absent = [name for name in names if name not in there]
     if absent:
-        raise DataError(f"data: has no column {absent[0]!r}; mend the name")
+        raise DataError(f"data: has no column {absent[0]!r}; correct the name")
 
 
 def _read_file(content: FileContent, names: list[str], quasi: Sequence[str]) -> pa.Table:
@@ -190,4 +190,4 @@ def _read_file(content: FileContent, names: list[str], quasi: Sequence[str]) -> 
         except MemoryError:  # which an exception of pyarrow can be
             raise
         except pa.ArrowException:
-            raise DataError(f"file {file.name}: is not valid CSV in UTF-8; mend it") from None
+            raise DataError(f"file {file.name}: is not valid CSV in UTF-8; correct it") from None

@@ -68,7 +68,7 @@ def _limit(column: Column) -> Fraction:
 def _check_columns(table: pa.Table, names: Sequence[str]) -> None:
     absent = [name for name in names if table.column_names.count(name) != 1]
     if absent:
-        raise DataError(f"data: has no column {absent[0]!r}, or several; mend the name")
+        raise DataError(f"data: has no column {absent[0]!r}, or several; correct the name")
     if not len(table):
         raise DataError("data: has no records")
 
@@ -130,4 +130,4 @@ def _refuse_unplaced(table: pa.Table, column: Column) -> None:
     summary, _ = summarise_table(table, (column,), ())
     problems = find_value_problems(summary, (column,), "error")
     if problems:
-        raise DataError(f"{problems[0]}; mend them, or take distance: equal")
+        raise DataError(f"{problems[0]}; correct them, or take distance: equal")

@@ -1,9 +1,9 @@
 """Nominal quasi-identifiers with a taxonomy: where their categories are in it.
 
 The hierarchical distance of two values is the height of their lowest common ancestor, as a share of
-the taxonomy's height H (papers/004, section 5.2). That is a sum over levels: 1/H for each of the
-levels 0 to H-1 at which the two are below different nodes. So kernels take such an attribute as H
-nominal columns of weight 1/H.
+the taxonomy's height H (Li et al. 2007, section 5.2). That is a sum over levels: 1/H for each of
+the levels 0 to H-1 at which the two are below different nodes. So kernels take such an attribute as
+H nominal columns of weight 1/H.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class CategoryTree:
     def columns(self) -> NDArray[np.int32]:
         """Codes of the categories' nodes at the levels 0 to H-1: int32 (H, categories), -1 of none.
 
-        The codes of a level are numbered from left to right; siblings stand in the order of their
+        The codes of a level are numbered from left to right; siblings are in the order of their
         first categories, so that it is the same however the taxonomy lists them.
         """
         leaves = np.flatnonzero(self.levels[0] >= 0)
@@ -62,13 +62,13 @@ class CategoryTree:
         categories have the nodes above those that are leaves (see `name_nodes`).
         """
         members = keys[order].astype(np.int64)
-        found = np.full(starts.size - 1, -1, dtype=np.int64)
+        lowest = np.full(starts.size - 1, -1, dtype=np.int64)
         for nodes in self.levels:
             of_records = nodes[members]
             low = np.minimum.reduceat(of_records, starts[:-1])
-            meets = (found < 0) & (low == np.maximum.reduceat(of_records, starts[:-1]))
-            found[meets] = low[meets]
-        return self.category_of[found]
+            meets = (lowest < 0) & (low == np.maximum.reduceat(of_records, starts[:-1]))
+            lowest[meets] = low[meets]
+        return self.category_of[lowest]
 
     def sum_distances(self, keys: Keys, released: Keys) -> float:
         """Sum of the hierarchical distances of values to what they are released as; both (n,).

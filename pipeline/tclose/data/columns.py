@@ -1,4 +1,4 @@
-"""What a column is: its kind, from the policy and its type, and what that kind cannot have."""
+"""Resolution of a column's kind, from the policy and the data's type, and checks of that kind."""
 
 from dataclasses import replace
 
@@ -80,15 +80,15 @@ def _check_digits(column: Column) -> None:
 
 def _check_aggregate(column: Column) -> None:
     """Refuse an aggregate, or its rounding, that the kind does not have."""
-    asked = column.attribute.aggregate
-    usual = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
-    allowed = ("mean", "median") if column.kind in _AVERAGED else (usual,)
+    aggregate = column.attribute.aggregate
+    default = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
+    allowed = ("mean", "median") if column.kind in _AVERAGED else (default,)
     if column.attribute.taxonomy:
         allowed = (*allowed, ANCESTOR)
-    if asked is not None and asked not in allowed:
+    if aggregate is not None and aggregate not in allowed:
         raise DataError(
             f"column {column.name!r}: is {column.kind}, its aggregate can be "
-            f"{' or '.join(allowed)}, not {asked}"
+            f"{' or '.join(allowed)}, not {aggregate}"
         )
     if column.kind is not Kind.NUMERIC and not column.attribute.rounded:
         raise DataError(

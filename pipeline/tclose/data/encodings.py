@@ -1,4 +1,4 @@
-"""How the values of each column become keys, from what pass 1 has counted."""
+"""Construction of each column's encoding as keys, from the summaries of pass 1."""
 
 from collections import Counter
 from typing import Any
@@ -13,7 +13,7 @@ from tclose.model import ANCESTOR, Column, Kind, Role
 
 
 def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
-    """How a column's values become keys, from its summary over the whole table."""
+    """Return the encoding of a column's values as keys, from its summary over the whole table."""
     listed = column.kind in (Kind.ORDINAL, Kind.NOMINAL)
     if column.role is Role.CONFIDENTIAL and not listed:
         return Encoding(column)

@@ -38,18 +38,18 @@ def name_type(dtype: pa.DataType) -> str:
 
 
 def is_text(dtype: pa.DataType) -> bool:
-    """Whether the type holds text."""
+    """Return whether the type is a text type."""
     plain = plain_type(dtype)
     return pa.types.is_string(plain) or pa.types.is_large_string(plain)
 
 
 def is_temporal(dtype: pa.DataType) -> bool:
-    """Whether the type is a date, a time, a timestamp or a duration."""
+    """Return whether the type is a date, a time, a timestamp or a duration."""
     return pa.types.is_temporal(dtype) and not pa.types.is_interval(dtype)
 
 
 def is_number(dtype: pa.DataType) -> bool:
-    """Whether the type is an integer, a decimal, or a float (of which Arrow knows enough)."""
+    """Return whether the type is an integer, a decimal, or a float that Arrow supports."""
     is_float = pa.types.is_floating(dtype) and not pa.types.is_float16(dtype)
     return is_float or pa.types.is_integer(dtype) or pa.types.is_decimal(dtype)
 
@@ -90,7 +90,7 @@ def folder_name(name: str, value: Any) -> str:
 
 
 def has_float_keys(dtype: pa.DataType) -> bool:
-    """Whether keys of the type are float64 rather than int64."""
+    """Return whether keys of the type are float64 rather than int64."""
     return pa.types.is_floating(plain_type(dtype))
 
 
@@ -152,7 +152,7 @@ def _decimals(keys: Int64, dtype: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How one column's values become keys and back.
+    """The encoding of one column's values as keys, and back.
 
     ``categories``: of nominal and boolean columns the values present, ascending (of confidential
     ones in the order of their subsets; of those released as nodes of a taxonomy, texts, with the
@@ -177,12 +177,12 @@ class Encoding:
 
     @property
     def is_nominal(self) -> bool:
-        """Whether values have no order; their distance is 0 or 1, or by a taxonomy."""
+        """True if values have no order; their distance is 0 or 1, or by a taxonomy."""
         return self.column.kind in (Kind.NOMINAL, Kind.BOOLEAN)
 
     @property
     def has_float_keys(self) -> bool:
-        """Whether keys are float64: of categories they are places, int64."""
+        """True if keys are float64; those of categories are indices, int64."""
         return self.categories is None and has_float_keys(self.type)
 
     @property

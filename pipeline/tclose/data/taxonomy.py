@@ -1,6 +1,6 @@
 """Taxonomies: how the values of an attribute are grouped, level above level, up to one root.
 
-They give the hierarchical distance of two values (papers/004, section 5.2) and the levels of
+They give the hierarchical distance of two values (Li et al. 2007, section 5.2) and the levels of
 full-domain generalisation (section 6; LeFevre et al., *Incognito*, 2005).
 """
 
@@ -118,35 +118,35 @@ def _check_level(level: int, height: int) -> int:
 
 @lru_cache(maxsize=32)
 def taxonomy_of(rows: tuple[tuple[str, ...], ...]) -> Taxonomy:
-    """The taxonomy that an attribute has, by its rows; made once in a process."""
+    """Return an attribute's taxonomy, built from its rows once in a process."""
     return build_from_rows(rows)
 
 
-def build_from_rows(rows: Sequence[Sequence[str]], places: Sequence[str] | None = None) -> Taxonomy:
+def build_from_rows(rows: Sequence[Sequence[str]], labels: Sequence[str] | None = None) -> Taxonomy:
     """The taxonomy with one row for each value: its name, its parent's, ..., the root's.
 
     Where a branch has fewer levels than others, a row is shorter or repeats a name.
 
     Parameters
     ----------
-    places : what errors call each row; by default its number
+    labels : each row's name in errors; by default its number
 
     Raises
     ------
     PolicyError
         The rows make no tree over different values; names the place, never a value.
     """
-    places = places or [f"row {i:,}" for i in range(1, len(rows) + 1)]
+    labels = labels or [f"row {i:,}" for i in range(1, len(rows) + 1)]
     chains = []
-    for row, place in zip(rows, places, strict=True):
+    for row, label in zip(rows, labels, strict=True):
         if not all(name.strip() for name in row):
             raise PolicyError(
-                f"{place}: a level without a name; repeat the name before it if the branch does "
+                f"{label}: a level without a name; repeat the name before it if the branch does "
                 "not have that level"
             )
         # A name that follows itself fills a level that the branch does not have.
         chains.append(tuple(n for i, n in enumerate(row) if i == 0 or row[i - 1] != n))
-    _check_chains(chains, places)
+    _check_chains(chains, labels)
     return _arrange(chains)
 
 
@@ -159,86 +159,86 @@ def build_from_mapping(document: object) -> Taxonomy:
         It makes no tree over different values; names the parent, never a value.
     """
     rows: list[list[str]] = []
-    places: list[str] = []
+    labels: list[str] = []
     seen: set[int] = set()
     pending: list[tuple[object, Chain]] = [(document, ())]
     while pending:
         node, above = pending.pop()
-        place = f"below {above[0]!r}" if above else "at the top"
+        label = f"below {above[0]!r}" if above else "at the top"
         if not isinstance(node, Mapping | list | tuple):
-            rows.append([to_text(node, place), *above])
-            places.append(place)
+            rows.append([to_text(node, label), *above])
+            labels.append(label)
             continue
         if id(node) in seen:
-            raise PolicyError(f"{place}: a branch that stands elsewhere too; write each once")
+            raise PolicyError(f"{label}: a branch that stands elsewhere too; write each once")
         seen.add(id(node))
         if not node:
-            raise PolicyError(f"{place}: an empty branch; list its values, or leave it out")
-        pending.extend(reversed(_list_children(node, above, place)))
-    return build_from_rows(rows, places)
+            raise PolicyError(f"{label}: an empty branch; list its values, or leave it out")
+        pending.extend(reversed(_list_children(node, above, label)))
+    return build_from_rows(rows, labels)
 
 
 def _list_children(
-    node: Mapping[object, object] | Sequence[object], above: Chain, place: str
+    node: Mapping[object, object] | Sequence[object], above: Chain, label: str
 ) -> list[tuple[object, Chain]]:
-    """What stands in a branch, each with the names above it."""
+    """List the entries of a branch, each with the names above it."""
     if not isinstance(node, Mapping):
         return [(item, above) for item in node]
-    return [(item, (to_text(name, place), *above)) for name, item in node.items()]
+    return [(item, (to_text(name, label), *above)) for name, item in node.items()]
 
 
-def to_text(name: object, place: str) -> str:
-    """The text that a value of YAML stands for, where there is no doubt."""
+def to_text(name: object, label: str) -> str:
+    """Return the text of a value of YAML, if it is unambiguous."""
     if isinstance(name, str):
         return name
     if isinstance(name, int) and not isinstance(name, bool):
         return str(name)
     if name is None:
-        raise PolicyError(f"{place}: nothing where a name or a list of values is due; write it")
+        raise PolicyError(f"{label}: nothing where a name or a list of values is due; write it")
     raise PolicyError(
-        f"{place}: a name that YAML does not read as text, such as no, 1.50 or a date; put it in "
+        f"{label}: a name that YAML does not read as text, such as no, 1.50 or a date; put it in "
         "quotes"
     )
 
 
-def _check_chains(chains: list[Chain], places: Sequence[str]) -> None:
+def _check_chains(chains: list[Chain], labels: Sequence[str]) -> None:
     """Refuse chains that make no tree over different values."""
     if not chains:
         raise PolicyError("it has no values; give one row for each")
-    for chain, place in zip(chains, places, strict=True):
+    for chain, label in zip(chains, labels, strict=True):
         if len(chain) < 2:
-            raise PolicyError(f"{place}: a value with nothing above it; put a root such as * there")
+            raise PolicyError(f"{label}: a value with nothing above it; put a root such as * there")
         if len(set(chain)) < len(chain):
-            raise PolicyError(f"{place}: a name stands above itself; use it for one level alone")
-    _refuse_repeats(chains, places)
+            raise PolicyError(f"{label}: a name stands above itself; use it for one level alone")
+    _refuse_repeats(chains, labels)
     n_roots = len({chain[-1] for chain in chains})
     if n_roots > 1:
         raise PolicyError(f"it has {n_roots:,} roots; put one above them all, such as *")
     parents: dict[str, str] = {}
-    for chain, place in zip(chains, places, strict=True):
+    for chain, label in zip(chains, labels, strict=True):
         for child, parent in pairwise(chain):
             other = parents.setdefault(child, parent)
             if other != parent:
                 raise PolicyError(
-                    f"{place}: {child!r} has two parents, {other!r} and {parent!r}; give every "
+                    f"{label}: {child!r} has two parents, {other!r} and {parent!r}; give every "
                     "level names of its own"
                 )
 
 
-def _refuse_repeats(chains: list[Chain], places: Sequence[str]) -> None:
+def _refuse_repeats(chains: list[Chain], labels: Sequence[str]) -> None:
     """Refuse a value that is listed twice, or that is the name of a group as well."""
     groups = {name for chain in chains for name in chain[1:]}
     first: dict[str, int] = {}
-    for i, (chain, place) in enumerate(zip(chains, places, strict=True)):
+    for i, (chain, label) in enumerate(zip(chains, labels, strict=True)):
         if chain[0] in groups:
-            raise PolicyError(f"{place}: a value has the name of a group; rename the group")
+            raise PolicyError(f"{label}: a value has the name of a group; rename the group")
         before = first.setdefault(chain[0], i)
         if chains[before] != chain:
             raise PolicyError(
-                f"{place}: a value has another parent {places[before]}; leave it one of them"
+                f"{label}: a value has another parent {labels[before]}; leave it one of them"
             )
         if before != i:
-            raise PolicyError(f"{place}: a value that stands twice; list it once")
+            raise PolicyError(f"{label}: a value that stands twice; list it once")
 
 
 def _arrange(chains: list[Chain]) -> Taxonomy:
@@ -266,7 +266,7 @@ def _arrange(chains: list[Chain]) -> Taxonomy:
 
 
 def _freeze(names: list[str], parents: Int64, heights: Int64, paths: Int64) -> Taxonomy:
-    """The value, with its levels found and its arrays read-only."""
+    """Build the `Taxonomy`, with its levels and with read-only arrays."""
     levels = np.empty((paths.shape[1], paths.shape[0]), dtype=np.int64)
     levels[0] = paths[:, 0]
     for level in range(1, levels.shape[0]):

@@ -1,4 +1,4 @@
-"""Pass 1: what a plan has to know of the records, as summaries that merge.
+"""Pass 1: the summaries of the records that a plan needs; they merge.
 
 A partition's summary counts; merging adds, so the result does not depend on how the input is cut.
 """
@@ -70,7 +70,7 @@ class TableSummary:
 
 
 def checked_columns(columns: tuple[Column, ...], hard: tuple[str, ...]) -> tuple[Column, ...]:
-    """The columns in which a record needs a value: all but what is merely carried along."""
+    """Return the columns in which a record needs a value: all but passthrough columns."""
     return tuple(c for c in columns if c.role in CHECKED_ROLES or c.name in hard)
 
 
@@ -143,7 +143,7 @@ def _count_categories(values: pa.Array, name: str) -> Counter[Any]:
 
 
 def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> None:
-    """Refuse what no release can be made of.
+    """Refuse data that cannot be released.
 
     Raises
     ------
@@ -165,47 +165,49 @@ def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: s
 
 
 _REMEDIES = {
-    " missing": "drop the records with missing values by missing: drop, or mend them",
-    " NaN": "NaN and infinities are values, not missing ones: mend them, store nulls instead, or "
-    "name their texts in input.missing_values (CSV)",
+    " missing": "drop the records with missing values by missing: drop, or correct them",
+    " NaN": "NaN and infinities are values, not missing ones: correct them, store nulls instead, "
+    "or name their texts in input.missing_values (CSV)",
     " outside": "name every value of an ordinal column in its order, as the data spell it",
     " noise.values": "name every value that can occur in noise.values",
 }
 
 
 def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> list[str]:
-    """What stands against using the data, a line for each column and kind of value."""
+    """List the problems that prevent a release, one for each column and kind of value."""
     problems = []
     for column in columns:
-        found = summary.columns.get(column.name, ColumnSummary())
+        counted = summary.columns.get(column.name, ColumnSummary())
         where = f"column {column.name!r}:"
-        if missing == "error" and found.n_missing:
-            problems.append(f"{where} {found.n_missing:,} missing values")
-        if found.n_nan or found.n_infinite:
-            problems.append(f"{where} {found.n_nan:,} NaN and {found.n_infinite:,} infinite values")
-        n_outside = _count_outside(found, column)
+        if missing == "error" and counted.n_missing:
+            problems.append(f"{where} {counted.n_missing:,} missing values")
+        if counted.n_nan or counted.n_infinite:
+            problems.append(
+                f"{where} {counted.n_nan:,} NaN and {counted.n_infinite:,} infinite values"
+            )
+        n_outside = _count_outside(counted, column)
         if n_outside:
             problems.append(f"{where} {n_outside:,} values outside its order")
-        n_unlisted = _count_unlisted(found, column)
+        n_unlisted = _count_unlisted(counted, column)
         if n_unlisted:
             problems.append(f"{where} {n_unlisted:,} values that its noise.values do not list")
     return problems
 
 
-def _count_outside(found: ColumnSummary, column: Column) -> int:
+def _count_outside(counted: ColumnSummary, column: Column) -> int:
     if column.kind is not Kind.ORDINAL:
         return 0
     order = set(column.attribute.order)
-    return sum(count for value, count in found.categories.items() if str(value) not in order)
+    return sum(count for value, count in counted.categories.items() if str(value) not in order)
 
 
-def _count_unlisted(found: ColumnSummary, column: Column) -> int:
+def _count_unlisted(counted: ColumnSummary, column: Column) -> int:
     """Records whose value the policy does not list, where noise is drawn among listed ones."""
     noise = column.attribute.noise
     if noise is None or not noise.values:
         return 0
     listed = set(read_listed(noise.values, column.type).to_pylist())
-    return sum(n for value, n in found.categories.items() if value not in listed)
+    return sum(n for value, n in counted.categories.items() if value not in listed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +238,7 @@ def merge_counts(pieces: list[ValueCounts]) -> ValueCounts:
 def confidential_keys(table: pa.Table, column: Column) -> Keys:
     """Keys that order a confidential attribute's values: for ordinal ones the ranks.
 
-    Of nominal values nobody knows the order before all are known: their keys are places among the
+    The order of nominal values is not known before all values are: their keys are indices in the
     table's own, as `own_values` lists them.
     """
     values = table[column.name].combine_chunks()

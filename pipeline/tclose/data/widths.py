@@ -1,4 +1,4 @@
-"""How many bytes records take, as Arrow holds them, dictionaries expanded."""
+"""Bytes that records take as Arrow arrays, dictionaries expanded."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ NO_WIDTHS = CarriedWidths({})
 
 
 def measure_widths(table: pa.Table) -> CarriedWidths:
-    """How wide the records of a table are."""
+    """Measure the width of a table's records."""
     widths = [np.broadcast_to(_value_bytes(column), len(table)) for column in table.columns]
     totals = [int(width.sum()) for width in widths]
     records = sum(widths, start=np.zeros(len(table), dtype=np.int64))
@@ -74,6 +74,6 @@ def _value_bytes(column: pa.ChunkedArray) -> Int64 | int:
 
 
 def is_long(dtype: pa.DataType) -> bool:
-    """Whether values of the type differ in how long they are."""
+    """Return whether values of the type differ in length."""
     kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
     return any(is_kind(dtype) for is_kind in (*kinds, pa.types.is_large_binary))

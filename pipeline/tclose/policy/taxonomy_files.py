@@ -75,7 +75,7 @@ def _read_yaml(text: str) -> Taxonomy:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1:,}" if mark else ""
-        raise PolicyError(f"not valid YAML{where}; mend it") from None
+        raise PolicyError(f"not valid YAML{where}; correct it") from None
     return build_from_mapping(document)
 
 
@@ -103,8 +103,8 @@ def _refuse_repeated_keys(root: yaml.Node | None) -> None:
 
 def _read_csv(text: str) -> Taxonomy:
     found = list(_records(text, ";" if _has_semicolons(text) else ","))
-    places = [f"line {line:,}" for line, _ in found]
-    return build_from_rows([row for _, row in found], places)
+    labels = [f"line {line:,}" for line, _ in found]
+    return build_from_rows([row for _, row in found], labels)
 
 
 def _has_semicolons(text: str) -> bool:

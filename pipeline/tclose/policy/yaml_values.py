@@ -68,7 +68,7 @@ def read_yaml(text: str) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
-        raise PolicyError(f"not valid YAML{where}; mend it") from None
+        raise PolicyError(f"not valid YAML{where}; correct it") from None
 
 
 def check_nodes(root: yaml.Node | None, *, with_numbers: bool = True) -> None:

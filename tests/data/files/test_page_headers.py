@@ -39,8 +39,8 @@ def test_all_values_stand_in_some_page(options):
 def test_pages_after_a_full_dictionary_have_no_places():
     file, start, chunk = chunk_of(TEXTS, dictionary_pagesize_limit=100_000, data_page_size=50_000)
     pages = list(read_pages(file, start, chunk.total_compressed_size))
-    with_places = [page.n_values for page in pages if page.has_places]
-    assert 0 < sum(with_places) < len(TEXTS)
+    with_indices = [page.n_values for page in pages if page.has_indices]
+    assert 0 < sum(with_indices) < len(TEXTS)
 
 
 def test_long_statistics_are_passed_over():

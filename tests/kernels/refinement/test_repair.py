@@ -1,4 +1,4 @@
-"""Merging of classes above t: always ends, loses no record, leaves no class above t it can mend."""
+"""Merging of classes above t: always ends, loses no record, repairs each class that it can."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -211,7 +211,7 @@ class TestChoice:
         assert labels.tolist() == [0, 0, 1, 1, 0, 0]
 
     def test_near_categories_count_less(self) -> None:
-        # Both partners mend class 0, and both are of another category; class 2's is a sibling.
+        # Both partners repair class 0, and both are of another category; class 2's is a sibling.
         table = ClassedTable(
             np.zeros((1, 6)),
             np.array([[0, 0, 2, 2, 1, 1], [0, 0, 1, 1, 0, 0]], dtype=np.int32),

@@ -1,4 +1,4 @@
-"""Mending: exchanges within blocks work off what classes are above t, at any loss."""
+"""Repair: exchanges within blocks work off what classes are above t, at any loss."""
 
 from dataclasses import replace
 
@@ -26,12 +26,12 @@ class TestMending:
     @given(regions)
     def test_excess_never_grows_and_sizes_stay(self, records: ClassedRecords) -> None:
         ends = np.array([0, records.n_classes])
-        labels = refiner_of(records).mend(records.labels, ends)
-        mended = replace(records, labels=labels)
+        labels = refiner_of(records).repair(records.labels, ends)
+        repaired = replace(records, labels=labels)
         assert sorted(np.unique(labels).tolist()) == list(range(records.n_classes))
         smallest = min(len(rows) for rows in records.classes)
-        assert min(len(rows) for rows in mended.classes) >= min(records.k, smallest)
-        assert excess_of(mended) <= excess_of(records) + 1e-9
+        assert min(len(rows) for rows in repaired.classes) >= min(records.k, smallest)
+        assert excess_of(repaired) <= excess_of(records) + 1e-9
 
     def test_works_off_what_exchanges_can(self) -> None:
         """Two classes of one value each, of a table half and half: one swap each way is needed."""
@@ -41,9 +41,9 @@ class TestMending:
         refiner = make_refiner(unweighted(numeric), np.array([codes]), (table,), (0.1,), 2, (1,))
         labels = np.repeat(np.arange(2), 4)
         assert refiner.measure(labels).largest_emd == 0.5
-        mended = refiner.mend(labels, np.array([0, 2]))
-        assert refiner.measure(mended).largest_emd <= 0.1
-        assert np.bincount(mended).min() >= 2
+        repaired = refiner.repair(labels, np.array([0, 2]))
+        assert refiner.measure(repaired).largest_emd <= 0.1
+        assert np.bincount(repaired).min() >= 2
 
     def test_classes_of_other_blocks_are_left_alone(self) -> None:
         values = [0, 0, 1, 1]
@@ -53,4 +53,4 @@ class TestMending:
             np.array([codes]), (table,), (0.1,), 2, (1,),
         )  # fmt: skip
         labels = np.array([0, 0, 1, 1])
-        assert refiner.mend(labels, np.array([0, 1, 2])).tolist() == labels.tolist()
+        assert refiner.repair(labels, np.array([0, 1, 2])).tolist() == labels.tolist()

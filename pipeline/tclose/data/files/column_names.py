@@ -1,4 +1,4 @@
-"""Columns in messages: a name is quoted where the policy lists it, else positions are given.
+"""Columns in messages: a name is quoted where the policy lists it, else its position is.
 
 A name that the policy does not list comes from the data. Of a CSV file without a header it is a
 record's value.
@@ -77,7 +77,7 @@ def compare_names(
 
 
 def _name_lost(lost: Sequence[str], file: str) -> str:
-    """Which of the policy's columns one of two files alone has."""
+    """Say which of the policy's columns only one of two files has."""
     if len(lost) == 1:
         return f"column {lost[0]!r} is in {file} only"
     return f"column {lost[0]!r} and {len(lost) - 1:,} more that the policy lists are in {file} only"

@@ -21,7 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the records of a CSV file stand: ``chunks`` are byte ranges of whole records."""
+    """The record layout of a CSV file: ``chunks`` are byte ranges of complete records."""
 
     names: tuple[str, ...]
     chunks: tuple[tuple[int, int], ...]
@@ -32,7 +32,7 @@ class Layout:
 def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> Layout:
     """Read a file through once and find its header and record boundaries.
 
-    A line feed ends a record where an even number of quotes stands before it (RFC 4180), so quoted
+    A line feed ends a record if an even number of quotes precedes it (RFC 4180), so quoted
     fields may hold line feeds.
 
     Raises
@@ -82,7 +82,7 @@ def _last_record_end(data: bytes) -> int:
 def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
     """Refuse quotes that do not enclose whole fields: counting them would not find the records.
 
-    ``data`` holds whole records; ``n_lines`` stand before it.
+    ``data`` holds complete records; ``n_lines`` precede it.
     """
     if b'"' not in data:
         return
@@ -90,8 +90,8 @@ def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
     quotes = np.flatnonzero(octets == ord('"'))
     outside = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
     opens = np.arange(quotes.size) % 2 == 0
-    beside = octets[np.where(opens, quotes - 1, quotes + 1)]
-    stray = quotes[~np.isin(beside, outside)]
+    neighbours = octets[np.where(opens, quotes - 1, quotes + 1)]
+    stray = quotes[~np.isin(neighbours, outside)]
     where = "stands inside a field that is not quoted, or goes on after its closing quote"
     if not stray.size and quotes.size % 2:
         stray, where = quotes[-1:], "opens a field that is never closed"
@@ -140,7 +140,7 @@ def parse_chunk(
     delimiter: str,
     first_byte: int = 0,
 ) -> pa.Table:
-    """The wanted columns of a chunk, which stands at ``first_byte`` of its file.
+    """Read the wanted columns of a chunk, which begins at ``first_byte`` of its file.
 
     Raises
     ------
@@ -171,27 +171,27 @@ def parse_chunk(
 
 
 def _explain(message: str, header: tuple[str, ...], first_byte: int) -> str:
-    """What is wrong with a chunk, in words that hold nothing of it."""
+    """Say what is wrong with a chunk, without quoting any of it."""
     converted = re.search(r"In CSV column #(\d+): (.*)", message)
     if converted:
         column = header[int(converted.group(1))]
         if "UTF8" in message or "UTF-8" in message:
             return f"column {column!r} holds text that is not UTF-8; convert the file"
         return (
-            f"column {column!r} holds a text that does not read as the others; mend it, name it in "
-            "input.missing_values, or declare the column nominal"
+            f"column {column!r} holds a text that does not read as the others; correct it, name it "
+            "in input.missing_values, or declare the column nominal"
         )
     fields = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
     if fields:
-        row, wanted, found = fields.groups()
+        row, expected, actual = fields.groups()
         return (
-            f"a record has {found} fields where the header names {wanted} (record {row} after byte "
-            f"{first_byte:,}); mend it"
+            f"a record has {actual} fields where the header names {expected} (record {row} after "
+            f"byte {first_byte:,}); correct it"
         )
     return "cannot be read as CSV in UTF-8; check its quotes and input.delimiter, or convert it"
 
 
 def null_where(column: pa.ChunkedArray, texts: Iterable[str]) -> pa.ChunkedArray:
-    """The column with a null in place of each of the texts."""
-    found = pc.is_in(column, value_set=pa.array(list(texts), type=column.type))
-    return pc.if_else(found, pa.scalar(None, column.type), column)
+    """Return the column with a null in place of each of the texts."""
+    is_missing = pc.is_in(column, value_set=pa.array(list(texts), type=column.type))
+    return pc.if_else(is_missing, pa.scalar(None, column.type), column)

@@ -1,7 +1,7 @@
-"""The input's files: which there are, and how they are opened, wherever they stand.
+"""The input's files: finding and opening them, on any file system.
 
-Nothing of a record reaches an error message: the words of the readers underneath, which quote what
-they choke on, are dropped.
+No part of a record reaches an error message: the messages of the underlying readers, which quote
+what they choke on, are dropped.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def find_files(settings: InputSettings) -> tuple[str, ...]:
     """
     filesystem, path = _open_filesystem(settings.path)
     try:
-        found = _list_files(filesystem, path)
+        files = _list_files(filesystem, path)
     except (TcloseError, MemoryError):
         raise
     except Exception as error:  # each protocol has errors of its own
@@ -65,16 +65,16 @@ def find_files(settings: InputSettings) -> tuple[str, ...]:
         if settings.path.startswith(SCHEME):
             raise refusal(settings.shown, error) from None
         raise DataError(f"input {settings.shown}: cannot be read ({_reason(error)})") from None
-    if not found:
+    if not files:
         raise DataError(f"input {settings.shown}: no such file, or no CSV or Parquet file in it")
-    return tuple(sorted(filesystem.unstrip_protocol(name) for name in found))
+    return tuple(sorted(filesystem.unstrip_protocol(name) for name in files))
 
 
 def _open_filesystem(named: str) -> tuple[fsspec.AbstractFileSystem, str]:
     path = find_place(named)
     if path.startswith(SCHEME):
-        place = parse_bucket(path)
-        return bucket_filesystem(), f"{place.bucket}/{place.key}".rstrip("/")
+        location = parse_bucket(path)
+        return bucket_filesystem(), f"{location.bucket}/{location.key}".rstrip("/")
     protocol = path.partition("://")[0] if "://" in path else ""
     if protocol in _FILE:  # fsspec would take a "::" in it for a chain
         local = LocalFileSystem()
@@ -125,24 +125,24 @@ def _list_files(filesystem: fsspec.AbstractFileSystem, path: str) -> list[str]:
     if filesystem.exists(path):
         return [path]
     if any(sign in path for sign in "*?["):
-        found = [name for name in filesystem.glob(path) if filesystem.isfile(name)]
-        return [name for name in found if not PurePosixPath(name).name.startswith(".")]
+        files = [name for name in filesystem.glob(path) if filesystem.isfile(name)]
+        return [name for name in files if not PurePosixPath(name).name.startswith(".")]
     return []
 
 
 def _list_local(filesystem: LocalFileSystem, path: str) -> list[str]:
-    place = Path(path)
-    if place.is_dir():
+    location = Path(path)
+    if location.is_dir():
         return list_folder(path)
-    if place.exists() or place.is_symlink():
+    if location.exists() or location.is_symlink():
         check_regular(path)
         return [path]
     if not any(sign in path for sign in "*?["):
         return []
-    found = [name for name in filesystem.glob(path) if not Path(name).is_dir()]
-    found = [name for name in found if not PurePosixPath(name).name.startswith(".")]
-    check_files(found)
-    return found
+    files = [name for name in filesystem.glob(path) if not Path(name).is_dir()]
+    files = [name for name in files if not PurePosixPath(name).name.startswith(".")]
+    check_files(files)
+    return files
 
 
 def _is_web(filesystem: fsspec.AbstractFileSystem) -> bool:
@@ -151,17 +151,17 @@ def _is_web(filesystem: fsspec.AbstractFileSystem) -> bool:
 
 
 def total_bytes(paths: tuple[str, ...]) -> int:
-    """Size of all files; 0 for those whose size is not told."""
+    """Return the size of all files; 0 for those of unknown size."""
     total = 0
     for path in paths:
         filesystem, name = _open_filesystem(path)
-        with contextlib.suppress(Exception):  # whoever reads it will say so
+        with contextlib.suppress(Exception):  # reading it will raise the error
             total += filesystem.info(name).get("size") or 0
     return total
 
 
 def check_apart(settings: InputSettings, output: Location) -> None:
-    """Refuse an output that the input takes in: the next run would read what this one made."""
+    """Refuse an output within the input: the next run would read this run's release."""
     filesystem, path = _open_filesystem(settings.path)
     if isinstance(output, BucketPath):
         _check_apart_in_bucket(settings, output)
@@ -177,7 +177,7 @@ def check_apart(settings: InputSettings, output: Location) -> None:
 
 
 def _takes_in(filesystem: LocalFileSystem, path: str, output: Path) -> bool:
-    """Whether an input on this machine takes a folder in, or lies in it."""
+    """Return whether an input on this machine contains a folder or is contained in it."""
     # not `resolve`, for which a link to itself is an error of another kind
     output, folder = Path(os.path.realpath(output)), Path(os.path.realpath(path))
     if folder.exists():
@@ -188,9 +188,9 @@ def _takes_in(filesystem: LocalFileSystem, path: str, output: Path) -> bool:
 def _check_apart_in_bucket(settings: InputSettings, output: BucketPath) -> None:
     if not settings.path.startswith(SCHEME):
         return
-    found = (parse_bucket(path) for path in find_files(settings))
+    files = (parse_bucket(path) for path in find_files(settings))
     takes_in = output.is_relative_to(parse_bucket(settings.path))
-    if takes_in or any(path.is_relative_to(output) for path in found):
+    if takes_in or any(path.is_relative_to(output) for path in files):
         raise _within(settings)
 
 
@@ -203,7 +203,7 @@ def _within(settings: InputSettings) -> DataError:
 
 @contextlib.contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """A file of the input, to be read at any place.
+    """Open a file of the input for random access.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 
 def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> Any:
-    """A page that can be read at any place: by ranges, or from memory if the server gives none."""
+    """Open a web page for random access: by ranges, or from memory if the server has none."""
     stream = filesystem.open(url, "rb")
     try:
         stream.seek((stream.size or 0) - 1)
@@ -239,8 +239,8 @@ def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> Any:
         stream.seek(0)
         return stream
     data = io.BytesIO()
-    with filesystem.open(url, "rb", block_size=0) as whole:
-        while block := whole.read(BLOCK_BYTES):
+    with filesystem.open(url, "rb", block_size=0) as response:
+        while block := response.read(BLOCK_BYTES):
             data.write(block)
             if data.tell() > MAX_DOWNLOAD_BYTES:
                 raise DataError(
@@ -258,7 +258,7 @@ def open_parquet(
     """A Parquet file; whatever stops its reading is one clear error.
 
     Columns of local files are read as they are needed, by `STREAM_BYTES`: a row group may be as
-    large as the file. Those of ``dictionaries`` come as places in their dictionaries.
+    large as the file. Those of ``dictionaries`` come as dictionary indices.
     """
     try:
         with pq.ParquetFile(
@@ -281,7 +281,7 @@ def open_parquet(
 
 
 def _is_local(stream: BinaryIO) -> bool:
-    """Whether small reads cost little: elsewhere each fetches a block anew."""
+    """Return whether small reads are cheap; elsewhere each of them fetches a block again."""
     try:
         return stream.fileno() >= 0
     except OSError:
@@ -289,13 +289,13 @@ def _is_local(stream: BinaryIO) -> bool:
 
 
 def file_stamp(path: str) -> str:
-    """What shows that a file was written anew: size and time, or what its store tells of it."""
+    """Return a stamp that changes when a file is rewritten: size and time, or the store's tag."""
     filesystem, name = _open_filesystem(path)
     if isinstance(filesystem, LocalFileSystem):
-        found = Path(name).stat()
-        return f"{found.st_size}-{found.st_mtime_ns}"
-    told = filesystem.info(name)
-    return "-".join(str(told.get(key)) for key in ("size", "ETag", "LastModified", "mtime"))
+        status = Path(name).stat()
+        return f"{status.st_size}-{status.st_mtime_ns}"
+    info = filesystem.info(name)
+    return "-".join(str(info.get(key)) for key in ("size", "ETag", "LastModified", "mtime"))
 
 
 @contextlib.contextmanager

@@ -23,9 +23,9 @@ from tclose.model import Partition
 
 PARTITION_ROWS = 500_000
 MIN_PARTITION_ROWS = 65_536
-PARTITION_BYTES = 1 << 27  # of what a unit holds of a partition, all at once
-# Of what is held and carried, decoded at a time. Batches do not follow the values, so that where
-# long ones stand among short ones a batch has at most so many of them.
+PARTITION_BYTES = 1 << 27  # of the part of a partition that a task holds in memory at once
+# Bytes of held and passed-through columns decoded at a time. Batches do not follow the values, so
+# that of long values among short ones a batch has at most this many bytes.
 BATCH_BYTES = 1 << 24
 BATCH_ROWS = 65_536
 LONG_BYTES = 1 << 24
@@ -65,7 +65,7 @@ def cut_parquet(contents: list[FileContent]) -> tuple[Partition, ...]:
 
 
 def _held_bytes(width: PieceWidth, n_rows: int) -> int:
-    """Bytes of a piece that stay in memory: what is carried and wide is written as it comes."""
+    """Bytes of a piece that stay in memory; wide passthrough columns are written as they come."""
     is_narrow = width.passthrough <= n_rows * WIDE_RECORD
     return width.held + (width.passthrough if is_narrow else 0)
 
@@ -111,7 +111,7 @@ def name_files(bad: Sequence[Partition], among: Sequence[Partition]) -> str:
 
 @dataclass(frozen=True)
 class Reading:
-    """How partitions are read: the columns wanted, their types, and what stands for missing."""
+    """Settings for reading partitions: the wanted columns, their types, and missing-value texts."""
 
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
@@ -126,7 +126,7 @@ class Reading:
 
 
 def read_partition(partition: Partition, reading: Reading) -> pa.Table:
-    """The wanted columns of one partition, in plain types, missing values as nulls.
+    """Read the wanted columns of one partition, in plain types, missing values as nulls.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def _read_rows(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
     if n_rows != partition.n_records:
         raise DataError(
             f"file {partition.name}: row group {partition.row_group} has another number of rows "
-            "than the file says (damaged, or changed since it was looked at); produce it again"
+            "than the file says (damaged, or changed since it was inspected); produce it again"
         )
 
 

@@ -1,4 +1,4 @@
-"""Where the microdata are, as a policy says it."""
+"""The policy's section on the microdata's location and format."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from tclose.setting_fields import NO_NUL, Settings
 
 
 class InputSettings(Settings):
-    """Where the microdata are."""
+    """The location and format of the microdata."""
 
     path: str = Field(
         min_length=1, pattern=NO_NUL, description="File, folder, glob or URL of CSV or Parquet."
@@ -31,5 +31,5 @@ class InputSettings(Settings):
 
     @field_serializer("path", when_used="json")
     def _show(self, path: str) -> str:
-        """JSON of a policy is what others keep: manifests, Prefect's server."""
+        """Redact credentials: others store a policy's JSON, in manifests or on Prefect's server."""
         return redact_place(path)

@@ -1,4 +1,4 @@
-"""A look at each file of the input: what identifies it, its columns, where its records stand."""
+"""Inspection of each file of the input: its identity, its columns, the ranges of its records."""
 
 import hashlib
 import re
@@ -37,7 +37,7 @@ _PACKED_HEADS = (
 
 @dataclass(frozen=True)
 class FileContent:
-    """What a look at one file found: its identity, its columns, and where its records stand.
+    """The result of inspecting one file: its identity, its columns, and the ranges of its records.
 
     ``pieces``: Parquet: (row group, 0, rows); CSV: (-1, first byte, last byte) of whole records;
     ``widths``: of each piece, how many bytes it takes when decoded.
@@ -52,7 +52,7 @@ class FileContent:
 def inspect_file(
     path: str, settings: InputSettings, wanted: ReadColumns | None = None
 ) -> FileContent:
-    """Read one file through once: digest, format by content, columns, places of its records.
+    """Read one file through once: digest, format by content, columns, ranges of its records.
 
     ``wanted``: the columns that will be read, which the widths are of; without it all.
 
@@ -130,10 +130,12 @@ def check_same_schema(contents: list[FileContent], listed: Collection[str]) -> N
         compare_names(names, other.schema.names, files, listed)
         if first.file.format == "csv" and names != other.schema.names:
             raise DataError(f"{pair}: their columns stand in different orders; make them alike")
-        found = dict(zip(other.schema.names, map(plain_type, other.schema.types), strict=True))
+        other_types = dict(
+            zip(other.schema.names, map(plain_type, other.schema.types), strict=True)
+        )
         for index, (column, dtype) in enumerate(zip(names, types, strict=True)):
-            if dtype != found[column]:
-                raise _two_types(pair, column, index, (dtype, found[column]), listed)
+            if dtype != other_types[column]:
+                raise _two_types(pair, column, index, (dtype, other_types[column]), listed)
 
 
 def _two_types(

@@ -1,7 +1,7 @@
 """Input on this machine's file systems: every file that is meant, once, and files only.
 
-What cannot be read must not be left out without a word, as the release would lack its records; what
-is found by two names would be released twice; and a pipe gives its content once, or never.
+A file that cannot be read must not be skipped silently, as the release would lack its records; a
+file under two names would be released twice; and a pipe has its content once, or never.
 """
 
 import os
@@ -22,7 +22,7 @@ _KINDS = (
 
 
 def is_data(name: str) -> bool:
-    """Whether a file of a folder is meant: a compressed one is, to be refused and not left out."""
+    """Return whether a file of a folder is input; a compressed one is, so that it is refused."""
     name = name.lower()
     for packed in _PACKED:
         name = name.removesuffix(packed)
@@ -30,7 +30,7 @@ def is_data(name: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a path has a part that is no input."""
+    """Return whether a path has a part that marks it as no input."""
     return any(part.startswith((".", "_")) for part in name.split("/"))
 
 
@@ -44,9 +44,9 @@ def list_folder(folder: str) -> list[str]:
     OSError
         A folder cannot be read.
     """
-    found = list(_walk(folder, frozenset()))
-    check_files(found)
-    return found
+    files = list(_walk(folder, frozenset()))
+    check_files(files)
+    return files
 
 
 def _walk(folder: str, above: frozenset[tuple[int, int]]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _walk(folder: str, above: frozenset[tuple[int, int]]) -> Iterator[str]:
 
 
 def check_files(paths: list[str]) -> None:
-    """Refuse what is no regular file, and one file under two names.
+    """Refuse entries that are not regular files, and one file under two names.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def check_regular(path: str) -> None:
     try:
         mode = Path(path).stat().st_mode
     except FileNotFoundError:
-        raise DataError(f"input {path}: is a link to nothing; mend or remove it") from None
+        raise DataError(f"input {path}: is a link to nothing; correct or remove it") from None
     for is_kind, name in _KINDS:
         if is_kind(mode):
             raise DataError(
@@ -97,5 +97,5 @@ def check_regular(path: str) -> None:
 
 
 def _identify(path: str) -> tuple[int, int]:
-    found = Path(path).stat()
-    return found.st_dev, found.st_ino
+    status = Path(path).stat()
+    return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""Headers of the pages of a Parquet column: how large each page is, without reading what it holds.
+"""Headers of the pages of a Parquet column: the size of each page, without reading its content.
 
 A header is a Thrift struct in the compact protocol (parquet-format, PageHeader). What is looked at
 is its kind, its size, how many values it has and how they are encoded; all else is skipped.
@@ -11,24 +11,24 @@ from typing import Any, BinaryIO
 _HEADER_BYTES = 1 << 12
 _MAX_HEADER_BYTES = 1 << 26  # statistics of a page may quote its longest values
 _SIZE, _STORED, _DATA, _DICTIONARY, _DATA_V2 = 2, 3, 5, 7, 8  # fields of the header
-_PLACES = (2, 8)  # encodings by places in the dictionary
+_INDEX_ENCODINGS = (2, 8)  # encodings as dictionary indices
 _MAX_DEPTH = 8
 _BOOLEANS = (1, 2)
 _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 7, 8, 9, 10, 11, 12
 
 
 class PageError(ValueError):
-    """What stands there is no page header."""
+    """The bytes are not a page header."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its size when decompressed, its values, and whether they are dictionary's places."""
+    """A page: its size when decompressed, its values, and whether they are dictionary indices."""
 
     n_bytes: int
     n_values: int
     is_dictionary: bool
-    has_places: bool
+    has_indices: bool
 
 
 def read_pages(stream: BinaryIO, start: int, n_bytes: int) -> Iterator[Page]:
@@ -51,10 +51,12 @@ def read_pages(stream: BinaryIO, start: int, n_bytes: int) -> Iterator[Page]:
 
 def _describe(fields: dict[int, Any], size: int) -> Page:
     if _DICTIONARY in fields:
-        return Page(size, 0, is_dictionary=True, has_places=False)
+        return Page(size, 0, is_dictionary=True, has_indices=False)
     inner = fields.get(_DATA, fields.get(_DATA_V2, {}))
     encoding = inner.get(4 if _DATA_V2 in fields else 2)
-    return Page(size, int(inner.get(1) or 0), is_dictionary=False, has_places=encoding in _PLACES)
+    return Page(
+        size, int(inner.get(1) or 0), is_dictionary=False, has_indices=encoding in _INDEX_ENCODINGS
+    )
 
 
 def _read_header(stream: BinaryIO, position: int) -> tuple[dict[int, Any], int]:

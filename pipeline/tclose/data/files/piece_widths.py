@@ -1,8 +1,8 @@
-"""How many bytes records take when they are decoded, found without decoding them all.
+"""Bytes that records take when decoded, estimated without decoding all of them.
 
-Of Parquet, numbers are as wide as their type. Texts take what their pages say, but for those behind
-a dictionary, which stand in the file once and in memory as often as they occur: these are counted
-by the dictionary's places. All sizes are those of Arrow's buffers.
+In Parquet, numbers are as wide as their type. Texts take the size of their pages, except those of a
+dictionary, which are in the file once and in memory as often as they occur: these are counted by
+the dictionary's indices. All sizes are those of Arrow's buffers.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,8 +20,8 @@ from tclose.errors import DataError
 from tclose.model import Int64
 
 WORKER_BYTES = 200_000_000  # of a process that has read nothing yet
-LEAST_COPIES = 4  # of one value: its page, and what is decoded of it
-SMALL_BYTES = 1 << 20  # a column chunk below that is not looked into
+LEAST_COPIES = 4  # of one value: its page, and its decoded copies
+SMALL_BYTES = 1 << 20  # a smaller column chunk is not inspected
 _SHORT = 64
 _COUNTED_ROWS = 65_536
 _DELTA_ROWS = 256  # each may be as long as the longest
@@ -33,7 +33,7 @@ _LISTED = frozenset({"PLAIN", "RLE", "BIT_PACKED", "RLE_DICTIONARY", "PLAIN_DICT
 class PieceWidth:
     """Bytes of a row group or a chunk of CSV when decoded.
 
-    ``held`` of the columns that classes are made by, ``carried`` of the others that are released;
+    ``held`` of the columns that decide the classes, ``carried`` of the others that are released;
     ``largest``: no value is longer, and of which ``column`` that may be (CSV: no record).
     """
 
@@ -45,7 +45,7 @@ class PieceWidth:
 
 @dataclass(frozen=True)
 class ReadColumns:
-    """Names of the columns that are read: those that classes are made by, and the others.
+    """Names of the columns that are read: those that decide the classes, and the others.
 
     ``limit``: bytes that a worker may hold, if that is known.
     """
@@ -66,7 +66,7 @@ def check_longest(place: str, longest: int, limit: int | None) -> None:
     Raises
     ------
     DataError
-        Names the place, what it may take, and what would do.
+        Names the place, its limit, and a limit that is enough.
     """
     needed = WORKER_BYTES + LEAST_COPIES * longest
     if limit is not None and longest > SMALL_BYTES and needed > limit:
@@ -80,7 +80,7 @@ def check_longest(place: str, longest: int, limit: int | None) -> None:
 def measure_group(
     parquet: pq.ParquetFile, stream: BinaryIO, group: int, wanted: ReadColumns, file_name: str
 ) -> PieceWidth:
-    """How wide the wanted columns of a row group are. Nested ones, which are refused, count 0.
+    """Measure the width of the wanted columns of a row group; nested ones count 0.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def measure_group(
 
 
 def find_dictionaries(parquet: pq.ParquetFile) -> list[str]:
-    """Names of the columns of texts that can be read as places in their dictionaries."""
+    """Return the names of text columns that can be read as dictionary indices."""
     metadata = parquet.metadata
     groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
     return [
@@ -119,7 +119,7 @@ def find_dictionaries(parquet: pq.ParquetFile) -> list[str]:
 
 
 def _is_listed(encodings: Sequence[str]) -> bool:
-    """Whether texts are places in a dictionary, or as they are after it was full."""
+    """Return whether texts are dictionary indices, or plain once the dictionary was full."""
     return any("DICTIONARY" in name for name in encodings) and _LISTED.issuperset(encodings)
 
 
@@ -154,10 +154,10 @@ def _measure_chunk(
     longest = max((page.n_bytes for page in pages), default=stored)
     if is_delta:  # a value may share all but its end with the one before
         return _count_expanded(parquet, group, chunk, (n_rows, longest))
-    n_places = sum(page.n_values for page in pages if page.has_places) if pages else n_rows
-    if not has_dictionary or not n_places:
+    n_indices = sum(page.n_values for page in pages if page.has_indices) if pages else n_rows
+    if not has_dictionary or not n_indices:
         return plain, longest
-    return _measure_dictionary(parquet, group, chunk, (n_places, longest))
+    return _measure_dictionary(parquet, group, chunk, (n_indices, longest))
 
 
 _FIXED_BYTES = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}
@@ -166,7 +166,7 @@ _FIXED_BYTES = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "
 def _find_pages(stream: BinaryIO, chunk: pq.ColumnChunkMetaData) -> list[Page]:
     """The pages of a chunk of texts, where there may be long ones.
 
-    None where they cannot be read: whoever decodes them will say so.
+    None where they cannot be read: decoding them will raise the error.
     """
     if chunk.physical_type != _BYTES or chunk.total_uncompressed_size <= SMALL_BYTES:
         return []
@@ -182,9 +182,9 @@ def _find_pages(stream: BinaryIO, chunk: pq.ColumnChunkMetaData) -> list[Page]:
 def _measure_dictionary(
     parquet: pq.ParquetFile, group: int, chunk: pq.ColumnChunkMetaData, most: tuple[int, int]
 ) -> tuple[int, int]:
-    """By the longest text of the dictionary where that is short, else by the dictionary's places.
+    """Measure by the longest text of the dictionary where that is short, else by its indices.
 
-    ``most``: values that are places; the others come after them, texts as they are, as the
+    ``most``: values that are indices; the others come after them, as plain texts, as the
     dictionary was full. And bytes of the largest page.
     """
     name = chunk.path_in_schema
@@ -202,22 +202,22 @@ def _count_expanded(
     parquet: pq.ParquetFile, group: int, chunk: pq.ColumnChunkMetaData, most: tuple[int, int]
 ) -> tuple[int, int]:
     """Bytes of a chunk when expanded; only as many texts as a dictionary has are in memory."""
-    (left, longest), name = most, chunk.path_in_schema
+    (n_coded, longest), name = most, chunk.path_in_schema
     total = chunk.num_values * OFFSET_BYTES
-    if left < chunk.num_values:
+    if n_coded < chunk.num_values:
         total += chunk.total_uncompressed_size
-    n_rows = min(left, _COUNTED_ROWS if _is_listed(chunk.encodings) else _DELTA_ROWS)
+    n_rows = min(n_coded, _COUNTED_ROWS if _is_listed(chunk.encodings) else _DELTA_ROWS)
     for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=[name]):
         column = batch.column(batch.schema.get_field_index(name))
         if pa.types.is_dictionary(column.type):
-            places = column.indices.drop_null().to_numpy(zero_copy_only=False)
-            lengths = _lengths(column.dictionary)[places]
+            indices = column.indices.drop_null().to_numpy(zero_copy_only=False)
+            lengths = _lengths(column.dictionary)[indices]
         else:
             lengths = _lengths(column)
         total += int(lengths.sum())
         longest = max(longest, int(lengths.max(initial=0)))
-        left -= batch.num_rows
-        if left <= 0:
+        n_coded -= batch.num_rows
+        if n_coded <= 0:
             break
     return total, longest
 

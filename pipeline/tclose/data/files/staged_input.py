@@ -23,12 +23,12 @@ def staged_as(name: str, file: Path) -> Iterator[None]:
 
 
 def find_place(path: str) -> str:
-    """Where the input stands that a policy names: the path itself, unless it is a staged one."""
+    """Return the location of an input that a policy names: the path itself, unless it is staged."""
     staged = _STAGED.get()
     return staged[1] if staged is not None and staged[0] == path else path
 
 
 def find_name(path: str) -> str:
-    """What an input's file is known by: its path, unless it is staged."""
+    """Return the name of an input in messages: its path, unless it is staged."""
     staged = _STAGED.get()
     return staged[0] if staged is not None and path.removeprefix(_PROTOCOL) == staged[1] else path

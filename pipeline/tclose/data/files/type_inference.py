@@ -1,4 +1,4 @@
-"""Which types the texts of a CSV column read as: counted in parts, decided by all of them."""
+"""Type inference for the texts of a CSV column: counted in parts, decided over all of them."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from tclose.model import Attribute, Kind, Role
 
 @dataclass(frozen=True)
 class TextCounts:
-    """How many of a column's texts read as each type; they merge by addition.
+    """Counts of a column's texts that read as each type; they merge by addition.
 
     ``n_times``: times without a zone, dates among them; ``n_fine``: the same to the nanosecond;
     ``n_dated``: whatever has the form of a date, be there such a day or not; ``n_long``: integers
@@ -57,7 +57,7 @@ _DATES = {
 
 
 def count_texts(column: pa.ChunkedArray) -> TextCounts:
-    """How the texts of a column read; nulls do not count."""
+    """Count the texts of a column by the type that they read as; nulls do not count."""
     counted = column.drop_null().combine_chunks().value_counts()
     texts, counts = counted.field("values"), counted.field("counts")
 
@@ -113,7 +113,7 @@ def infer_type(counts: TextCounts, attribute: Attribute) -> pa.DataType:
 
 
 def has_texts(counts: TextCounts, attribute: Attribute) -> bool:
-    """Whether some of these values, seen alone, would make text of a column or be refused."""
+    """Return whether some of these values alone would make the column text, or be refused."""
     try:
         return pa.types.is_string(infer_type(counts, attribute))
     except DataError:
@@ -121,7 +121,7 @@ def has_texts(counts: TextCounts, attribute: Attribute) -> bool:
 
 
 def _find_fault(counts: TextCounts, attribute: Attribute, n_wrong: int, wanted: str) -> str:
-    """What is wrong with a column that has no type of its own; empty if it may be text."""
+    """Say what is wrong with a column that has no type of its own; empty if it may be text."""
     share = f"{n_wrong:,} of {counts.n_values:,} values"
     if attribute.kind is not None:
         problem = f"the policy says {attribute.kind}, but {share} do not read as {wanted}"
@@ -135,4 +135,4 @@ def _find_fault(counts: TextCounts, attribute: Attribute, n_wrong: int, wanted: 
     else:
         return ""
     long = f" ({counts.n_long:,} are integers of more than 18 digits)" if counts.n_long else ""
-    return f"{problem}{long}; mend them, name them in input.missing_values, or {remedy}"
+    return f"{problem}{long}; correct them, name them in input.missing_values, or {remedy}"

@@ -1,1 +1,1 @@
-"""Where bytes are: folders, buckets, and what can be trusted there."""
+"""Storage of bytes: folders, buckets, and the checks of files that others could write."""

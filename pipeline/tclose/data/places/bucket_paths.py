@@ -23,12 +23,12 @@ _READS = 10
 
 
 class ChangedError(Exception):
-    """What stands at a key is not what a write was to replace."""
+    """The object at a key is not the one that a write was to replace."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What is known of an object: its size in bytes."""
+    """The size of an object, in bytes."""
 
     st_size: int
 
@@ -81,16 +81,16 @@ class BucketPath:
         return PurePosixPath(self.key).relative_to(folder.key)
 
     def is_relative_to(self, folder: "BucketPath") -> bool:
-        """Whether it is the folder, or in it."""
+        """Return whether the path is the folder or below it."""
         above = f"{folder.key}/" if folder.key else ""
         return self.bucket == folder.bucket and f"{self.key}/".startswith(above)
 
     def is_file(self) -> bool:
-        """Whether an object stands there."""
+        """Return whether there is an object of this key."""
         return self.kind == "file" or (self.kind is None and self.tag() is not None)
 
     def is_dir(self) -> bool:
-        """Whether objects stand below it."""
+        """Return whether there are objects below this key."""
         if self.kind is not None:
             return self.kind == "folder"
         return bool(self._list(MaxKeys=1).get("Contents"))
@@ -100,43 +100,43 @@ class BucketPath:
         return False
 
     def exists(self) -> bool:
-        """Whether an object stands there, or below it."""
+        """Return whether there is an object of this key or below it."""
         return self.is_file() or self.is_dir()
 
     def iterdir(self) -> Iterator["BucketPath"]:
-        """What stands right below it."""
+        """List the objects and prefixes right below this key."""
         for page in self._pages(Delimiter="/"):
-            for found in page.get("CommonPrefixes", ()):
-                yield BucketPath(self.bucket, found["Prefix"].rstrip("/"), "folder")
-            for found in _objects(page):
-                yield BucketPath(self.bucket, found["Key"], "file")
+            for entry in page.get("CommonPrefixes", ()):
+                yield BucketPath(self.bucket, entry["Prefix"].rstrip("/"), "folder")
+            for entry in _objects(page):
+                yield BucketPath(self.bucket, entry["Key"], "file")
 
     def rglob(self, pattern: str = "*") -> Iterator["BucketPath"]:
         """All objects below it."""
         del pattern
         for page in self._pages():
-            for found in _objects(page):
-                yield BucketPath(self.bucket, found["Key"], "file")
+            for entry in _objects(page):
+                yield BucketPath(self.bucket, entry["Key"], "file")
 
     def tags(self) -> dict[str, str]:
         """Tags of all objects below it, by their path from here."""
         return {
-            found["Key"].removeprefix(self._prefix): found["ETag"]
+            entry["Key"].removeprefix(self._prefix): entry["ETag"]
             for page in self._pages()
-            for found in _objects(page)
+            for entry in _objects(page)
         }
 
     def stat(self) -> Size:
         """Its size."""
-        found = self._head()
-        if found is None:
+        answer = self._head()
+        if answer is None:
             raise FileNotFoundError(str(self))
-        return Size(int(found["ContentLength"]))
+        return Size(int(answer["ContentLength"]))
 
     def tag(self) -> str | None:
-        """What tells this object from any other that may come to stand there; None for none."""
-        found = self._head()
-        return None if found is None else str(found["ETag"])
+        """Return a tag that no later object of this key has; None if there is none."""
+        answer = self._head()
+        return None if answer is None else str(answer["ETag"])
 
     def read_bytes(self) -> bytes:
         """The object's content."""
@@ -167,14 +167,14 @@ class BucketPath:
             return stream
 
     def put(self, data: bytes, tag: str | None) -> str:
-        """Write the object where that tag stands, or nothing if it is None; the new tag.
+        """Write the object if its tag is that one, or None if there is none; return the new tag.
 
         An object of the same bytes is as good: a reply may have been lost.
 
         Raises
         ------
         ChangedError
-            Something else stands there.
+            There is another object.
         """
         condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         for attempt in range(_TRIES):
@@ -188,9 +188,9 @@ class BucketPath:
                     break
                 else:
                     raise refusal(self, error) from None
-        found = self.read_tagged()
-        if found is not None and found[0] == data:
-            return found[1]
+        answer = self.read_tagged()
+        if answer is not None and answer[0] == data:
+            return answer[1]
         raise ChangedError(str(self))
 
     def unlink(self) -> None:
@@ -208,18 +208,18 @@ class BucketPath:
             return None
 
     def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
-        found: dict[str, Any] = filesystem().call_s3(
+        answer: dict[str, Any] = filesystem().call_s3(
             method, Bucket=self.bucket, Key=self.key, **arguments
         )
-        return found
+        return answer
 
     def _list(self, **arguments: Any) -> dict[str, Any]:
         try:
             with refusing(self):
-                found: dict[str, Any] = filesystem().call_s3(
+                answer: dict[str, Any] = filesystem().call_s3(
                     "list_objects_v2", Bucket=self.bucket, Prefix=self._prefix, **arguments
                 )
-                return found
+                return answer
         except FileNotFoundError:
             raise OutputError(
                 f"{self}: there is no bucket {self.bucket!r}; make it first"
@@ -234,17 +234,17 @@ class BucketPath:
 
 
 def _objects(page: dict[str, Any]) -> list[dict[str, Any]]:
-    """The objects of a page, without those that some tools make to stand for empty folders."""
-    return [found for found in page.get("Contents", ()) if not found["Key"].endswith("/")]
+    """List the objects of a page, without those by which some tools represent empty folders."""
+    return [entry for entry in page.get("Contents", ()) if not entry["Key"].endswith("/")]
 
 
 def parse_bucket(text: str) -> BucketPath:
-    """The place that ``s3://bucket/key`` names.
+    """Parse ``s3://bucket/key``.
 
     Raises
     ------
     OutputError
-        It names no bucket, or holds what does not belong there, as credentials.
+        It names no bucket, or has a part that is not allowed, such as credentials.
     """
     bucket, _, key = text.removeprefix(SCHEME).partition("/")
     parts = [part for part in key.split("/") if part]

@@ -1,4 +1,4 @@
-"""Where releases stand: a folder of a file system, or of a bucket."""
+"""Locations of releases: a folder of a file system or of a bucket."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -7,12 +7,12 @@ from tclose.data.places.bucket_paths import SCHEME, BucketPath, parse_bucket
 from tclose.errors import OutputError
 
 Location = Path | BucketPath
-INTERNAL = "internal"  # beside the data of a release in a folder
-HIDDEN = ".internal"  # in a bucket: what is not handed out, of all releases of a name
+INTERNAL = "internal"  # next to the data of a release in a folder
+HIDDEN = ".internal"  # in a bucket: the internal parts of all releases of a name
 
 
 def parse_location(text: str) -> Location:
-    """The place that a path or URL names.
+    """Parse a path or URL as a location.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def parse_location(text: str) -> Location:
 
 
 def internal_of(release: Location) -> Location:
-    """Where the internal part of a release stands.
+    """Return the location of a release's internal part.
 
     In a bucket it is outside the release, so that a prefix can be handed out by a bucket policy.
     """

@@ -1,4 +1,4 @@
-"""Limits of the system on a process: found before they are met where that is possible."""
+"""Limits of the system on a process: detected before they are met where possible."""
 
 import errno
 import resource
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from tclose.errors import LimitError, LostError
 
 OPEN_FILES = 128  # of a command that works in its own process: it has 20 to 80
-_ENOUGH = 4096  # what a limit that may be raised is raised to
-# What a call says that met a limit of the process or of the machine, and what to do about it.
+_ENOUGH = 4096  # to which a limit is raised if it may be
+# Error numbers of calls that met a limit of the process or of the machine, and remedies.
 _REMEDIES: Mapping[int, str] = {
     errno.EMFILE: "raise the limit (ulimit -n)",
     errno.ENFILE: "all processes of this machine together have too many; end some",
@@ -22,7 +22,7 @@ _NOT_OF_DATA = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def ensure_open_files(n_files: int) -> None:
-    """See that this process, and what it starts, can have so many files open.
+    """Ensure that this process and its children can have ``n_files`` files open.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def ensure_open_files(n_files: int) -> None:
 
 
 def find_remedy(error: BaseException) -> str:
-    """What to do where a limit of the system was met; empty where none was."""
+    """Return the remedy for an error that met a limit of the system; empty for other errors."""
     number = error.errno if isinstance(error, OSError) else None
     return _REMEDIES.get(number, "") if number is not None else ""
 

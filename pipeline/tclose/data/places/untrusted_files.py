@@ -68,23 +68,23 @@ def parse_json(content: bytes) -> Any:
     """
     try:
         text = content.decode()
-        found = json.loads(
+        value = json.loads(
             text,
             parse_int=_read_integer,
             parse_float=_read_float,
             parse_constant=_refuse_constant,
             object_pairs_hook=_read_object,
         )
-        _check_levels(found)
+        _check_levels(value)
         if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except MalformedError:
         raise
     except UnicodeEncodeError:
         raise MalformedError("has half a surrogate pair") from None
     except (ValueError, RecursionError):
         raise MalformedError("is no JSON") from None
-    return found
+    return value
 
 
 def _read_integer(digits: str) -> int:
@@ -105,10 +105,10 @@ def _refuse_constant(_: str) -> NoReturn:
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
         raise MalformedError("has a key twice")
-    return found
+    return value
 
 
 def _check_levels(value: Any) -> None:
@@ -122,7 +122,7 @@ def _check_levels(value: Any) -> None:
 
 
 def _list_inner(value: Any) -> list[Any]:
-    """What can hold more, in an object or a list."""
+    """List the values of an object or a list that can have values of their own."""
     if isinstance(value, dict):
         return [inner for inner in value.values() if isinstance(inner, dict | list)]
     if isinstance(value, list):
@@ -131,5 +131,5 @@ def _list_inner(value: Any) -> list[Any]:
 
 
 def dump_json(value: Any) -> bytes:
-    """JSON as files hold it: indented, in the given order, ending with a line feed."""
+    """Return JSON text for a file: indented, keys in order, with a final line feed."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,6 +1,6 @@
 """Invented hospital discharges of any size: reproducible, written in parts, in bounded memory.
 
-A seed names an endless table. It is made in chunks of 65,536 rows, each from a random stream of
+A seed defines an endless table. It is drawn in chunks of 65,536 rows, each from a random stream of
 its own, so row i of a seed is the same however many rows are asked for and however they are cut
 into files (under one minor version of numpy, which may change its streams).
 """

@@ -1,10 +1,10 @@
-"""The groups of diagnoses, and what their cases are like."""
+"""The groups of diagnoses, and the parameters of their cases."""
 
 from typing import NamedTuple
 
 
 class Diagnosis(NamedTuple):
-    """What sets the cases of one diagnosis group apart.
+    """The parameters that distinguish the cases of one diagnosis group.
 
     ``cases``: weight at each of ``CASE_AGES``; ``women``, ``men``: factor on it; ``youngest`` to
     ``oldest``: ages it occurs at; ``severity``: shift in logits; ``stay``: median days of a

@@ -1,4 +1,4 @@
-"""The records: what is drawn for each, and how it is spelt."""
+"""The records: the drawing of each value, and its spelling."""
 
 import functools
 from typing import NamedTuple
@@ -44,7 +44,7 @@ _REGION_PRICE = np.array([region.price for region in probabilities.REGIONS])
 
 
 class _Cases(NamedTuple):
-    """What is drawn of CHUNK_ROWS cases: age, zip code, day from FIRST_DAY, else categories."""
+    """The drawn values of CHUNK_ROWS cases: age, zip code, day from FIRST_DAY, else categories."""
 
     age: Int64
     sex: Int64
@@ -110,27 +110,27 @@ def _generate_chunk(chunk: int, seed: int) -> pa.Table:
 
 
 def _draw_cases(rng: np.random.Generator) -> _Cases:
-    """All but stay and charge. The order of the draws is part of what a seed names."""
+    """Draw all columns but stay and charge. A seed's table depends on the order of the draws."""
     alike = np.zeros(CHUNK_ROWS, dtype=np.int64)
-    age = _draw(probabilities.age_odds(), alike, rng)
-    sex = _draw(probabilities.sex_odds(), age, rng)
-    diagnosis = _draw(probabilities.diagnosis_odds(), age * len(probabilities.SEXES) + sex, rng)
+    age = _draw(probabilities.age_shares(), alike, rng)
+    sex = _draw(probabilities.sex_shares(), age, rng)
+    diagnosis = _draw(probabilities.diagnosis_shares(), age * len(probabilities.SEXES) + sex, rng)
     group = age * len(DIAGNOSES) + diagnosis
-    severity = _draw(probabilities.severity_odds(), group, rng)
-    region = _draw(probabilities.region_odds(), age, rng)
-    zip_code = probabilities.list_zips()[region, _draw(probabilities.zip_odds(), alike, rng)]
+    severity = _draw(probabilities.severity_shares(), group, rng)
+    region = _draw(probabilities.region_shares(), age, rng)
+    zip_code = probabilities.list_zips()[region, _draw(probabilities.zip_shares(), alike, rng)]
     insurance = _draw(
-        probabilities.insurance_odds(), age * len(probabilities.REGIONS) + region, rng
+        probabilities.insurance_shares(), age * len(probabilities.REGIONS) + region, rng
     )
-    day = _draw(probabilities.day_odds(), diagnosis, rng)
+    day = _draw(probabilities.day_shares(), diagnosis, rng)
     status = _draw(
-        probabilities.status_odds(), group * len(probabilities.SEVERITIES) + severity, rng
+        probabilities.status_shares(), group * len(probabilities.SEVERITIES) + severity, rng
     )
     return _Cases(age, sex, region, zip_code, day, diagnosis, severity, insurance, status)
 
 
 def _draw(shares: Float64, states: Int64, rng: np.random.Generator) -> Int64:
-    """One category per row, given its state; ``shares`` as the functions of ``odds`` give them.
+    """Draw one category per row, given its state; ``shares`` as from `probabilities`.
 
     Uniforms of 24 bits keep state + uniform exact, so that no row slips into the next state.
     """

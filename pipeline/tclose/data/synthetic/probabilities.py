@@ -1,6 +1,6 @@
-"""How often each category occurs, given the state: what has been drawn before.
+"""Cumulative probabilities of each category, given the state: the categories drawn before.
 
-Odds are cumulative shares (n_states, n_categories), as made by ``_accumulate``.
+Each function returns cumulative shares (n_states, n_categories), as from ``_accumulate``.
 """
 
 import functools
@@ -72,20 +72,20 @@ _AGES = np.arange(105)
 
 
 @functools.cache
-def age_odds() -> Float64:
+def age_shares() -> Float64:
     """One state."""
     return _accumulate(np.interp(_AGES, *_AGE_WEIGHTS)[None, :])
 
 
 @functools.cache
-def sex_odds() -> Float64:
+def sex_shares() -> Float64:
     """State: age."""
     women = np.interp(_AGES, *_SHARE_OF_WOMEN)
     return _accumulate(np.stack((women, 1 - women), axis=1))
 
 
 @functools.cache
-def diagnosis_odds() -> Float64:
+def diagnosis_shares() -> Float64:
     """State: age, sex."""
     cases = np.stack([np.interp(_AGES, CASE_AGES, group.cases) for group in DIAGNOSES], axis=1)
     oldest = [group.oldest for group in DIAGNOSES]
@@ -96,7 +96,7 @@ def diagnosis_odds() -> Float64:
 
 
 @functools.cache
-def severity_odds() -> Float64:
+def severity_shares() -> Float64:
     """State: age, diagnosis group. An ordered logit."""
     shift = (_SEVERITY + 0.022 * (_AGES[:, None] - 50)).reshape(-1, 1)
     below = 1 / (1 + np.exp(shift - _SEVERITY_CUTS))
@@ -104,7 +104,7 @@ def severity_odds() -> Float64:
 
 
 @functools.cache
-def region_odds() -> Float64:
+def region_shares() -> Float64:
     """State: age."""
     weights = np.array([region.weight for region in REGIONS])
     slopes = np.array([region.slope for region in REGIONS])
@@ -112,7 +112,7 @@ def region_odds() -> Float64:
 
 
 @functools.cache
-def zip_odds() -> Float64:
+def zip_shares() -> Float64:
     """One state. Zipf-like populations by rank within any region."""
     return _accumulate((np.arange(_ZIPS_PER_REGION)[None, :] + 4.0) ** -0.9)
 
@@ -126,7 +126,7 @@ def list_zips() -> NDArray[np.int32]:
 
 
 @functools.cache
-def insurance_odds() -> Float64:
+def insurance_shares() -> Float64:
     """State: age, region."""
     by_age = [np.interp(_AGES, _INSURANCE_AGES, weights) for weights in _INSURANCE_WEIGHTS]
     by_region = np.array([region.insurances for region in REGIONS])
@@ -135,7 +135,7 @@ def insurance_odds() -> Float64:
 
 
 @functools.cache
-def day_odds() -> Float64:
+def day_shares() -> Float64:
     """State: diagnosis group. Fewer admissions at weekends, a season with its peak in January."""
     day = np.arange(N_DAYS)
     weekday = (day + FIRST_DAY.astype(int) + 3) % 7
@@ -147,7 +147,7 @@ def day_odds() -> Float64:
 
 
 @functools.cache
-def status_odds() -> Float64:
+def status_shares() -> Float64:
     """State: age, diagnosis group, severity."""
     age = _AGES[:, None, None]
     died = _DEATHS[:, None] * _DEATHS_BY_SEVERITY * np.exp(0.04 * (age - 60))

@@ -1,4 +1,4 @@
-"""The files: one, or a folder of them; either all of it stands under its name, or nothing."""
+"""The files of the generated data: one, or a folder of them; written completely or not at all."""
 
 import contextlib
 import secrets
@@ -81,19 +81,19 @@ def _refuse_taken(path: Path) -> None:
 
 @contextlib.contextmanager
 def _working_place(target: Path) -> Iterator[Path]:
-    """A free name beside ``target``, its folder made; on failure both are removed again."""
+    """Yield a free name next to ``target``, in an existing folder; remove both on failure."""
     working = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    made: list[Path] = []
+    created: list[Path] = []
     try:
         for folder in [folder for folder in target.parents if not folder.exists()][::-1]:
             with contextlib.suppress(FileExistsError):  # another run was faster
                 folder.mkdir()
-                made.append(folder)
+                created.append(folder)
         yield working
     except BaseException:
         _discard(working)
-        with contextlib.suppress(OSError):  # something else stands there by now
-            for folder in reversed(made):
+        with contextlib.suppress(OSError):  # it is no longer empty
+            for folder in reversed(created):
                 folder.rmdir()
         raise
 

@@ -86,7 +86,7 @@ class IntervalTaxonomy:
         if not is_exact or not largest * parts < _MAX_PARTS:
             raise DataError(
                 "intervals: the numbers are not finite, or too far from the origin to be counted "
-                "exactly; mend them, or use a larger unit"
+                "exactly; correct them, or use a larger unit"
             )
 
     def _in_parts(self) -> tuple[int, int, int]:

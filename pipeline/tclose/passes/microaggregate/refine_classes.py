@@ -40,7 +40,7 @@ from tclose.privacy.t_closeness import class_distances, stack_trees
 # Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
 # what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
-# Rounds after which classes above t are merged, so that later rounds can mend what that cost.
+# Rounds after which classes above t are merged, so that later rounds can recover its loss.
 ROUNDS_BEFORE_MERGING = 2
 SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
@@ -122,7 +122,7 @@ class Refiner:
         started = time.monotonic()
         rounds = [self.measure(labels)]
         if block_starts is not None:
-            labels = self.mend(labels, block_starts)
+            labels = self.repair(labels, block_starts)
             rounds.append(self.measure(labels))
         for r in count():
             spent = time.monotonic() - started
@@ -142,7 +142,7 @@ class Refiner:
         before = rounds[-3].loss
         return before - rounds[-1].loss <= 2 * effort.least_gain * before
 
-    def mend(self, labels: Int64, block_starts: Int64) -> Int64:
+    def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss."""
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         if int(np.diff(starts).max()) > MAX_SEARCHED:

@@ -96,7 +96,7 @@ def microaggregate_region(
     labels, rounds = refiner.refine(labels, plan.effort, merger.merge, records.share, block_starts)
     n_repaired = n_violating = 0
     if plan.method.holds_t and levels is None:
-        labels, n_repaired, n_violating = merger.mend(labels)
+        labels, n_repaired, n_violating = merger.repair(labels)
     released, order, starts = _release_classes(labels, records.keys, plan, levels)
     losses = _measure_losses(labels, released, (order, starts), records, plan, levels)
     n_clusters = int(labels.max()) + 1
@@ -135,7 +135,7 @@ class _Merger:
             if int(labels.max()) + 1 == n_before:
                 return labels, n_merged, above.size
 
-    def mend(self, labels: Int64) -> tuple[Int64, int, int]:
+    def repair(self, labels: Int64) -> tuple[Int64, int, int]:
         """`merge_above`, then for the further models: merging undoes none and raises no EMD."""
         labels, n_merged, n_violating = self.merge_above(labels)
         asked = self.plan.further.by_class

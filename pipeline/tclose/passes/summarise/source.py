@@ -69,7 +69,7 @@ def _check_present(policy: Policy, known: Sequence[str], names: Sequence[str]) -
     more = f" and {len(absent) - _MOST_NAMES:,} more" if len(absent) > _MOST_NAMES else ""
     header = f"; it has none of the policy's columns: {NO_HEADER}"
     raise DataError(
-        f"input {policy.input.shown}: has no column {named}{more}, which the policy names; mend "
+        f"input {policy.input.shown}: has no column {named}{more}, which the policy names; correct "
         f"the name, or take it out{header if len(absent) == len(known) else ''}"
     )
 

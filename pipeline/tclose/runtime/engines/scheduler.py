@@ -158,7 +158,7 @@ def _tls_context(address: str) -> ssl.SSLContext:
     except (OSError, ssl.SSLError):
         raise PolicyError(
             f"engine.scheduler {address}: engine.tls names no certificate in PEM with its own key; "
-            "mend ca, cert and key"
+            "correct ca, cert and key"
         ) from None
     if context is None:
         raise PolicyError(

@@ -49,8 +49,8 @@ def search_bytes(plan: Plan) -> int:
     for domain in plan.domains:
         size = min(domain.class_size.adjusted, MAX_SEARCHED)
         of_region = -(-domain.n_clusters // max(1, domain.n_regions))
-        mended = min(plan.block_clusters, of_region)
-        for n_classes in (mended, min(plan.effort.block_classes, of_region)):
+        repaired = min(plan.block_clusters, of_region)
+        for n_classes in (repaired, min(plan.effort.block_classes, of_region)):
             n_nodes = min(plan.n_nodes, n_classes * size * plan.tree_depth)
             largest = max(largest, n_classes * n_nodes * 4)
     return largest
