@@ -5,31 +5,30 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel
 
 from tclose.errors import UsageError
-from tclose.registry import Registry
+from tclose.registry import Registrable, Registry
 
 GROUP = "tclose.toys"
 MODULE = """
 from typing import Literal
-from pydantic import BaseModel
-class Toy(BaseModel):
+from tclose.registry import Registrable
+class Toy(Registrable):
     name: Literal["toy"]
 import toy_registry
 toy_registry.REGISTRY.register(Toy)
 """
 
 
-class Ball(BaseModel):
+class Ball(Registrable):
     name: Literal["ball"]
 
 
-class OtherBall(BaseModel):
+class OtherBall(Registrable):
     name: Literal["ball"] = "ball"
 
 
-class Nameless(BaseModel):
+class Nameless(Registrable):
     name: str
 
 

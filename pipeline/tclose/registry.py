@@ -1,16 +1,36 @@
 """Classes that are known by the names that policies give them: the package's own, and others'."""
 
+import inspect
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
-from typing import Any, Generic, TypeVar, get_args
-
-from pydantic import BaseModel
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from tclose.errors import UsageError
+from tclose.setting_fields import Settings
 
-Registered = TypeVar("Registered", bound=BaseModel)
-Decorated = TypeVar("Decorated", bound=type[BaseModel])
+
+class Registrable(Settings):
+    """Keys of a policy, and the work that they ask for, of a class that a registry has."""
+
+    version: ClassVar[int] = 1
+    """Of what it makes of a release's bytes: raised when they change; part of the release's id."""
+
+    name: str
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class that lacks what its class variables say it can do.
+
+        Raises
+        ------
+        ValueError
+        """
+
+
+Registered = TypeVar("Registered", bound=Registrable)
+Decorated = TypeVar("Decorated", bound=type[Registrable])
 
 
 class Registry(Generic[Registered]):
@@ -35,9 +55,10 @@ class Registry(Generic[Registered]):
         Raises
         ------
         ValueError
-            It has no name, or another class has it.
+            It has no name, or another class has it, or it lacks what it says it can do.
         """
         name = name_of(registered)
+        registered.check_class()
         known: Any = self._classes.setdefault(name, registered)  # type: ignore[arg-type]
         if known is not registered:
             raise ValueError(f"{name!r} is registered already, by {known.__module__}")
@@ -88,7 +109,7 @@ def _load(entry: EntryPoint) -> None:
         ) from None
 
 
-def name_of(registered: type[BaseModel]) -> str:
+def name_of(registered: type[Registrable]) -> str:
     """The one value that the field ``name`` of a class allows.
 
     Raises
@@ -101,3 +122,24 @@ def name_of(registered: type[BaseModel]) -> str:
     if len(allowed) != 1:
         raise ValueError(f"{registered.__name__} needs a field as in name: Literal['...']")
     return str(allowed[0])
+
+
+def check_hooks(
+    registered: type[Registrable], base: type[Registrable], hooks: Iterable[str]
+) -> None:
+    """Refuse a class that has not defined some of what its base leaves to it.
+
+    Raises
+    ------
+    ValueError
+        Names what is missing.
+    """
+    missing = [
+        hook
+        for hook in hooks
+        if inspect.getattr_static(registered, hook) is inspect.getattr_static(base, hook)
+    ]
+    if missing:
+        raise ValueError(
+            f"{registered.__name__} has to define {', '.join(missing)}: its class variables say so"
+        )

@@ -1,7 +1,7 @@
 """A method and a model that the package does not know: a release is made, verified, audited."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -179,3 +179,58 @@ def test_schema_has_it() -> None:
     section = policy_schema()["$defs"]["Method"]["properties"]
     assert "sorted-groups" in section["name"]["enum"]
     assert section["times"]["minimum"] == 1
+
+
+class WithoutWork(Method):
+    name: Literal["without-work"] = "without-work"
+
+
+class WithoutBuckets(SortedGroups):
+    cuts_buckets: ClassVar[bool] = True
+
+    name: Literal["without-buckets"] = "without-buckets"  # type: ignore[assignment]
+
+
+class WithoutMeasure(Model):
+    limit_key: ClassVar[str] = "share"
+
+    name: Literal["without-measure"]
+    share: float
+
+
+class WithoutTableMeasure(LargestShare):
+    needs_table: ClassVar[bool] = True
+
+    name: Literal["without-table-measure"]  # type: ignore[assignment]
+
+
+class WithoutNoiseLimit(Model):
+    of_noise: ClassVar[bool] = True
+
+    name: Literal["without-noise-limit"]
+    t: float
+
+
+class WithoutField(LargestShare):
+    count_key: ClassVar[str] = "n"
+
+    name: Literal["without-field"]  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("register", "registered", "message"),
+    [
+        (register_method, WithoutWork, "WithoutWork has to define make_classes: its class"),
+        (register_method, WithoutBuckets, "WithoutBuckets has to define cut_buckets:"),
+        (register_model, WithoutMeasure, "WithoutMeasure has to define measure, suggest:"),
+        (register_model, WithoutTableMeasure, "has to define measure_table:"),
+        (register_model, WithoutNoiseLimit, "has to define noise_limit:"),
+        (register_model, WithoutField, r"WithoutField needs fields \['n'\]"),
+    ],
+)
+def test_class_that_lacks_what_it_says_it_can_do(
+    register: Callable[[type], type], registered: type, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        register(registered)
+    assert not {"without-work", "without-measure"} & {*METHODS.classes(), *MODELS.classes()}

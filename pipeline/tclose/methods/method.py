@@ -26,7 +26,8 @@ from tclose.methods.generalisation.value_buckets import Bucketing
 from tclose.methods.registry import DEFAULT_METHOD, METHODS
 from tclose.model import Distribution
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.setting_fields import Settings, refuse_truth
+from tclose.registry import Registrable, check_hooks
+from tclose.setting_fields import refuse_truth
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem
@@ -78,11 +79,9 @@ class MethodContext:
     is_cut: bool
 
 
-class Method(Settings):
+class Method(Registrable):
     """How classes are made."""
 
-    version: ClassVar[int] = 1
-    """Of the bytes that it makes: raised when they change; part of the release's id."""
     generalises: ClassVar[bool] = False
     """Quasi-identifiers are released as intervals, sets and nodes rather than as one value."""
     holds_t: ClassVar[bool] = True
@@ -142,6 +141,11 @@ class Method(Settings):
             full = handler.resolve_ref_schema(found)
             full |= {"title": "MethodSettings", "properties": _all_properties()}
         return found
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class without what it has to define."""
+        check_hooks(cls, Method, ["make_classes", *["cut_buckets"] * cls.cuts_buckets])
 
     @property
     def is_one_block(self) -> bool:

@@ -24,7 +24,7 @@ from tclose.model import Achieved, Column, Distribution, Float64, Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_values
 from tclose.privacy.registry import MODELS
 from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_stretches, find_groups
-from tclose.setting_fields import Settings
+from tclose.registry import Registrable, check_hooks
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class PrivacyModel:
         return asked | ({"release": "value"} if self.of_values else {})
 
 
-class Model(Settings):
+class Model(Registrable):
     """A privacy model, asked of some confidential attributes: a policy's keys, and the work.
 
     A model is a class that derives from this one, has its keys as fields, and is decorated with
@@ -85,8 +85,6 @@ class Model(Settings):
     as above. The manifest has its parameters as `describe_asked` gives them.
     """
 
-    version: ClassVar[int] = 1
-    """Of what it makes of a release's bytes: raised when they change; part of the release's id."""
     larger_is_better: ClassVar[bool] = False
     """The measure of a class has to be large rather than small."""
     needs_table: ClassVar[bool] = False
@@ -122,6 +120,18 @@ class Model(Settings):
         if cls is not Model:
             return handler(schema)
         return {"oneOf": [model.model_json_schema() for model in MODELS.classes().values()]}
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class without what it has to define, or without fields that it names."""
+        if cls.of_noise:
+            check_hooks(cls, Model, ["noise_limit"])
+        else:
+            check_hooks(cls, Model, ["measure_table" if cls.needs_table else "measure", "suggest"])
+        named = {cls.limit_key, *filter(None, [cls.count_key])}
+        lacking = sorted(named - cls.model_fields.keys())
+        if lacking and cls.require is Model.require:
+            raise ValueError(f"{cls.__name__} needs fields {lacking}, or a `require` of its own")
 
     @property
     def noise_limit(self) -> Fraction | None:
