@@ -14,7 +14,7 @@ from tclose.methods.bucketization.bucketization import (
     RatioDemand,
     build_classes,
 )
-from tclose.privacy.stochastic_closeness import stochastic_closeness
+from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 
 Shares = tuple[tuple[Fraction, ...], ...]
 TABLE_1_TS = (2, 3)

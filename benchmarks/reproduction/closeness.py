@@ -22,7 +22,7 @@ from tclose.data.taxonomy import Taxonomy, build_from_mapping
 from tclose.kernels.emd.ordered import exact_emd
 from tclose.kernels.emd.tree import exact_tree_emd, star_metric
 from tclose.privacy.class_counts import ClassCounts, count_values
-from tclose.privacy.l_diversity import check_distinct, check_entropy
+from tclose.privacy.models.l_diversity import check_distinct, check_entropy
 
 # Figure 1 of papers/004 as its text describes it, for the diseases of Table 3 and the one more.
 TAXONOMY: Taxonomy = build_from_mapping(

@@ -16,7 +16,7 @@ from tclose.methods.generalisation.intervals import build_intervals
 from tclose.methods.incognito.search import Node, Predicate
 from tclose.model import Int64, TreeMetric
 from tclose.privacy.class_counts import count_values
-from tclose.privacy.l_diversity import check_entropy, check_recursive
+from tclose.privacy.models.l_diversity import check_entropy, check_recursive
 
 # Papers/004, section 6: the first seven attributes of Figure 2; occupation is confidential.
 QUASI_IDENTIFIERS = (

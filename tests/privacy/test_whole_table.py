@@ -13,8 +13,9 @@ from support.tables import distribution_from, repeatable, seeds
 from tclose.errors import DataError, PolicyError
 from tclose.kernels.emd.tree import star_metric
 from tclose.privacy import whole_table
-from tclose.privacy.n_t_closeness import check_supersets, grow_class_tree
-from tclose.privacy.privacy_model import PrivacyModel, PrivacyModels
+from tclose.privacy.bound_models import PrivacyModels
+from tclose.privacy.models.n_t_closeness import check_supersets, grow_class_tree
+from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.whole_table import check_size, check_table, rank_centres, take_stretch
 
 

@@ -20,7 +20,7 @@ from tclose.data.value_counts import find_problems as find_value_problems
 from tclose.errors import DataError
 from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Verdict
 from tclose.passes.verify.class_checks import ClassChecks, decide
-from tclose.privacy.privacy_model import NOTHING
+from tclose.privacy.bound_models import NOTHING
 from tclose.privacy.t_closeness import with_metric
 from tclose.runtime.arrays import make_distribution
 

@@ -11,7 +11,7 @@ from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.scaling import Scaled
 from tclose.model import Distribution, Int64
-from tclose.privacy.privacy_model import NOTHING, PrivacyModels, meet_all
+from tclose.privacy.bound_models import NOTHING, PrivacyModels, meet_all
 from tclose.privacy.t_closeness import class_distances, find_above
 
 

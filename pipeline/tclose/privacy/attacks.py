@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tclose.model import Int64
 from tclose.privacy.class_counts import ClassCounts, require_limit
-from tclose.privacy.ratio_closeness import RATIO_ERROR, exact_ratios, raising_factors
+from tclose.privacy.models.ratio_closeness import RATIO_ERROR, exact_ratios, raising_factors
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import numpy as np
 from tclose.data.keys import Keys
 from tclose.errors import PolicyError
 from tclose.model import Distribution, Float64, Int64
+from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.class_counts import ClassMeasures
-from tclose.privacy.privacy_model import PrivacyModels
 
 # The codes of a table of so many records, and what is computed from them, take about a gigabyte.
 MAX_RECORDS = 10_000_000

@@ -11,7 +11,7 @@ import pytest
 from support.model_cases import MODELS, groups_of, run
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
-from tclose.privacy.ratio_closeness import ASSUMPTIONS
+from tclose.privacy.models.ratio_closeness import ASSUMPTIONS
 from tclose.releases.repository import file_sha256
 
 pytestmark = pytest.mark.usefixtures("small_regions")

@@ -11,8 +11,8 @@ from tclose.data.keys import Keys
 from tclose.model import Achieved, Distribution, Int64
 from tclose.passes.microaggregate.region_classes import find_changes
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
+from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.joint import Joint, append_joint
-from tclose.privacy.privacy_model import PrivacyModels
 from tclose.privacy.whole_table import Stretch, take_stretch
 
 

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.model import Column, Distribution
-from tclose.privacy.privacy_model import PrivacyModel, PrivacyModels, bind, privacy_model_of
+from tclose.privacy.bound_models import PrivacyModels, bind, privacy_model_of
+from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
 

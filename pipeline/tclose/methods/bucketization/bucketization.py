@@ -30,7 +30,7 @@ from tclose.methods.bucketization.plan_counts import plan_counts
 from tclose.model import Distribution, Float64, Int64
 from tclose.privacy.bucket_cuts import Buckets, cut_buckets
 from tclose.privacy.class_counts import ClassCounts, count_values, require_limit
-from tclose.privacy.ratio_closeness import check_ratio, largest_ratio
+from tclose.privacy.models.ratio_closeness import check_ratio, largest_ratio
 
 # Classes that are filled from one another's records; the time to fill grows with it.
 BLOCK_CLASSES = 64

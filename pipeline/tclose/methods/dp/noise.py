@@ -12,7 +12,7 @@ from tclose.data.listed_values import read_listed
 from tclose.errors import DataError, InfeasibleError, PolicyError
 from tclose.methods.dp.dp_confidential import Grid, draw_codes, draw_steps
 from tclose.model import Column, Kind, Noise
-from tclose.privacy.stochastic_closeness import epsilon_for, stochastic_closeness
+from tclose.privacy.models.stochastic_closeness import epsilon_for, stochastic_closeness
 
 
 def check_noise(column: Column) -> None:

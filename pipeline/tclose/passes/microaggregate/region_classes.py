@@ -25,7 +25,7 @@ from tclose.passes.microaggregate.losses import (
 from tclose.passes.microaggregate.merge_classes import merge_until
 from tclose.passes.microaggregate.refine_classes import Round, make_refiner
 from tclose.passes.plan.plan import Plan
-from tclose.privacy.privacy_model import meet_all
+from tclose.privacy.bound_models import meet_all
 from tclose.privacy.t_closeness import find_above, make_target
 
 

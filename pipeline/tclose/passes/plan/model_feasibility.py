@@ -12,8 +12,8 @@ from tclose.errors import InfeasibleError
 from tclose.model import Distribution, Int64, Kind
 from tclose.passes.plan.plan import Plan
 from tclose.policy.policy import Policy
+from tclose.privacy.bound_models import PrivacyModels, bind, check_counts
 from tclose.privacy.class_counts import ClassCounts
-from tclose.privacy.privacy_model import PrivacyModels, bind, check_counts
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
 

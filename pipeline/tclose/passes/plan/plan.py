@@ -27,7 +27,7 @@ from tclose.passes.plan.coarse_tree import CoarseTree
 from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, Subsets
 from tclose.passes.plan.search_budget import OFF, SearchBudget
 from tclose.passes.plan.size_bounds import SizeBound
-from tclose.privacy.privacy_model import NOTHING, PrivacyModels
+from tclose.privacy.bound_models import NOTHING, PrivacyModels
 from tclose.runtime.artifacts import Artifact
 
 

@@ -20,7 +20,7 @@ from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.plan.plan import Plan, domain_name
 from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy
-from tclose.privacy.stochastic_closeness import stochastic_closeness
+from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 from tclose.redaction import redact_place
 from tclose.releases.manifest.documents import list_documents
 from tclose.releases.manifest.privacy_summary import describe_models, describe_risk

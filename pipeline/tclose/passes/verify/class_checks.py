@@ -19,14 +19,9 @@ from tclose.model import (
     Verdict,
 )
 from tclose.passes.microaggregate.utility import measure_discernibility
+from tclose.privacy.bound_models import NOTHING, PrivacyModels, check_counts, summarise_measures
 from tclose.privacy.class_counts import ClassMeasures, count_values
-from tclose.privacy.privacy_model import (
-    NOTHING,
-    PrivacyModel,
-    PrivacyModels,
-    check_counts,
-    summarise_measures,
-)
+from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.risk import Risk, describe_risks, measure_risk
 from tclose.privacy.t_closeness import class_distances, classes_above
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from tclose.data.keys import Keys
 from tclose.model import Int64
-from tclose.privacy.privacy_model import PrivacyModels
+from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.whole_table import Stretch, take_stretch
 from tclose.runtime.arrays import column_array, key_array, read_table, write_table
 from tclose.runtime.artifacts import PendingFiles, Workspace

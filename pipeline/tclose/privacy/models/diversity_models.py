@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from tclose.model import Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
-from tclose.privacy.l_diversity import (
+from tclose.privacy.models.l_diversity import (
     check_distinct,
     check_entropy,
     check_recursive,

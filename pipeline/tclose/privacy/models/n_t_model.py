@@ -53,7 +53,7 @@ class NTCloseness(Model):
         distribution: Distribution,
     ) -> ClassMeasures:
         """Distance of each class to the nearest of its supersets with n records."""
-        from tclose.privacy.n_t_closeness import check_supersets, grow_class_tree
+        from tclose.privacy.models.n_t_closeness import check_supersets, grow_class_tree
 
         tree = grow_class_tree(centres, np.diff(starts), requirement.count)
         return check_supersets(

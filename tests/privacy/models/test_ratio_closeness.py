@@ -15,7 +15,7 @@ from support.models import Classes, classes_of, classified
 from support.tables import repeatable
 from tclose.errors import DataError, PolicyError
 from tclose.privacy.class_counts import count_values
-from tclose.privacy.ratio_closeness import (
+from tclose.privacy.models.ratio_closeness import (
     ASSUMPTIONS,
     check_ratio,
     epsilon_of_ratio,

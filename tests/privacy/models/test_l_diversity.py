@@ -20,7 +20,7 @@ from tclose.privacy.class_counts import (
     count_values,
     group_table,
 )
-from tclose.privacy.l_diversity import (
+from tclose.privacy.models.l_diversity import (
     check_distinct,
     check_entropy,
     check_recursive,

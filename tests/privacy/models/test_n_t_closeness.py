@@ -15,7 +15,7 @@ from support.tables import repeatable, seeds
 from tclose.errors import DataError, PolicyError
 from tclose.model import Int64
 from tclose.privacy.class_counts import ClassMeasures
-from tclose.privacy.n_t_closeness import ClassTree, check_supersets, grow_class_tree
+from tclose.privacy.models.n_t_closeness import ClassTree, check_supersets, grow_class_tree
 
 TINY = Fraction(1, 10**18)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support import naive_ratio
 from support.tables import repeatable, seeds
 from tclose.errors import InfeasibleError, PolicyError
-from tclose.privacy.stochastic_closeness import epsilon_for, stochastic_closeness
+from tclose.privacy.models.stochastic_closeness import epsilon_for, stochastic_closeness
 
 epsilons = st.fractions(Fraction(1, 50), 8, max_denominator=50)
 

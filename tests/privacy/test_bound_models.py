@@ -13,7 +13,8 @@ from support.models import Classes, classified
 from support.tables import distribution_from, distribution_of, repeatable, starts_of
 from tclose.errors import PolicyError
 from tclose.model import Attribute, Column, Kind, Role
-from tclose.privacy.privacy_model import PrivacyModel, bind, check, meet_all, privacy_model_of
+from tclose.privacy.bound_models import bind, check, meet_all, privacy_model_of
+from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import Grouping, cut_stretches, find_groups, similar_values
 
 EXAMPLES = [

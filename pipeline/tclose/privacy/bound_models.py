@@ -1,0 +1,139 @@
+"""Privacy models bound to attributes whose values are known, and classes checked against them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tclose.model import Achieved, Column, Distribution, Int64
+from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_values
+from tclose.privacy.privacy_model import PrivacyModel
+from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_stretches, find_groups
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyModels:
+    """What classes are held to and measured by, beside k and t.
+
+    ``requirements``: bound; ``groupings``: of each confidential attribute the groups of values that
+    attacks of similarity and skewness are measured with, empty where they are not.
+    """
+
+    requirements: tuple[PrivacyModel, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+
+    @property
+    def by_class(self) -> tuple[PrivacyModel, ...]:
+        """Those that are decided class by class; all of them are monotone."""
+        return tuple(r for r in self.requirements if not r.needs_table)
+
+    @property
+    def by_table(self) -> tuple[PrivacyModel, ...]:
+        """Those that need all classes of the table."""
+        return tuple(r for r in self.requirements if r.needs_table)
+
+
+NOTHING = PrivacyModels()
+
+
+def privacy_model_of(model: str, name: str, asked: dict[str, Any]) -> PrivacyModel:
+    """The requirement that has these parameters: the inverse of `PrivacyModel.asked`.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        There is no such model, or it has other parameters.
+    """
+    kind = PrivacyModel(model, name, Fraction(0)).kind
+    if kind.of_noise:
+        raise ValueError(f"{model} is not met by classes")
+    limit = Fraction(str(asked[kind.limit_key]))
+    count = int(asked[kind.count_key]) if kind.count_key else 0
+    given = asked.get("buckets", ())
+    buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
+    made = PrivacyModel(model, name, limit, count, buckets, "release" in asked)
+    if made.asked != asked:
+        raise ValueError
+    return made
+
+
+def bind(
+    requirement: PrivacyModel,
+    attribute: int,
+    column: Column,
+    distribution: Distribution,
+    texts: Sequence[str],
+) -> PrivacyModel:
+    """The requirement for an attribute whose values are known.
+
+    Parameters
+    ----------
+    attribute : place of the column among the confidential attributes
+    texts : the values of a nominal column in the order of their codes
+
+    Raises
+    ------
+    PolicyError
+        Its buckets cannot be made of the values that there are.
+    """
+    grouping = None
+    if requirement.buckets:
+        where = f"privacy.models: {requirement.model} of {column.name!r}"
+        if isinstance(requirement.buckets, int):
+            cut = cut_at_ranks if requirement.of_values else cut_stretches
+            grouping = cut(requirement.buckets, distribution, where)
+        else:
+            grouping = find_groups(requirement.buckets, column, distribution, texts, where)
+    return replace(requirement, attribute=attribute, grouping=grouping)
+
+
+def check_counts(requirement: PrivacyModel, counts: ClassCounts, table: Int64) -> ClassMeasures:
+    """Check classes against a requirement that is decided class by class.
+
+    Parameters
+    ----------
+    counts : of the attribute's values in the classes
+    table : int64 (m,): records of each value in the whole table
+    """
+    return requirement.kind.measure(requirement, counts, table)
+
+
+def check(
+    requirement: PrivacyModel, starts: Int64, codes: Int64, distribution: Distribution
+) -> ClassMeasures:
+    """The same from records: ``starts`` int64 (c + 1,), ``codes`` int64 (n,) of the attribute."""
+    return check_counts(requirement, count_values(starts, codes), distribution.counts)
+
+
+def meet_all(
+    requirements: Sequence[PrivacyModel],
+    starts: Int64,
+    codes: Int64,
+    distributions: Sequence[Distribution],
+) -> np.ndarray:
+    """Whether each class meets every requirement that is decided class by class: bool (c,).
+
+    Parameters
+    ----------
+    codes : int64 (p, n): of all confidential attributes, records of a class adjacent
+    """
+    meets = np.ones(starts.size - 1, dtype=np.bool_)
+    for a in sorted({requirement.attribute for requirement in requirements}):
+        counts, table = count_values(starts, codes[a]), distributions[a].counts
+        for requirement in requirements:
+            if requirement.attribute == a:
+                meets &= check_counts(requirement, counts, table).meets
+    return meets
+
+
+def summarise_measures(measures: ClassMeasures) -> Achieved:
+    """The extremes of the classes' measures, and how many classes there are and fail."""
+    values = measures.values
+    return Achieved(
+        values.size,
+        measures.n_failing,
+        float(values.min(initial=np.inf)),
+        float(values.max(initial=-np.inf)),
+    )
