@@ -123,10 +123,8 @@ class Model(Registrable):
     @classmethod
     def check_class(cls) -> None:
         """Refuse a class without what it has to define, or without fields that it names."""
-        if cls.of_noise:
-            check_hooks(cls, Model, ["noise_limit"])
-        else:
-            check_hooks(cls, Model, ["measure_table" if cls.needs_table else "measure", "suggest"])
+        hooks = ["measure_table"] if cls.needs_table else ["measure", "suggest"]
+        check_hooks(cls, Model, ["noise_limit"] if cls.of_noise else hooks)
         named = {cls.limit_key, *filter(None, [cls.count_key])}
         lacking = sorted(named - cls.model_fields.keys())
         if lacking and cls.require is Model.require:
