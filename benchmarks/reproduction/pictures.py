@@ -3,22 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tclose.render.charts import (
-    LEFT,
-    Axis,
-    Layout,
-    draw_axes,
-    draw_key,
-    draw_line,
-    draw_picture,
-    log_ticks,
-    style_lines,
-)
+from tclose.render.charts import chart_style, line_styles, make_figure, to_svg
 
-GAP, BELOW = 96, 100  # beside panels and below them
-LAYOUT = Layout(top=104, width=290, height=280, padding=16)
-_LETTER, _KEY, _ROW = 6, 48, 20  # of a legend's entry: places per letter, beside them, and down
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_PANEL_WIDTH, _HEIGHT = 4.4, 5.0  # inches
 
 
 @dataclass(frozen=True)
@@ -47,47 +40,40 @@ def draw_charts(title: str, basis: str, charts: Sequence[Chart], *, like: bool =
     basis : from what data
     like : the charts have the same y axis
     """
-    step, bottom = LAYOUT.width + GAP, LAYOUT.top + LAYOUT.height + BELOW
-    width = LEFT + len(charts) * step - GAP + 30
-    legend = _place_legend(charts[0].curves, width)
-    parts: list[str] = []
-    for i, chart in enumerate(charts):
-        parts += _draw_chart(chart, charts if like else [chart], LEFT + i * step)
-    for (x, y), (curve, colour, thick) in zip(legend, _style(charts[0].curves), strict=True):
-        parts += draw_key(x, bottom - 24 + y, curve.label, colour, thick)
-    return draw_picture(width, bottom + max(y for _, y in legend), title, [basis], parts)
+    with chart_style():
+        return to_svg(make_charts_figure(title, basis, charts, like=like), title)
 
 
-def _draw_chart(chart: Chart, scaled: Sequence[Chart], left: int) -> list[str]:
-    """A panel; ``scaled``: the charts that its y axis has to hold."""
-    points = [point for one in scaled for curve in one.curves for point in curve.points]
-    xs = sorted({x for curve in chart.curves for x, _ in curve.points})
-    ticks = log_ticks(min(y for _, y in points), max(y for _, y in points))
-    across, up = Axis(chart.x_name, xs), Axis(chart.y_name, ticks, is_log=True)
-    panel = LAYOUT.panel(left, across, up)
-    parts = [*draw_axes(panel, chart.title, across, up)]
-    for curve, colour, thick in _style(chart.curves):
-        said = [(x, y, f"{curve.label}: {y:.4g} at {x:g}") for x, y in curve.points]
-        parts += draw_line(panel, said, colour, thick)
-    return parts
+def make_charts_figure(
+    title: str, basis: str, charts: Sequence[Chart], *, like: bool = False
+) -> "Figure":
+    """The picture as matplotlib has it."""
+    figure = make_figure(_PANEL_WIDTH * len(charts), _HEIGHT, title, [basis])
+    panels = figure.subplots(1, len(charts), squeeze=False, sharey=like)[0]
+    for axes, chart in zip(panels, charts, strict=True):
+        _draw_chart(axes, chart)
+        if like:
+            axes.label_outer()
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=2 * len(charts))
+    return figure
 
 
-def _style(curves: Sequence[Curve]) -> list[tuple[Curve, str, float]]:
-    """Each curve, its colour and its width."""
-    styles = style_lines(len(curves), thinnest=1.5, step=1.0, steps=4)
-    return [(curve, *style) for curve, style in zip(curves, styles, strict=True)]
+def _draw_chart(axes: "Axes", chart: Chart) -> None:
+    from matplotlib.ticker import LogLocator, StrMethodFormatter
 
-
-def _place_legend(curves: Sequence[Curve], width: int) -> list[tuple[int, int]]:
-    """Where each entry of the legend is, in rows as long as the picture is wide."""
-    places, x, y = [], LEFT, 0
-    for curve in curves:
-        took = _KEY + _LETTER * len(curve.label)
-        if x + took > width and x > LEFT:
-            x, y = LEFT, y + _ROW
-        places.append((x, y))
-        x += took
-    return places
+    axes.set_title(chart.title)
+    axes.set_xlabel(chart.x_name)
+    axes.set_ylabel(chart.y_name)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.minorticks_off()
+    for curve, style in zip(
+        chart.curves, line_styles(len(chart.curves), thinnest=1.0, step=0.8), strict=True
+    ):
+        x, y = zip(*curve.points, strict=True)
+        axes.plot(x, y, marker="o", label=curve.label, **style)
 
 
 def write_picture(folder: Path, name: str, picture: str) -> None:

@@ -164,11 +164,12 @@ def test_a_frontier(tmp_path):
     assert list(zip(frame["k"], frame["t"], strict=True)) == [(5, 0.3), (5, 0.5)]
     assert frame["feasible"].all()
     assert [point.t for point in frontier.points] == [0.3, 0.5]
+    with pytest.raises(tclose.UsageError, match=r"^k 1"):
+        tclose.frontier(TABLE, frame_document(tmp_path), k=[1])
+    pytest.importorskip("matplotlib")
     chart = frontier.plot()
     assert chart._repr_svg_().startswith("<svg")
     assert chart.save(tmp_path / "f.svg").read_text() == chart.svg
-    with pytest.raises(tclose.UsageError, match=r"^k 1"):
-        tclose.frontier(TABLE, frame_document(tmp_path), k=[1])
 
 
 def test_results_show_themselves_and_escape_names(tmp_path):

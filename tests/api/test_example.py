@@ -26,6 +26,7 @@ def _run_cell(cell: str, names: dict) -> object:
 
 
 def test_the_example_runs(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     names: dict = {}
     shown = [_run_cell(cell, names) for cell in _cells()]

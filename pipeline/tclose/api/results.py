@@ -246,7 +246,13 @@ class Frontier:
         return pd.DataFrame([_flatten(point) for point in described])
 
     def plot(self) -> Chart:
-        """Information loss and record-linkage risk against t, a line for each k."""
+        """Information loss and record-linkage risk against t, a line for each k.
+
+        Raises
+        ------
+        UsageError
+            matplotlib is not installed; the extra ``charts`` brings it.
+        """
         return Chart(draw_frontier(self.computed))
 
     def __repr__(self) -> str:

@@ -34,11 +34,14 @@ def show_frontier(given: argparse.Namespace, progress: Progress) -> str:
     from tclose.assess.frontier_grid import make_grid, read_sampling
     from tclose.data.places.atomic_files import write_atomically
     from tclose.policy.policy import load_policy
+    from tclose.render.charts import require_charts
     from tclose.render.frontier_chart import draw_frontier
     from tclose.render.frontier_tables import describe_frontier, report_frontier
 
     policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
     _check_target("--out", given.out, ".svg")
+    if given.out is not None:
+        require_charts()
     _check_target("--json", given.json, ".json")
     grid = make_grid(policy, given.k, given.t)
     size, seed = read_sampling(policy, given.sample, given.seed)
