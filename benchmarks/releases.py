@@ -27,11 +27,11 @@ class Measurement:
     """What a release is, as far as losses are compared.
 
     ``n_clusters``: classes as they were made; those that are released alike are one of the release.
-    ``loss``: the mean over records and quasi-identifiers (papers/003, eq. 5); ``numeric_loss``: the
-    share that is lost of what the numeric quasi-identifiers hold; ``distances``: the largest of
-    each confidential attribute; ``merged``: the share of the planned clusters that went into others
-    to bring classes within t; ``n_rounds``: of refinement; ``seconds``: of the whole run, and of
-    its microaggregation.
+    ``loss``: the mean over records and quasi-identifiers (Soria-Comas et al. 2015, eq. 5);
+    ``numeric_loss``: the share that is lost of what the numeric quasi-identifiers hold;
+    ``distances``: the largest of each confidential attribute; ``merged``: the share of the planned
+    clusters that went into others to bring classes within t; ``n_rounds``: of refinement;
+    ``seconds``: of the whole run, and of its microaggregation.
     """
 
     n_records: int

@@ -163,7 +163,7 @@ def _frequencies(held: Int64, n_values: int) -> Float64:
 
 
 def ordered_distances(beliefs: Float64, counts: Int64) -> Float64:
-    """Earth mover's distance of each belief to the table, ordered (papers/004, section 5)."""
+    """Earth mover's distance of each belief to the table, ordered (Li et al. 2007, section 5)."""
     if counts.size < 2:
         return np.zeros(len(beliefs))
     table = np.cumsum(counts) / counts.sum()

@@ -16,10 +16,11 @@ from benchmarks.results import describe_command, describe_machine
 PREAMBLE = (
     "# The papers' numbers beside ours\n\n"
     "Written by `make reproduce`; every figure of ours comes from the run named here, the papers' "
-    "are transcribed in `reproduction/printed.py`. Papers: 003, *t-Closeness through "
-    "Microaggregation*; 004, *t-Closeness: Privacy Beyond k-Anonymity and l-Diversity*; 001, *From "
-    "t-closeness to differential privacy and vice versa*. The algorithms are run as they are "
-    "printed: without blocks, refinement or repair, which are the pipeline's own."
+    "are transcribed in `reproduction/printed.py`. Papers: Soria-Comas et al. 2015, *t-Closeness "
+    "through Microaggregation*; Li et al. 2007, *t-Closeness: Privacy Beyond k-Anonymity and "
+    "l-Diversity*; Domingo-Ferrer and Soria-Comas 2015, *From t-closeness to differential privacy "
+    "and vice versa*. The algorithms are run as they are printed: without blocks, refinement or "
+    "repair, which are the pipeline's own."
 )
 REDUCED_KS, REDUCED_TS = (2, 10, 30), ("0.05", "0.13", "0.25")
 
@@ -30,18 +31,27 @@ def list_parts(folder: Path | None, *, reduced: bool) -> list[Part]:
     """Headings and what computes them; ``folder``: where pictures go, None for none."""
     if reduced:
         return [
-            ("003, Tables 1 to 3", lambda: report_census(REDUCED_KS, REDUCED_TS, vary=False)),
-            ("004, worked values", report_values),
-            ("001, bucketization and Proposition 1", report_buckets),
+            (
+                "Soria-Comas et al. 2015, Tables 1 to 3",
+                lambda: report_census(REDUCED_KS, REDUCED_TS, vary=False),
+            ),
+            ("Li et al. 2007, worked values", report_values),
+            (
+                "Domingo-Ferrer and Soria-Comas 2015, bucketization and Proposition 1",
+                report_buckets,
+            ),
         ]
     return [
-        ("003, Tables 1 to 3", report_census),
-        ("003, Figures 6 and 7: Census", lambda: report_census_loss(TS, KS, folder)),
-        ("003, Figures 5 and 6: large data", lambda: report_large(folder, say)),
-        ("004, worked values", report_values),
-        ("004, section 6: similarity attack on Adult", lambda: report_similarity(say)),
-        ("004, Figures 3 and 4: Adult", lambda: report_quality(folder, say)),
-        ("001, bucketization and Proposition 1", report_buckets),
+        ("Soria-Comas et al. 2015, Tables 1 to 3", report_census),
+        (
+            "Soria-Comas et al. 2015, Figures 6 and 7: Census",
+            lambda: report_census_loss(TS, KS, folder),
+        ),
+        ("Soria-Comas et al. 2015, Figures 5 and 6: large data", lambda: report_large(folder, say)),
+        ("Li et al. 2007, worked values", report_values),
+        ("Li et al. 2007, section 6: similarity attack on Adult", lambda: report_similarity(say)),
+        ("Li et al. 2007, Figures 3 and 4: Adult", lambda: report_quality(folder, say)),
+        ("Domingo-Ferrer and Soria-Comas 2015, bucketization and Proposition 1", report_buckets),
     ]
 
 

@@ -1,4 +1,7 @@
-"""Papers/004, section 6: similarity attack, efficiency and data quality on Adult (Incognito)."""
+"""Similarity attack, efficiency and data quality on Adult (Incognito).
+
+Li et al. 2007, section 6.
+"""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,6 @@
-"""Algorithms 1 to 3 of papers/003 as they are printed: clusters of each record, from the kernels.
+"""Algorithms 1 to 3 as published: clusters of each record, from the kernels.
+
+Soria-Comas et al. 2015.
 
 No blocks, no refinement, no repair: those are the pipeline's own.
 """

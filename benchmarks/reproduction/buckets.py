@@ -1,4 +1,7 @@
-"""Papers/001: the partition of Figure 2, the shares of Table 1, the printing of Proposition 1."""
+"""The partition of Figure 2, the shares of Table 1, and the values of Proposition 1.
+
+Domingo-Ferrer and Soria-Comas 2015.
+"""
 
 from collections.abc import Sequence
 from fractions import Fraction

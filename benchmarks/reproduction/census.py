@@ -1,4 +1,7 @@
-"""Papers/003, section 8.1: the sizes of the clusters on the Census data, Tables 1 to 3."""
+"""The sizes of the clusters on the Census data, Tables 1 to 3.
+
+Soria-Comas et al. 2015, section 8.1.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Papers/004, sections 5.3 and 8: worked distances, and its Tables 4 and 5."""
+"""Li et al. 2007, sections 5.3 and 8: worked distances, and its Tables 4 and 5."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -24,7 +24,7 @@ from tclose.kernels.emd.tree import exact_tree_emd, star_metric
 from tclose.privacy.class_counts import ClassCounts, count_values
 from tclose.privacy.models.l_diversity import check_distinct, check_entropy
 
-# Figure 1 of papers/004 as its text describes it, for the diseases of Table 3 and the one more.
+# Figure 1 of Li et al. 2007 as its text describes it, for the diseases of Table 3 and the one more.
 TAXONOMY: Taxonomy = build_from_mapping(
     {
         "any disease": {

@@ -1,4 +1,6 @@
-"""Papers/003, sections 8.2 and 8.3: run time and loss of the three algorithms, Figures 5 to 7.
+"""Run time and loss of the three algorithms, Figures 5 to 7.
+
+Soria-Comas et al. 2015, sections 8.2 and 8.3.
 
 The figures are pictures, so what is compared is what the text says of them.
 """
@@ -27,7 +29,7 @@ from benchmarks.sources import census, fars, generated
 TS = ("0.02", "0.05", "0.09", "0.13", "0.17", "0.21", "0.25")
 LOW_TS = ("0.02", "0.05", "0.09")
 KS = tuple(range(2, 31))
-PATIENT_CORRELATION = 0.129  # papers/003, section 8.2
+PATIENT_CORRELATION = 0.129  # Soria-Comas et al. 2015, section 8.2
 FARS_RECORDS = 23_435  # as many as the paper's large file has
 CENSUS_DATA = (
     "Data as for the tables. SSE is that of eq. (5), over all quasi-identifiers. The paper shows "

@@ -1,4 +1,6 @@
-"""Hierarchies of Adult's attributes, made for this report: papers/004, Figure 2, has heights alone.
+"""Hierarchies of Adult's attributes, made for this report.
+
+Li et al. 2007, Figure 2, has heights alone.
 
 Its heights are read as numbers of levels, the values themselves the first: two values, as sex has,
 cannot be grouped in two steps. Ages become intervals of 5, 10 and 20 years, then everything.

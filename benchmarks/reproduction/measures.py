@@ -1,4 +1,7 @@
-"""The privacy measures of papers/004, section 6, as requirements that Incognito searches with."""
+"""Privacy measures as requirements that Incognito searches with.
+
+Li et al. 2007, section 6.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from tclose.model import Int64, TreeMetric
 from tclose.privacy.class_counts import count_values
 from tclose.privacy.models.l_diversity import check_entropy, check_recursive
 
-# Papers/004, section 6: the first seven attributes of Figure 2; occupation is confidential.
+# Li et al. 2007, section 6: the first seven attributes of Figure 2; occupation is confidential.
 QUASI_IDENTIFIERS = (
     "age", "workclass", "education", "native-country", "marital-status", "race", "sex",
 )  # fmt: skip

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 KS = (2, 5, 10, 15, 20, 25, 30)
 TS = ("0.01", "0.05", "0.09", "0.13", "0.17", "0.21", "0.25")
-# Papers/003, section 8.1: each with the multiple correlation that it prints.
+# Soria-Comas et al. 2015, section 8.1: each with the multiple correlation that it prints.
 CENSUS = (("MCD", "FEDTAX", 0.52), ("HCD", "FICA", 0.92))
 
 
@@ -25,8 +25,8 @@ class Sizes:
         return f"{self.smallest - other.smallest:+d}/{self.mean - other.mean:+d}"
 
 
-# Papers/003, Tables 1 to 3: smallest/mean size of the clusters. A line for each k, a column for
-# each t.
+# Soria-Comas et al. 2015, Tables 1 to 3: smallest/mean size of the clusters. A line for each k, a
+# column for each t.
 _TABLES = {
     (1, "FEDTAX"): """
 1080/1080 56/120 20/42 8/20 4/10 4/7 2/8
@@ -97,7 +97,7 @@ def _read_cells() -> dict[tuple[int, str, int, str], Sizes]:
 
 SIZES = _read_cells()
 
-# Papers/004, Table 3: ZIP code, age, salary in thousands, disease; records 1 to 9.
+# Li et al. 2007, Table 3: ZIP code, age, salary in thousands, disease; records 1 to 9.
 SALARIES = (3, 4, 5, 6, 11, 8, 7, 9, 10)
 DISEASES = (
     "gastric ulcer", "gastritis", "stomach cancer", "gastritis", "flu", "bronchitis", "bronchitis",
@@ -122,7 +122,7 @@ TREE_DISTANCES = (
 # Section 8: two values, their shares in the table and in the class in hundredths, the distance.
 SHIFTS = (((1, 99), (11, 89), "0.1"), ((40, 60), (50, 50), "0.1"))
 
-# Papers/004, Figure 2: of each attribute of Adult the distinct values and the height.
+# Li et al. 2007, Figure 2: of each attribute of Adult the distinct values and the height.
 ADULT = (
     ("age", 74, 5),
     ("workclass", 8, 3),
@@ -138,11 +138,14 @@ ADULT_RECORDS = 30_162
 # records of one of those.
 SIMILARITY = {"entropy 2-diversity": (21, 13, 916), "recursive (4, 4)-diversity": (26, 17, None)}
 
-# Papers/001, Figure 2: 12 records, 3 buckets, 1.5-closeness, classes of 4.
+# Domingo-Ferrer and Soria-Comas 2015, Figure 2: 12 records, 3 buckets, 1.5-closeness, classes of 4.
 FIGURE_2 = (Fraction(3, 2), ("1/2 1/4 1/4", "1/4 1/2 1/4", "1/4 1/4 1/2"))
 
 
 def table_1_shares(t: int) -> tuple[tuple[Fraction, ...], ...]:
-    """Papers/001, Table 1: share of each bucket in each class, t + 1 of both."""
+    """Share of each bucket in each class, t + 1 of both.
+
+    Domingo-Ferrer and Soria-Comas 2015, Table 1.
+    """
     most, least = Fraction(t, t + 1), Fraction(1, t * (t + 1))
     return tuple(tuple(most if i == j else least for j in range(t + 1)) for i in range(t + 1))

@@ -70,7 +70,10 @@ class Records:
 
 @dataclass(frozen=True)
 class Partition:
-    """Clusters: how many, their sizes, the loss (papers/003, eq. 5), and those above t."""
+    """Clusters: how many, their sizes, the loss, and those above t.
+
+    Soria-Comas et al. 2015, eq. 5.
+    """
 
     n_clusters: int
     smallest: int
@@ -98,7 +101,7 @@ def load_records(
     ----------
     scale : of `SCALES`
     by_rank : equal confidential values count as different ones, in the order of the file, as the
-        ranks of papers/003 do
+        ranks of Soria-Comas et al. 2015 do
     n_sample : so many records, drawn from a fixed seed
     """
     table = source.read().select(source.columns)
@@ -154,7 +157,10 @@ def examine(records: Records, labels: Int64, t: str) -> Partition:
 
 
 def measure_loss(records: Records, labels: Int64, sizes: Int64) -> float:
-    """Papers/003, eq. (5): each numeric difference by the range; a nominal one is 0 or 1."""
+    """Each numeric difference divided by the range; a nominal one is 0 or 1.
+
+    Soria-Comas et al. 2015, eq. (5).
+    """
     lost = 0.0
     for row, span in zip(records.numeric, records.spans, strict=True):
         means = np.bincount(labels, weights=row) / sizes

@@ -17,7 +17,7 @@ def read_seconds(run: Run) -> float:
 
 
 def read_loss(run: Run) -> float:
-    """Loss, papers/003, eq. (5)."""
+    """Loss, Soria-Comas et al. 2015, eq. (5)."""
     return run.partition.loss
 
 

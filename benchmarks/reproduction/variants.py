@@ -1,4 +1,6 @@
-"""Choices that papers/003 leaves open in Algorithms 1 and 2, and what each makes of its tables.
+"""Choices left open in Algorithms 1 and 2, and the tables that each gives.
+
+Soria-Comas et al. 2015.
 
 The last ones are not what is printed: they show what the printed sizes look like.
 """

@@ -15,7 +15,7 @@ Float64 = NDArray[np.float64]
 
 
 class Role(StrEnum):
-    """What a column is to an adversary (papers/003, section 2)."""
+    """What a column is to an adversary (Soria-Comas et al. 2015, section 2)."""
 
     IDENTIFIER = "identifier"
     QUASI_IDENTIFIER = "quasi-identifier"
@@ -43,7 +43,7 @@ ANCESTOR = "ancestor"
 
 
 class Distance(StrEnum):
-    """How far two confidential values are from each other (papers/004, section 5)."""
+    """How far two confidential values are from each other (Li et al. 2007, section 5)."""
 
     ORDERED = "ordered"
     EQUAL = "equal"
@@ -270,7 +270,7 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class RiskResult:
-    """Records and classes of which attacks learn a confidential attribute (papers/004).
+    """Records and classes of which attacks learn a confidential attribute (Li et al. 2007).
 
     Homogeneity: one value; similarity: values of one group; skewness: a class raises the
     probability of a group by more than ``factor``. ``groups``: which groups these are.

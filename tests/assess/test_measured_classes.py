@@ -53,7 +53,7 @@ def draw_table(seed: int, n_records: int) -> pa.Table:
 
 
 def ground(name: str, values: list[Any]) -> Any:
-    """How far two values of the table are from each other (papers/004, section 5)."""
+    """How far two values of the table are from each other (Li et al. 2007, section 5)."""
     if name == "job":
         return lambda a, b: Fraction(a != b)
     if name == "ill":

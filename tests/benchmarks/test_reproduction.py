@@ -82,7 +82,7 @@ class TestPrinted:
         ],
     )
     def test_cells_stand_where_they_are_printed(self, place, cell):
-        """Papers/003, Tables 1 to 3, looked up by eye."""
+        """Soria-Comas et al. 2015, Tables 1 to 3, looked up by eye."""
         assert str(SIZES[place]) == cell
 
 
@@ -113,7 +113,7 @@ def test_what_is_not_at_hand_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "REAL_DATA", tmp_path)
     page = write_report(list_parts(None, reduced=True), "`python`")
     assert page.count("Not computed:") == 1
-    assert "## 004, worked values\n\nFigure 1" in page
+    assert "## Li et al. 2007, worked values\n\nFigure 1" in page
 
 
 class TestSummary:

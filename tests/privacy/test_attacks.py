@@ -44,23 +44,26 @@ def count_exposed(classes: Classes, exposed: list[bool]) -> Exposure:
 
 class TestPaper:
     def test_bob_of_table_2_has_heart_disease(self) -> None:
-        """004, section 2, Example 1."""
+        """Li et al. 2007, section 2, Example 1."""
         assert measure_homogeneity(TABLE_2.counts) == Exposure(3, 1, 9, 3)
 
     def test_bob_of_table_4_has_a_stomach_disease_and_a_low_salary(self) -> None:
-        """004, section 3, Example 3; salaries low, middle and high, three of each."""
+        """Li et al. 2007, section 3, Example 3; salaries low, middle and high, three of each."""
         assert len(DISEASES) == STOMACH.size == DISEASES_4.table.size
         for classes, groups in ((DISEASES_4, STOMACH), (SALARIES_4, np.arange(9) // 3)):
             assert measure_homogeneity(classes.counts) == Exposure(0, 0, 9, 3)
             assert measure_similarity(classes.counts, groups) == Exposure(3, 1, 9, 3)
 
     def test_table_5_prevents_it(self) -> None:
-        """004, section 5.3."""
+        """Li et al. 2007, section 5.3."""
         for classes, groups in ((DISEASES_5, STOMACH), (SALARIES_5, np.arange(9) // 3)):
             assert measure_similarity(classes.counts, groups) == Exposure(0, 0, 9, 3)
 
     def test_skewness_of_example_2(self) -> None:
-        """004, section 3: of 10,000 records 1 % are positive; 50 % and 98 % in two classes."""
+        """Of 10,000 records 1 % are positive; 50 % and 98 % in two classes.
+
+        Li et al. 2007, section 3.
+        """
         positive, negative = [1], [0]
         classes = classes_of(
             positive * 25 + negative * 25,

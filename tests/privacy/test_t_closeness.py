@@ -102,7 +102,10 @@ class TestMetric:
     @repeatable
     @given(grounds, seeds)
     def test_of_two_values_is_their_distance(self, ground: Ground, seed: int) -> None:
-        """Between two classes of one record each the way along the tree; 004, section 5.2."""
+        """Between two classes of one record each: the path along the tree.
+
+        Li et al. 2007, section 5.2.
+        """
         rng = np.random.default_rng(seed)
         table, _, drawn = draw_attribute(rng, ground, 12)
         assert table.metric is not None
@@ -324,7 +327,7 @@ class TestRoundingWork:
 @repeatable
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.data())
 def test_ordered_distance_is_untouched(values: list[int], data: st.DataObject) -> None:
-    """Without a metric all is as it was: 004, section 5.1."""
+    """Without a metric all is as it was: Li et al. 2007, section 5.1."""
     distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     table = distribution_from(distinct, counts)
     starts = starts_of(data.draw(class_sizes(len(values))))

@@ -1,4 +1,7 @@
-"""Class sizes of Algorithms 1 and 2 on the Census data: papers/003, section 8.1, Tables 1 and 2."""
+"""Class sizes of Algorithms 1 and 2 on the Census data.
+
+Soria-Comas et al. 2015, section 8.1, Tables 1 and 2.
+"""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Random microdata with limits, as the algorithms of papers/003 take them."""
+"""Random microdata with limits, as the algorithms of Soria-Comas et al. 2015 take them."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction

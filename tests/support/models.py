@@ -50,7 +50,7 @@ def classified(draw: st.DrawFn) -> Classes:
     return Classes(starts_of(draw(class_sizes(len(values)))), codes, distribution.counts)
 
 
-# Papers/004, Tables 2, 4 and 5: confidential values by class.
+# Li et al. 2007, Tables 2, 4 and 5: confidential values by class.
 TABLE_2 = classes_of(
     ["heart disease"] * 3,
     ["flu", "heart disease", "cancer"],

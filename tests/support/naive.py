@@ -1,7 +1,6 @@
 """Slow, obvious twins of the kernels: the definition or the paper's listing, and nothing clever.
 
-Papers by their number in the design notes: 003 is Soria-Comas et al., *t-Closeness through
-Microaggregation*; 004 is Li et al., *t-Closeness*.
+Soria-Comas et al. 2015: *t-Closeness through Microaggregation*. Li et al. 2007: *t-Closeness*.
 """
 
 from collections import Counter
@@ -15,7 +14,9 @@ Values = Sequence | Mapping
 
 
 def ordered_emd(members: Values, table: Values) -> Fraction:
-    """Ordered distance of a class to the table: 004, section 5.1; 003, section 2.2.
+    """Ordered distance of a class to the table.
+
+    Li et al. 2007, section 5.1; Soria-Comas et al. 2015, section 2.2.
 
     1/(m-1) times the sum over the distinct values of |sum of (p - q) up to each|. ``members`` and
     ``table`` are values in any order, or how many there are of each; every member is in the table.
@@ -33,12 +34,17 @@ def ordered_emd(members: Values, table: Values) -> Fraction:
 
 
 def emd_bound(n_records: int, size: int) -> Fraction:
-    """Most that a class with one record of each of ``size`` subsets has: 003, Proposition 2."""
+    """Most that a class with one record of each of ``size`` subsets has.
+
+    Soria-Comas et al. 2015, Proposition 2.
+    """
     return Fraction(n_records - size, 2 * (n_records - 1) * size)
 
 
 def subset_sizes(n_records: int, n_subsets: int) -> list[int]:
-    """All floor(n/K); records left over are dealt to the central subsets in turn: 003, section 7.
+    """All floor(n/K); records left over are dealt to the central subsets in turn.
+
+    Soria-Comas et al. 2015, section 7.
 
     With an even number of subsets the lower central one is dealt to first.
     """
@@ -58,7 +64,10 @@ def tie_rank(i: int, n_tied: int, shift: int) -> int:
 
 
 def assign_subsets(codes: Sequence[int], n_subsets: int, shifts: dict[int, int]) -> list[int]:
-    """Sort by (value, rank among ties) and cut: "Split X into S1..Sk", 003, Algorithm 3."""
+    """Sort by (value, rank among ties) and cut: "Split X into S1..Sk".
+
+    Soria-Comas et al. 2015, Algorithm 3.
+    """
     n_tied, seen = Counter(codes), Counter[int]()
     keys = []
     for i, code in enumerate(codes):
@@ -111,7 +120,7 @@ def cluster_block(
     n_clusters: int,
     weights: Sequence | None = None,
 ) -> list[int]:
-    """Cluster of each record: 003, section 7, Algorithm 3 as it is listed.
+    """Cluster of each record: Soria-Comas et al. 2015, section 7, Algorithm 3 as it is listed.
 
     Of equally distant records the lowest row is taken. ``take`` is 1 for each subset in the paper.
     """
@@ -271,7 +280,10 @@ def records_before(
 
 
 def class_size(n_records: int, k: int, max_emd: Fraction) -> int:
-    """Smallest size that Proposition 2 lets pass, at least k, then eq. (4): 003, section 7."""
+    """Smallest size that Proposition 2 lets pass, at least k, then eq. (4).
+
+    Soria-Comas et al. 2015, section 7.
+    """
     size = k
     while emd_bound(n_records, size) > max_emd:
         size += 1
@@ -290,7 +302,10 @@ def float_mean(values: Sequence[float]) -> float:
 
 
 def lower_median(values: Sequence):
-    """The middle value, of an even number the lower of the two: 003, section 2.3."""
+    """The middle value, of an even number the lower of the two.
+
+    Soria-Comas et al. 2015, section 2.3.
+    """
     return sorted(values)[(len(values) - 1) // 2]
 
 

@@ -1,6 +1,6 @@
 """Slow, obvious twins of joint closeness: combinations are tuples, and each is a value like any.
 
-Paper 001 is Domingo-Ferrer and Soria-Comas, *From t-closeness to differential privacy*.
+Domingo-Ferrer and Soria-Comas 2015: *From t-closeness to differential privacy*.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -13,7 +13,10 @@ Row = tuple[Hashable, ...]
 
 
 def joint_emd(members: Iterable[Row], table: Iterable[Row]) -> Fraction:
-    """001, section 4, (i): the attributes as a single one; one combination as far as any other."""
+    """The attributes as a single one; one combination as far as any other.
+
+    Domingo-Ferrer and Soria-Comas 2015, section 4, (i).
+    """
     return naive_taxonomy.equal_emd(_named(members), _named(table))
 
 

@@ -1,6 +1,6 @@
 """Slow, obvious twins of the algorithms that Algorithm 3 is compared with: as they are listed.
 
-Papers by their number in the design notes: 003 is Soria-Comas et al., *t-Closeness through
+Sources: Soria-Comas et al., *t-Closeness through
 Microaggregation*; its references [9] and [24] are MDAV and V-MDAV. Distances to the table are
 fractions, so that nothing is decided by rounding.
 """
@@ -119,7 +119,10 @@ class Excess:
 def merge_farthest(
     numeric: np.ndarray, nominal: np.ndarray, labels: Sequence[int], excess: Excess
 ) -> list[int]:
-    """003, Algorithm 1: while a class is above, unite the farthest from t with its nearest."""
+    """While a class is above t, unite the farthest from t with its nearest.
+
+    Soria-Comas et al. 2015, Algorithm 1.
+    """
     places, classes = Places(numeric, nominal), naive.groups(labels)
     while True:
         farthest = max(classes, key=excess.of)  # of equals the first
@@ -137,7 +140,7 @@ def merge_farthest(
 def k_anonymity_first(
     numeric: np.ndarray, nominal: np.ndarray, k: int, excess: Excess
 ) -> list[int]:
-    """003, Algorithm 2 as it is listed."""
+    """Soria-Comas et al. 2015, Algorithm 2 as it is listed."""
     places = Places(numeric, nominal)
     left, clusters = places.rows, []
 

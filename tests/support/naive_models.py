@@ -20,13 +20,16 @@ def has_entropy(members: Members, limit: Fraction) -> bool:
 
 
 def is_recursive(members: Members, factor: Fraction, rank: int) -> bool:
-    """r_1 < c (r_l + r_{l+1} + ... + r_m): 004, section 2."""
+    """r_1 < c (r_l + r_{l+1} + ... + r_m): Li et al. 2007, section 2."""
     r = sorted(Counter(members).values(), reverse=True)
     return r[0] < factor * sum(r[rank - 1 :])
 
 
 def ratio_distance(members: Members, table: Members) -> Fraction | float:
-    """Largest quotient of probabilities, either way: 001, equation (4)."""
+    """Largest quotient of probabilities, either way.
+
+    Domingo-Ferrer and Soria-Comas 2015, equation (4).
+    """
     largest: Fraction | float = Fraction(0)
     for value in set(table) | set(members):
         p, q = (Fraction(list(v).count(value), len(v)) for v in (members, table))
@@ -57,7 +60,10 @@ def superset_distance(
 
 
 def emd_over_places(members: Members, other: Members, place: dict[int, int]) -> Fraction:
-    """004, section 5.1, over the distinct values of the table whether ``other`` has them or not."""
+    """Over the distinct values of the table whether ``other`` has them or not.
+
+    Li et al. 2007, section 5.1.
+    """
     if len(place) == 1:
         return Fraction(0)
     work = Fraction(0)

@@ -81,7 +81,7 @@ def draw(points: Sequence, buckets: Sequence[int], seeds: Rows, taken: Sequence)
 
 
 def equal_emd(members: Sequence[int], table: Sequence[int]) -> Fraction:
-    """Half the sum of the differences: 004, section 5.2."""
+    """Half the sum of the differences: Li et al. 2007, section 5.2."""
     return (
         sum(
             abs(
@@ -95,7 +95,9 @@ def equal_emd(members: Sequence[int], table: Sequence[int]) -> Fraction:
 
 
 def hierarchical_emd(members: Sequence[int], table: Sequence[int], ancestors: Sequence) -> Fraction:
-    """Sum over inner nodes of height/H * min(positive extra, negative extra) of its children: 004.
+    """Sum over inner nodes of height/H * min(positive extra, negative extra) of its children.
+
+    Li et al. 2007.
 
     Section 5.2; ``ancestors`` are the nodes of each value, level by level from the values up.
     """

@@ -1,4 +1,6 @@
-"""Slow, obvious twins of bucketization and of noise: papers/001, sections 3, 4 and 6.
+"""Slow, obvious twins of bucketization and of noise.
+
+Domingo-Ferrer and Soria-Comas 2015, sections 3, 4 and 6.
 
 Ratios are Fractions; ``inf`` stands for a quotient with 0 below.
 """

@@ -1,6 +1,6 @@
 """Slow, obvious twins: trees as nested tuples, distances and generalisation by their definitions.
 
-A tree is a leaf's name, or ``(name, children)``. Paper 004 is Li et al., *t-Closeness*.
+A tree is a leaf's name, or ``(name, children)``. Li et al. 2007: *t-Closeness*.
 """
 
 from collections import Counter
@@ -74,7 +74,7 @@ def lowest_common(tree: Tree, a: str, b: str) -> Tree:
 
 
 def distance(tree: Tree, a: str, b: str) -> Fraction:
-    """004, section 5.2: level(v1, v2) / H."""
+    """Li et al. 2007, section 5.2: level(v1, v2) / H."""
     return Fraction(height(lowest_common(tree, a, b)), height(tree))
 
 
@@ -84,7 +84,10 @@ def shares(values: Sequence[str] | Mapping[str, int]) -> dict[str, Fraction]:
 
 
 def hierarchical_emd(tree: Tree, members: Sequence[str], table: Sequence[str]) -> Fraction:
-    """004, section 5.2: the sum over inner nodes of height/H * min(pos_extra, neg_extra)."""
+    """The sum over inner nodes of height/H * min(pos_extra, neg_extra).
+
+    Li et al. 2007, section 5.2.
+    """
     p, q = shares(members), shares(table)
     whole = height(tree)
 
@@ -102,7 +105,7 @@ def hierarchical_emd(tree: Tree, members: Sequence[str], table: Sequence[str]) -
 
 
 def equal_emd(members: Sequence[str], table: Sequence[str]) -> Fraction:
-    """004, section 5.2: half the sum of |p - q|."""
+    """Li et al. 2007, section 5.2: half the sum of |p - q|."""
     p, q = shares(members), shares(table)
     return sum(abs(p.get(value, 0) - share) for value, share in q.items()) / 2
 

@@ -34,8 +34,9 @@ from tclose.runtime.scratch import scratch_folder
 class Figures:
     """What a release would have: classes, loss, distances, and record-linkage risk.
 
-    ``loss``: papers/003, eq. (5), over records and quasi-identifiers; ``risk``: the share of
-    records that an adversary links to their own. Both to three digits, as manifests have them.
+    ``loss``: Soria-Comas et al. 2015, eq. (5), over records and quasi-identifiers; ``risk``: the
+    share of records that an adversary links to their own. Both to three digits, as manifests have
+    them.
     """
 
     classes: ClassSizes

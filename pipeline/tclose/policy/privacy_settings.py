@@ -12,7 +12,10 @@ from tclose.setting_fields import Settings, Threshold
 
 
 class JointSettings(Settings):
-    """Closeness of several confidential attributes taken as one (papers/001, section 4)."""
+    """Closeness of several confidential attributes taken as one.
+
+    Domingo-Ferrer and Soria-Comas 2015, section 4.
+    """
 
     attributes: tuple[str, ...] | None = Field(
         default=None, min_length=2, description="Confidential attributes; all if not given."
@@ -29,10 +32,10 @@ class JointSettings(Settings):
     def combine(self, confidential: Sequence[str]) -> Attribute:
         """The joint attribute: the combinations are its values, one as far from all others.
 
-        The name is one that reports show. Equal distance: papers/004, section 8, leaves the ground
-        distance of combinations open. This one needs no scale that attributes of several kinds
-        would share, and it is the strictest: who is within t by it is by every distance that is
-        at most 1, and so is each attribute alone.
+        The name is one that reports show. Equal distance: Li et al. 2007, section 8, leaves the
+        ground distance of combinations open. This one needs no scale that attributes of several
+        kinds would share, and it is the strictest: who is within t by it is by every distance that
+        is at most 1, and so is each attribute alone.
         """
         names = tuple(confidential if self.attributes is None else self.attributes)
         limit = Fraction(str(self.t))

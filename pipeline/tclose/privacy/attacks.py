@@ -1,7 +1,7 @@
 """What an observer learns of confidential values from the classes as they are released.
 
-Homogeneity (papers/004, section 2, Example 1), skewness (section 3) and similarity (sections 3 and
-6). Results of stretches of classes merge. Linkage of records to persons is in `linkage`.
+Homogeneity (Li et al. 2007, section 2, Example 1), skewness (section 3) and similarity (sections 3
+and 6). Results of stretches of classes merge. Linkage of records to persons is in `linkage`.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Skewness:
 def measure_homogeneity(counts: ClassCounts) -> Exposure:
     """Records in classes with one confidential value: who is in one is known to have it.
 
-    004, section 2, Example 1. Merging classes never exposes more records or classes.
+    Li et al. 2007, section 2, Example 1. Merging classes never exposes more records or classes.
     """
     return _exposure(counts, counts.n_distinct == 1)
 
@@ -71,7 +71,7 @@ def measure_homogeneity(counts: ClassCounts) -> Exposure:
 def measure_similarity(counts: ClassCounts, groups: Int64) -> Exposure:
     """Records in classes whose values all lie in one group of similar values.
 
-    004, section 3, Example 3, and section 6. Merging classes never exposes more.
+    Li et al. 2007, section 3, Example 3, and section 6. Merging classes never exposes more.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ def measure_similarity(counts: ClassCounts, groups: Int64) -> Exposure:
 def measure_skewness(counts: ClassCounts, table: Int64, factor: Fraction | int) -> Skewness:
     """Factors by which classes raise the probability of a value over that in the table.
 
-    004, section 3, Skewness Attack: a class with 49 positives of 50 raises 1 % to 98 %. For groups
-    of values give `ClassCounts.grouped` and `group_table`. Merging classes never raises the largest
-    factor, the total or the number of exposed classes; that of exposed records it may, since the
-    union of a small exposed class and a large one may be exposed.
+    Li et al. 2007, section 3, Skewness Attack: a class with 49 positives of 50 raises 1 % to 98 %.
+    For groups of values give `ClassCounts.grouped` and `group_table`. Merging classes never raises
+    the largest factor, the total or the number of exposed classes; that of exposed records it may,
+    since the union of a small exposed class and a large one may be exposed.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""Buckets of neighbouring values, as equally common as equal values allow (papers/001, section 6).
+"""Buckets of neighbouring values, as equally common as equal values allow.
+
+Domingo-Ferrer and Soria-Comas 2015, section 6.
 
 Cuts stand at the ranks floor(i N/b + 1/2) (section 6.2). Equal values stay in one bucket, or its
 label would not be true: a cut goes to the nearest rank between two different values (the lower of
@@ -28,7 +30,9 @@ class Buckets:
 
 
 def cut_buckets(distribution: Distribution, n_buckets: int, order: Int64 | None = None) -> Buckets:
-    """Buckets of as equal size as equal values allow: 001, section 6.2; fewer where cuts meet.
+    """Buckets of as equal size as equal values allow.
+
+    Domingo-Ferrer and Soria-Comas 2015, section 6.2; fewer where cuts meet.
 
     Parameters
     ----------

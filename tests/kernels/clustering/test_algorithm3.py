@@ -93,7 +93,10 @@ class TestTwin:
     def test_makes_the_clusters_of_the_listing_on_the_census(
         self, size: int, sizes: dict[int, int]
     ) -> None:
-        """Papers/003, section 8.1: TAXINC and POTHVAL, FEDTAX confidential, t = .01 and .05."""
+        """TAXINC and POTHVAL, FEDTAX confidential, t = .01 and .05.
+
+        Soria-Comas et al. 2015, section 8.1.
+        """
         table = np.genfromtxt(CENSUS, delimiter=",", names=True)
         table = table[np.argsort(table["FEDTAX"], kind="stable")]
         numeric = np.array([table[name] / np.ptp(table[name]) for name in ("TAXINC", "POTHVAL")])

@@ -32,7 +32,10 @@ def test_classes_are_within_t_and_of_k_records(algorithm, k, t, confidential):
 @pytest.mark.parametrize("confidential", ATTRIBUTES)
 @pytest.mark.parametrize(("k", "t"), [(2, 17), (5, 9), (10, 5), (15, 13), (30, 25)])
 def test_second_algorithm_leaves_smaller_classes(k, t, confidential):
-    """003, section 8.1: exchanges while clusters are made leave less to merge."""
+    """Exchanges during clustering leave less to merge.
+
+    Soria-Comas et al. 2015, section 8.1.
+    """
     census = load_census(confidential, percent(t))
     averages = [
         np.bincount(merge_census(census, cluster_census(census, algorithm, k))).mean()

@@ -46,7 +46,7 @@ def error_bound(starts: np.ndarray) -> list[Fraction]:
 
 
 class TestPaper:
-    # Papers/004, section 5.3: salaries 3k .. 11k, whose distances are given as 0.375 and 0.167.
+    # Li et al. 2007, section 5.3: salaries 3k .. 11k, whose distances are given as 0.375 and 0.167.
     SALARIES = tuple(range(3, 12))
 
     @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ class TestUnions:
     def test_are_no_farther_than_the_weighted_mean(
         self, case: tuple[list[int], np.ndarray]
     ) -> None:
-        """Papers/004, section 3, Fact 2."""
+        """Li et al. 2007, section 3, Fact 2."""
         values, starts = case
         table, codes = distribution_of(values)
         parts = np.split(codes, starts[1:-1])

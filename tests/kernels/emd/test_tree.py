@@ -49,7 +49,7 @@ def class_values(values: list[str], starts: np.ndarray) -> list[list[str]]:
 
 
 class TestPaper:
-    # Papers/004, section 5.3. Figure 1 is known by the distances that the text gives: flu and
+    # Li et al. 2007, section 5.3. Figure 1 is known by the distances that the text gives: flu and
     # bronchitis 1/3, flu and pulmonary embolism 2/3, flu and stomach cancer 1.
     LUNGS = (
         "lungs",
@@ -111,7 +111,7 @@ class TestHierarchicalDistance:
     @repeatable
     @given(classified_trees())
     def test_of_a_union_is_no_larger_than_the_weighted_mean(self, case: tuple) -> None:
-        """Papers/004, section 3, Fact 2."""
+        """Li et al. 2007, section 3, Fact 2."""
         tree, values, starts = case
         metric, codes = metric_of(tree, values)
         for a, b in pairwise(np.split(codes, starts[1:-1])):

@@ -140,7 +140,10 @@ class TestClasses:
         assert sorted(map(tuple, shares.tolist())) == [(1, 1, 2), (1, 2, 1), (2, 1, 1)]
 
     def test_values_as_they_are_have_no_finite_ratio(self) -> None:
-        """Twelve different values in three classes: each class lacks some (001, section 6)."""
+        """Twelve different values in three classes: each class lacks some.
+
+        Domingo-Ferrer and Soria-Comas 2015, section 6.
+        """
         classes, _ = build(list(range(12)), RatioDemand(4, Fraction(3, 2), 3))
         assert classes.distance_of_values == inf
 
@@ -158,7 +161,10 @@ class TestClasses:
             build_classes(numeric, np.empty((0, 4), np.int32), codes - 1, distribution, demand)
 
     def test_are_as_many_as_k_allows_when_values_are_distinct(self) -> None:
-        """001, section 6.2: (t+1) l classes, l = floor(N / ((t+1) k)); t = 2, k = 6."""
+        """(t+1) l classes, l = floor(N / ((t+1) k)); t = 2, k = 6.
+
+        Domingo-Ferrer and Soria-Comas 2015, section 6.2.
+        """
         classes, _ = build(list(range(900)), RatioDemand(6, Fraction(2)))
         assert classes.labels.max() + 1 == 3 * (900 // 18)
 

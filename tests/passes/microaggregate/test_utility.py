@@ -200,7 +200,7 @@ class TestClassSizes:
         assert measure_average_size(size_counts, least) == pytest.approx(expected)
 
     def test_a_suppressed_record_counts_as_the_table(self) -> None:
-        """004, section 6: three classes of three and one suppressed record of ten."""
+        """Li et al. 2007, section 6: three classes of three and one suppressed record of ten."""
         assert measure_discernibility(np.array([[3], [3]]), 1) == 27 + 10
 
     @repeatable

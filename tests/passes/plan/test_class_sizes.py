@@ -50,7 +50,10 @@ class TestClassSize:
         ],
     )
     def test_of_the_papers_table(self, max_emd: str, size: int) -> None:
-        """Papers/003, Table 3: minimum class sizes on 1,080 records, for k from 2 to 30."""
+        """Minimum class sizes on 1,080 records, for k from 2 to 30.
+
+        Soria-Comas et al. 2015, Table 3.
+        """
         assert choose_class_size(1_080, 2, [Fraction(max_emd)]).adjusted == size
         for k in (5, 10, 15, 20, 25, 30):
             assert choose_class_size(1_080, k, [Fraction(max_emd)]).adjusted == max(size, k)

@@ -81,13 +81,13 @@ class TestPaper:
 
     @pytest.mark.parametrize("classes", [SALARIES_4, DISEASES_4])
     def test_table_4_has_distinct_and_entropy_3_diversity(self, classes: Classes) -> None:
-        """004, section 3, Example 3."""
+        """Li et al. 2007, section 3, Example 3."""
         assert check_distinct(classes.counts, 3).n_failing == 0
         assert check_entropy(classes.counts, 3).n_failing == 0
         assert check_entropy(classes.counts, 3 + TINY).n_failing == 3
 
     def test_half_positive_has_every_2_diversity(self) -> None:
-        """004, section 3, the skewness attack on Example 2."""
+        """Li et al. 2007, section 3, the skewness attack on Example 2."""
         counts = classes_of([0] * 50 + [1] * 50, [0] * 9850 + [1] * 50).counts
         assert check_distinct(counts, 2).n_failing == 0
         assert check_entropy(counts, 2).meets.tolist() == [True, False]
@@ -95,7 +95,7 @@ class TestPaper:
         assert check_recursive(counts, 1, 2).n_failing == 2
 
     def test_49_of_50_are_as_diverse_as_1_of_50(self) -> None:
-        """004, section 3: whichever value it is that rules."""
+        """Li et al. 2007, section 3: whichever value it is that rules."""
         counts = classes_of([0] + [1] * 49, [0] * 49 + [1]).counts
         for checks in (check_entropy(counts, 1), check_recursive(counts, 50, 2)):
             assert checks.values[0] == checks.values[1]

@@ -45,7 +45,10 @@ def with_trees(draw: st.DrawFn) -> tuple[Classes, ClassTree]:
 
 class TestPaper:
     def test_with_n_the_whole_table_it_is_t_closeness(self) -> None:
-        """004, section 5.3: 0.375 and 0.167 in Table 4; Table 5 has 0.167-closeness: 1/6."""
+        """0.375 and 0.167 in Table 4; Table 5 has 0.167-closeness: 1/6.
+
+        Li et al. 2007, section 5.3.
+        """
         found = check(SALARIES_4, tree_of([0, 1, 2]), 9, Fraction(1, 6))
         assert found.values[:2].tolist() == pytest.approx([3 / 8, 1 / 6])
         assert found.meets.tolist() == [False, True, False]

@@ -47,7 +47,10 @@ either = st.one_of(classified(), bucketed())
 
 class TestPaper:
     def test_figure_2_has_distance_exactly_one_and_a_half(self) -> None:
-        """001, section 6: three buckets of four; each class has two records of one of them."""
+        """Three buckets of four; each class has two records of one of them.
+
+        Domingo-Ferrer and Soria-Comas 2015, section 6.
+        """
         classes = classes_of([0, 0, 1, 2], [0, 1, 1, 2], [0, 1, 2, 2])
         assert distances(classes) == [Fraction(3, 2)] * 3
         assert check_ratio(classes.counts, classes.table, Fraction(3, 2)).n_failing == 0
@@ -64,7 +67,7 @@ class TestPaper:
         assert check_ratio(classes.counts, classes.table, t - TINY).n_failing == t + 1
 
     def test_a_value_that_a_class_lacks_is_infinitely_far(self) -> None:
-        """001, section 6: no finite t without buckets."""
+        """Domingo-Ferrer and Soria-Comas 2015, section 6: no finite t without buckets."""
         classes = classes_of([1, 2, 3], [1, 2, 2])
         assert check_ratio(classes.counts, classes.table, 10**9).values.tolist() == [2, inf]
         groups = np.array([0, 1, 1])

@@ -1,7 +1,8 @@
 """Noise in an audit: what the manifest says was drawn, beside the rows that hold it.
 
 What was drawn cannot be told from the rows. What can be: that every value is one that the noise
-gives, and the t that epsilon gives classes of these sizes (papers/001, Proposition 1).
+gives, and the t that epsilon gives classes of these sizes (Domingo-Ferrer and Soria-Comas 2015,
+Proposition 1).
 """
 
 from collections.abc import Mapping

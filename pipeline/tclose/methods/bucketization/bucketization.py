@@ -1,4 +1,6 @@
-"""t-Closeness in the ratio distance by bucketization (papers/001, section 6).
+"""t-Closeness in the ratio distance by bucketization.
+
+Domingo-Ferrer and Soria-Comas 2015, section 6.
 
 The confidential attribute is replaced by buckets of neighbouring values, and classes are made whose
 share of every bucket is within a factor t of the table's, either way (Definition 4). As the paper
@@ -54,7 +56,10 @@ class RatioDemand:
 
     @property
     def wanted_buckets(self) -> int:
-        """Buckets asked for; by default floor(t) + 1 (001, section 6.1)."""
+        """Buckets asked for; by default floor(t) + 1.
+
+        Domingo-Ferrer and Soria-Comas 2015, section 6.1.
+        """
         return int(self.t) + 1 if self.n_buckets is None else self.n_buckets
 
 

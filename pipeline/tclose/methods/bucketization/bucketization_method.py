@@ -1,4 +1,7 @@
-"""The method bucketization: classes within a ratio of the table in every bucket (papers/001)."""
+"""The method bucketization: classes within a ratio of the table in every bucket.
+
+Domingo-Ferrer and Soria-Comas 2015.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction

@@ -1,4 +1,6 @@
-"""How many records of each bucket each class takes (papers/001, section 6.2, Table 1).
+"""How many records of each bucket each class takes.
+
+Domingo-Ferrer and Soria-Comas 2015, section 6.2, Table 1.
 
 Condition (i) and (ii) of section 6.2: a class of e records takes at least ceil(e p_i / t) and at
 most floor(e p_i t) of bucket i, p_i = b_i / N. Each class emphasises one bucket: it takes the least
@@ -58,7 +60,10 @@ def _numbers_of_classes(sizes: Int64, k: int) -> Iterator[int]:
 
 
 def class_sizes(n_records: int, n_classes: int) -> Int64:
-    """Sizes e_i = ceil(i N / g) - ceil((i - 1) N / g): 001, section 6.2, g = (t+1) l."""
+    """Sizes e_i = ceil(i N / g) - ceil((i - 1) N / g).
+
+    Domingo-Ferrer and Soria-Comas 2015, section 6.2, with g = (t+1) l.
+    """
     ends = -(-np.arange(n_classes + 1, dtype=np.int64) * n_records // n_classes)
     return np.diff(ends)
 
@@ -78,7 +83,10 @@ def emphasised_buckets(sizes: Int64, n_classes: int) -> Int64:
 
 
 def count_limits(size: int, sizes: Int64, t: Fraction) -> list[tuple[int, int]]:
-    """Least and most of each bucket in a class of ``size`` records: 001, section 6.2, (ii), (i)."""
+    """Least and most of each bucket in a class of ``size`` records.
+
+    Domingo-Ferrer and Soria-Comas 2015, section 6.2, (ii), (i).
+    """
     n_records = int(sizes.sum())
     least = [-(-size * b * t.denominator // (n_records * t.numerator)) for b in sizes.tolist()]
     most = [size * b * t.numerator // (n_records * t.denominator) for b in sizes.tolist()]

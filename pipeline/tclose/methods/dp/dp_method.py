@@ -1,4 +1,7 @@
-"""dp-confidential: k-anonymous quasi-identifiers, confidential values with noise (papers/001)."""
+"""dp-confidential: k-anonymous quasi-identifiers, confidential values with noise.
+
+Domingo-Ferrer and Soria-Comas 2015.
+"""
 
 from typing import ClassVar, Literal
 

@@ -58,7 +58,8 @@ def check_noise(column: Column) -> None:
 def check_closeness(columns: Sequence[Column], n_records: int, k: int) -> None:
     """Refuse noise with which classes of k records could be above the t that the policy asks.
 
-    The t of papers/001, Proposition 1, is largest for the smallest class, and none is below k.
+    The t of Domingo-Ferrer and Soria-Comas 2015, Proposition 1, is largest for the smallest class,
+    and none is below k.
 
     Raises
     ------

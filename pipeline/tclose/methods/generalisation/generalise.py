@@ -101,8 +101,8 @@ def measure_generalisation(
     """Sum over records of the squared normalised difference to what they are released as.
 
     To the middle of an interval, divided by the attribute's range; comparable to the loss of
-    papers/003, eq. (5). A nominal value has no middle: it loses the squared span of its class.
-    ``keys``: class by class.
+    Soria-Comas et al. 2015, eq. (5). A nominal value has no middle: it loses the squared span of
+    its class. ``keys``: class by class.
     """
     sizes = np.diff(starts)
     if encoding.is_nominal:

@@ -1,7 +1,7 @@
 """Interval hierarchies: a number becomes ever wider intervals [a, b), in the end everything.
 
 The counterpart of a taxonomy for numeric attributes, with levels that are nested exactly, however
-the widths round: full-domain generalisation relies on it (papers/004, section 4).
+the widths round: full-domain generalisation relies on it (Li et al. 2007, section 4).
 """
 
 from collections.abc import Sequence

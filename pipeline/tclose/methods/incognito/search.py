@@ -1,7 +1,7 @@
 """Incognito: all minimal full-domain generalisations of the quasi-identifiers that meet a policy.
 
 LeFevre, DeWitt and Ramakrishnan, *Incognito: Efficient Full-Domain k-Anonymity*, 2005, section 3;
-papers/004, sections 4 and 6, for t. A node of the lattice sets one level for each attribute.
+Li et al. 2007, sections 4 and 6, for t. A node of the lattice sets one level for each attribute.
 Classes of a more general node, or of fewer attributes, are unions of classes. So where merging
 never breaks a requirement, what holds at a node holds above it (Generalization Property) and for
 every subset of its attributes (Subset Property): the rest of the lattice need not be looked at.
@@ -127,7 +127,7 @@ def find_generalisations(
         classes meet the requirements: bool (c,). A union of classes that do has to meet them too.
     costs : the loss of each attribute at each level; by default level / height. Of the minimal
         nodes the one of least sum is chosen; of equal ones the one of least discernibility (sum of
-        squared class sizes: 004, section 6), then the first.
+        squared class sizes: Li et al. 2007, section 6), then the first.
 
     Raises
     ------

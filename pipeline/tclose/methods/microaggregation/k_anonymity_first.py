@@ -1,4 +1,7 @@
-"""k-anonymity-first (papers/003, section 6): clusters of k records, exchanged towards t."""
+"""k-anonymity-first: clusters of k records, exchanged towards t.
+
+Soria-Comas et al. 2015, section 6.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal

@@ -1,4 +1,7 @@
-"""Microaggregation and merging (papers/003, section 5): clusters above t join their nearest."""
+"""Microaggregation and merging: clusters above t join their nearest.
+
+Soria-Comas et al. 2015, section 5.
+"""
 
 from typing import TYPE_CHECKING, Literal
 

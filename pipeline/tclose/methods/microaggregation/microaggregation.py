@@ -62,7 +62,7 @@ class StartedMicroaggregation(Microaggregation):
 
 @register_method
 class Mdav(Microaggregation):
-    """Clusters of k records (papers/003, section 5)."""
+    """Clusters of k records (Soria-Comas et al. 2015, section 5)."""
 
     holds_t: ClassVar[bool] = False
 

@@ -1,4 +1,7 @@
-"""t-closeness-first microaggregation (papers/003, section 7): clusters of a record per subset."""
+"""t-closeness-first microaggregation: clusters of a record per subset.
+
+Soria-Comas et al. 2015, section 7.
+"""
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 

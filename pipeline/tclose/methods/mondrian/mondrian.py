@@ -1,7 +1,7 @@
 """Mondrian multidimensional partitioning: halves of halves, cut at medians.
 
-LeFevre, DeWitt, Ramakrishnan, *Mondrian multidimensional k-anonymity* (ICDE 2006; papers/003,
-reference [14]), with any requirement in place of k, as papers/003, reference [17] puts t into it.
+LeFevre, DeWitt, Ramakrishnan, *Mondrian multidimensional k-anonymity* (ICDE 2006), with
+any requirement in place of k, as Li, Li and Venkatasubramanian (TKDE 22, 2010) use it for t.
 
 A cut is strict: no value is on both sides. It is made along the attribute with the widest span
 in the class; where that one has no cut whose halves both meet the requirement, along the next.

@@ -1,7 +1,7 @@
 """SABRE: bucketize the confidential values, redistribute the records to classes.
 
 Cao, Karras, Kalnis, Tan, *SABRE: a Sensitive Attribute Bucketization and REdistribution framework
-for t-closeness* (VLDB Journal 20, 2011; papers/003, reference [2] and section 3). It follows the
+for t-closeness* (VLDB Journal 20, 2011; Soria-Comas et al. 2015, section 3). It follows the
 published description: buckets split greedily while a class in the table's proportions could be
 above t (`buckets`); a tree that halves the buckets' sizes while both halves are within t for
 certain and have k records; each leaf a class, filled with the nearest neighbours of a seed.

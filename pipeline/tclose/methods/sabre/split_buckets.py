@@ -1,6 +1,6 @@
 """Buckets of confidential values, and how far a class is at most that takes so many from each.
 
-The first phase of SABRE (papers/003, reference [2]): split buckets greedily until classes that take
+The first phase of SABRE (Cao et al. 2011): split buckets greedily until classes that take
 records of the buckets in the table's proportions are within t, whichever records they take.
 
 A class Q takes the shares q of the buckets, the table P has the shares p. Let P' have Q's share of

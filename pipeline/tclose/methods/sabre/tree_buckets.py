@@ -1,7 +1,7 @@
 """Buckets of confidential values under the hierarchical distance: nodes of a tree.
 
 The distance of two values is the height of the lowest node above both, divided by the height of
-the tree (papers/004, section 5.2). With all values at one depth that is a way through the tree
+the tree (Li et al. 2007, section 5.2). With all values at one depth that is a way through the tree
 whose every step costs 1 / (2 * height), so the distance of two distributions is the sum over the
 nodes of what each has more of one than of the other, times that.
 

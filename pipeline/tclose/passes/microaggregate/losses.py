@@ -27,8 +27,8 @@ Pair = tuple[Float64, Float64]
 class Losses:
     """Of some records.
 
-    ``squares`` float64 (QIs,): sums of squared normalised differences (papers/003, eq. 5);
-    ``comparison``: of the columns that `compared_columns` names, in its order.
+    ``squares`` float64 (QIs,): sums of squared normalised differences (Soria-Comas et al. 2015, eq.
+    5); ``comparison``: of the columns that `compared_columns` names, in its order.
     """
 
     squares: Float64

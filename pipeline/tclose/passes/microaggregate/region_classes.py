@@ -79,8 +79,9 @@ def microaggregate_region(
 ) -> RegionClasses:
     """Classes of a region, each within t wherever merging within the region can achieve that.
 
-    Algorithm 3 (papers/003, section 7) in blocks; rounds of exchanges that lower the loss; exact
-    verification of each class as released; merging of those above t with their cheapest neighbours.
+    Algorithm 3 (Soria-Comas et al. 2015, section 7) in blocks; rounds of exchanges that lower the
+    loss; exact verification of each class as released; merging of those above t with their cheapest
+    neighbours.
     """
     scaled = scale_columns(list(plan.encodings), records.keys)
     merger = _Merger(records, plan, distributions, scaled)

@@ -168,7 +168,8 @@ def measure_il1s(comparison: Comparison) -> float:
 def measure_discernibility(size_counts: Int64, n_suppressed: int = 0) -> int:
     """Sum over the records of the size of their class; a suppressed one counts as the whole table.
 
-    Papers/004, section 6, after Bayardo and Agrawal: the sum of the squared sizes of the classes.
+    Li et al. 2007, section 6, after Bayardo and Agrawal: the sum of the squared sizes of the
+    classes.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def measure_average_size(size_counts: Int64, least: int) -> float:
     """C_avg: mean class size over k = ``least``, the smallest allowed; 1 is the best there is.
 
     LeFevre et al., *Mondrian multidimensional k-anonymity* (2006); with k = 1 the average group
-    size of 004, section 6. NaN without classes.
+    size of Li et al. 2007, section 6. NaN without classes.
     """
     pairs = _as_pairs(size_counts)
     n_classes = sum(count for _, count in pairs)

@@ -29,7 +29,7 @@ _BEFORE_REFINEMENT = {
 
 @dataclass(frozen=True)
 class ClassSize:
-    """The class size and where it comes from (papers/003, section 7, eqs. 3 and 4).
+    """The class size and where it comes from (Soria-Comas et al. 2015, section 7, eqs. 3 and 4).
 
     ``by_distance``: what the confidential attributes ask for; ``rule``: how that was found;
     ``n_clusters``: None for as many as there can be of ``adjusted`` records.

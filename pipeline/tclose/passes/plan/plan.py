@@ -199,7 +199,7 @@ def check_feasible(
     """Prove that a domain can be released at all.
 
     A class lies in one domain. With fewer than k records there is none; and a mean of distributions
-    is no farther than the farthest of them (papers/004, Fact 2), so if the domain as a whole is
+    is no farther than the farthest of them (Li et al. 2007, Fact 2), so if the domain as a whole is
     above t, one of its classes is, however it is cut.
 
     Raises

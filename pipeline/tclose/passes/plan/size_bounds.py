@@ -1,8 +1,8 @@
 """What no class can be below: sizes and distances that the equal distance alone decides.
 
 By the equal distance a class of s records is at 1 - sum over values of min(share in the class,
-share in the table) from the table (papers/004, section 5.2). It has s different values at most, so
-the sum is at most what the s commonest values have of the table: no class of s records is nearer
+share in the table) from the table (Li et al. 2007, section 5.2). It has s different values at most,
+so the sum is at most what the s commonest values have of the table: no class of s records is nearer
 than the share of the records that have other values. Where most values are rare, as combinations
 are, that is a size which classes cannot be below, however they are made.
 """

@@ -33,7 +33,9 @@ FORMAT = 3  # 1 may lack further models, attacks and distances: see is_earlier; 
 
 @dataclass(frozen=True)
 class Loss:
-    """Information loss (papers/003, eq. 5): the mean of the squared normalised differences.
+    """Information loss: the mean of the squared normalised differences.
+
+    Soria-Comas et al. 2015, eq. 5.
 
     ``per_attribute``: over records, for each quasi-identifier; ``total``: over these. Of a nominal
     one with a taxonomy the hierarchical distance to the released value stands for the square.
@@ -135,7 +137,10 @@ def describe_comparison(compared: Compared, n_records: int) -> dict[str, Any]:
 
 
 def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
-    """Of each attribute with noise: epsilon, what it can be, and the t of papers/001, Prop. 1."""
+    """Describe each attribute's noise: epsilon, the noise's range, and t.
+
+    The t is that of Domingo-Ferrer and Soria-Comas 2015, Proposition 1.
+    """
     described = {}
     for column in plan.passthrough:
         noise = column.attribute.noise
@@ -154,7 +159,10 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
 
 
 def state_closeness(epsilon: Fraction, n_records: int, sizes: ClassSizes) -> float:
-    """The t of papers/001, Proposition 1, as manifests say it: never below what epsilon gives."""
+    """Return the t of stochastic closeness for a manifest, rounded up.
+
+    Domingo-Ferrer and Soria-Comas 2015, Proposition 1.
+    """
     return round_up(stochastic_closeness(epsilon, n_records, sizes.smallest).t)
 
 

@@ -1,6 +1,6 @@
 """l-diversity and p-sensitivity of classes, decided without rounding.
 
-Definitions: papers/004, section 2, after Machanavajjhala et al. *l-Diversity: Privacy Beyond
+Definitions: Li et al. 2007, section 2, after Machanavajjhala et al. *l-Diversity: Privacy Beyond
 k-Anonymity*. All models here are monotone under merging: where two classes meet a limit, so does
 their union, so merging never undoes what holds and a table that has it as a whole can reach it.
 A class without records meets none.
@@ -21,7 +21,9 @@ ERROR_PER_VALUE = 8 * np.finfo(np.float64).eps
 
 
 def check_distinct(counts: ClassCounts, least: int) -> ClassMeasures:
-    """Distinct l-diversity: at least l = ``least`` values in each class (004, section 2, item 1).
+    """Distinct l-diversity: at least l = ``least`` values in each class.
+
+    Li et al. 2007, section 2, item 1.
 
     The measure is the number of distinct values. Monotone: a union has every value of its parts.
 
@@ -37,9 +39,10 @@ def check_sensitivity(counts: ClassCounts, least_size: int, least_values: int) -
     """p-Sensitive k-anonymity: classes of k = ``least_size`` records with p = ``least_values``.
 
     Truta and Vinay, *Privacy protection: p-sensitive k-anonymity property* (2006): k-anonymity, and
-    at least p distinct values of each confidential attribute in each class. 001, section 2.2, and
-    003, section 2.2, name it without defining it. The measure is the number of distinct values.
-    Monotone, since size and distinct values are.
+    at least p distinct values of each confidential attribute in each class. Domingo-Ferrer and
+    Soria-Comas 2015, section 2.2, and Soria-Comas et al. 2015, section 2.2, name it without
+    defining it. The measure is the number of distinct values. Monotone, since size and distinct
+    values are.
 
     Raises
     ------
@@ -52,7 +55,7 @@ def check_sensitivity(counts: ClassCounts, least_size: int, least_values: int) -
 
 
 def check_entropy(counts: ClassCounts, limit: Fraction | int) -> ClassMeasures:
-    """Entropy l-diversity: Entropy(E) >= log l, l = ``limit`` (004, section 2, item 2).
+    """Entropy l-diversity: Entropy(E) >= log l, l = ``limit`` (Li et al. 2007, section 2, item 2).
 
     The measure is exp(Entropy(E)), the number of equally frequent values that would have the same
     entropy; 0 for an empty class. Monotone: entropy is concave, so that of a union is at least the
@@ -100,7 +103,7 @@ def reaches_entropy(counts: list[int], limit: Fraction) -> bool:
 
 
 def check_recursive(counts: ClassCounts, factor: Fraction | int, rank: int) -> ClassMeasures:
-    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_m) (004, section 2, item 3).
+    """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_m) (Li et al. 2007, section 2, item 3).
 
     c = ``factor``, l = ``rank``, r_i the records of the i-th most frequent value of the class. The
     measure is r_1 / (r_l + ... + r_m), which has to be below c; infinite where a class has fewer

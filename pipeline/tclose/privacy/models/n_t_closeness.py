@@ -1,11 +1,11 @@
 """(n, t)-closeness: classes close to some larger set of records that contains them.
 
 Li, Li and Venkatasubramanian, *Closeness: A New Privacy Measure for Data Publishing* (2010), the
-later paper of the authors of papers/004. The papers at hand name the model (003, section 2.2) and
-do not define it. What is implemented: a class is (n, t)-close if some superset of it, among those
-of a given tree, has at least n records and is at a distance of at most t from the class.
-The class itself and the whole table are always among its supersets: a class of n records is close,
-and with n the size of the table the model is t-closeness.
+later paper of the authors of Li et al. 2007. Soria-Comas et al. 2015, section 2.2, name the model
+and do not define it. What is implemented: a class is (n, t)-close if some superset of it, among
+those of a given tree, has at least n records and is at a distance of at most t from the class. The
+class itself and the whole table are always among its supersets: a class of n records is close, and
+with n the size of the table the model is t-closeness.
 """
 
 from collections.abc import Iterator
@@ -90,10 +90,11 @@ def check_supersets(
 ) -> ClassMeasures:
     """Check (n, t)-closeness, n = ``least``, t = ``limit``.
 
-    The measure is the least distance to a superset with n records; infinite where there is none,
-    or for an empty class. **Not monotone**: two classes may each be close to a superset of its own
+    The measure is the least distance to a superset with n records; infinite where there is none, or
+    for an empty class. **Not monotone**: two classes may each be close to a superset of its own
     while their union is close to none; where both are close to the same superset, their union is
-    (004, section 4, Fact 2, whatever the set that is compared with). Merging all is always close.
+    (Li et al. 2007, section 4, Fact 2, whatever the set that is compared with). Merging all is
+    always close.
 
     Costs O(m + n log m) for each superset and level of the tree, m the distinct values.
 

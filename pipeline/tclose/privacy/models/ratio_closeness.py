@@ -1,4 +1,6 @@
-"""Ratio closeness and what it says in terms of differential privacy (papers/001).
+"""Ratio closeness and what it says in terms of differential privacy.
+
+Domingo-Ferrer and Soria-Comas 2015.
 
 The distance of two distributions is the largest ratio, either way, of the probabilities that they
 give to the same value (Definition 4, Proposition 2): at least 1, and infinite where one has a value

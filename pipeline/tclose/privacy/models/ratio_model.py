@@ -1,4 +1,7 @@
-"""Ratio closeness as a model of a policy, of values or of buckets (papers/001)."""
+"""Ratio closeness as a model of a policy, of values or of buckets.
+
+Domingo-Ferrer and Soria-Comas 2015.
+"""
 
 from collections.abc import Mapping
 from fractions import Fraction

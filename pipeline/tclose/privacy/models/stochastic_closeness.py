@@ -1,4 +1,6 @@
-"""Stochastic t-closeness from epsilon-differential privacy (papers/001, Proposition 1).
+"""Stochastic t-closeness from epsilon-differential privacy.
+
+Domingo-Ferrer and Soria-Comas 2015, Proposition 1.
 
 N records, classes E, each record's confidential values released by an epsilon-differentially
 private Z. By inequality (3), Pr(B) <= t Pr_E(B) for every set B of outcomes with

@@ -1,4 +1,7 @@
-"""Stochastic t-closeness as a model of a policy: noise meets it, not classes (papers/001)."""
+"""Stochastic t-closeness as a model of a policy: noise meets it, not classes.
+
+Domingo-Ferrer and Soria-Comas 2015.
+"""
 
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
@@ -12,7 +15,10 @@ from tclose.setting_fields import refuse_truth
 
 @register_model
 class StochasticTCloseness(Model):
-    """What noise lets an observer learn, by Proposition 1 (papers/001, Definition 3)."""
+    """What noise lets an observer learn, by Proposition 1.
+
+    Domingo-Ferrer and Soria-Comas 2015, Definition 3.
+    """
 
     of_noise: ClassVar[bool] = True
 
