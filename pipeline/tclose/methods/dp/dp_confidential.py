@@ -2,8 +2,8 @@
 
 Domingo-Ferrer and Soria-Comas 2015, Proposition 1: if every confidential value c is released as
 Z(c), Z epsilon-differentially private, classes are stochastically t-close (Definition 3, ratio
-distance). See `tclose.privacy.models.stochastic_closeness` for t. What has to hold, beyond the noise
-that is drawn here:
+distance). See `tclose.privacy.models.stochastic_closeness` for t. What has to hold, beyond the
+noise that is drawn here:
 
 - Z sees one record's value and nothing else. So the bounds, the step and the categories come from
   the policy and never from the data: values outside are moved to the nearest bound first.
