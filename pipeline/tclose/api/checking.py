@@ -20,7 +20,7 @@ from tclose.errors import DataError, PolicyError, UsageError
 from tclose.model import Attribute, Failure
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.error_messages import describe_problems
-from tclose.render.release_tables import render_table
+from tclose.render.text_tables import render_table
 
 if TYPE_CHECKING:
     from tclose.api.staging import Data

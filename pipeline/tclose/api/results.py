@@ -12,7 +12,8 @@ from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import Location
 from tclose.render.frontier_chart import draw_frontier
 from tclose.render.frontier_tables import describe_frontier, describe_t, report_frontier
-from tclose.render.release_tables import audit_rows, plan_rows, release_rows, render_table
+from tclose.render.release_tables import audit_rows, plan_rows, release_rows
+from tclose.render.text_tables import render_table
 
 if TYPE_CHECKING:
     import dask.dataframe as dd

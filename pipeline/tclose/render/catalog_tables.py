@@ -9,7 +9,8 @@ from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.public_signatures import find_signing_key
 from tclose.releases.operations_log import read_lines
 from tclose.releases.repository import ReleaseRepository, read_internal, read_manifest
-from tclose.render.release_tables import release_rows, render_table, utility_rows
+from tclose.render.release_tables import release_rows, utility_rows
+from tclose.render.text_tables import align_rows, render_table
 
 _MOST_FILES = 20  # that are listed for a person to read
 Row = tuple[str, ...]
@@ -61,7 +62,7 @@ def report_repository(told: dict[str, Any]) -> str:
     if not told["releases"]:
         return f"{printable(told['name'])}: no releases"
     rows: list[Row] = [_HEAD, *(_entry_row(entry) for entry in told["releases"])]
-    lines = [printable(told["name"]), *_align(rows)]
+    lines = [printable(told["name"]), *align_rows(rows)]
     if not any(entry["current"] for entry in told["releases"]):
         lines.append("  no release is current")
     moves = [line for line in told["journal"] if line["action"] == "rollback"]
@@ -113,13 +114,6 @@ def _short_maker(maker: dict[str, Any]) -> str:
     return ", ".join([*parts, f"tclose {maker['tclose']}"])
 
 
-def _align(rows: list[Row]) -> list[str]:
-    """Rows as lines: every column as wide as it has to be, the first one of marks."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    padded = ((text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
-    return ["  ".join(cells).rstrip() for cells in padded]
-
-
 def describe_release(
     release: Location, manifest: dict[str, Any], *, is_current: bool
 ) -> dict[str, Any]:
@@ -152,7 +146,7 @@ def report_one(told: dict[str, Any]) -> str:
             "beside the originals (internal)",
             render_table(utility_rows(told["utility"])),
         ]
-    lines += ["", *_align(columns), "", *_align(listed)]
+    lines += ["", *align_rows(columns), "", *align_rows(listed)]
     if len(files) > _MOST_FILES:
         lines.append(f"  and {len(files) - _MOST_FILES:,} more files (--json lists all)")
     return "\n".join(printable(line) for text in lines for line in text.split("\n"))
@@ -204,7 +198,7 @@ def report_comparison(first: Location, second: Location, found: Comparison) -> s
     for section in dict.fromkeys(d.section for d in found.differences):
         inside = [d for d in found.differences if d.section == section]
         rows: list[Row] = [("", printable(d.key), *_show_both(d.first, d.second)) for d in inside]
-        lines += ["", section, *_align(rows)]
+        lines += ["", section, *align_rows(rows)]
     return "\n".join(lines)
 
 

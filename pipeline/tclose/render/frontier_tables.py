@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tclose.assess.frontier import Figures, Frontier, Point
-from tclose.render.release_tables import render_table
+from tclose.render.text_tables import align_rows, render_table
 
 SAMPLED = (
     "loss and linkage are usually larger than on the whole table: "
@@ -74,20 +74,8 @@ def _render_points(frontier: Frontier) -> str:
     names = [attribute.name for attribute in shown[0].attributes] if shown else []
     heads = ["", "k", "t", "classes", "mean size", "smallest", "largest"]
     heads += [*(f"EMD of {name}" for name in names), "loss", "linked"]
-    cells = [_cells(point) for point in frontier.points]
-    whole = [row for row in cells if len(row) == len(heads)]
-    widths = [max(len(row[i]) for row in (heads, *cells) if len(row) > i) for i in range(3)]
-    widths += [max(len(row[i]) for row in (heads, *whole)) for i in range(3, len(heads))]
-    lines = [_render_row(row, widths) for row in (heads, *cells)]
-    return "\n".join((*lines, "", "  * the policy's point"))
-
-
-def _render_row(row: list[str], widths: list[int]) -> str:
-    """Numbers to the right; the reason, where it stands instead of figures, as it is."""
-    aligned = [text.rjust(width) for text, width in zip(row, widths, strict=False)]
-    if len(row) < len(widths):
-        aligned[3:] = row[3:]
-    return f"  {'  '.join(aligned)}".rstrip()
+    lines = align_rows([heads, *(_cells(point) for point in frontier.points)], to_right=True)
+    return "\n".join((*(f"  {line}" for line in lines), "", "  * the policy's point"))
 
 
 def _cells(point: Point) -> list[str]:

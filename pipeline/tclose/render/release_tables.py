@@ -4,12 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tclose.releases.manifest.dictionary import printable
-
-
-def render_table(rows: list[tuple[str, str]]) -> str:
-    """Two columns, the first one as wide as it has to be."""
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"  {name:<{width}}  {text}" for name, text in rows)
+from tclose.render.text_tables import render_table
 
 
 def report_release(
