@@ -1,0 +1,152 @@
+"""The reference is complete, and what it points at is there."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.pages import (
+    DEPLOY,
+    PAGES,
+    README,
+    ROOT,
+    anchors_of,
+    blocks_of,
+    codes_of,
+    commands_of,
+    links_of,
+    prose_of,
+    sections_of,
+)
+from tclose.cli.main import _parser
+from tclose.methods.method import Method, registered_methods
+from tclose.model import Distance, Kind, Role
+from tclose.policy.policy import policy_schema
+from tclose.privacy.privacy_model import Model
+from tclose.privacy.registry import MODELS
+
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "pipeline" / "tclose"
+ALL = [README, *PAGES, DEPLOY, ROOT / "CHANGELOG.md", *sorted((ROOT / "benchmarks").glob("*.md"))]
+SECTION_OF = {
+    "AttributeSettings": "attributes",
+    "IntervalSettings": "attributes",
+    "NoiseSettings": "attributes",
+    "InputSettings": "input",
+    "PrivacySettings": "privacy",
+    "JointSettings": "privacy",
+    "Model": "privacy",
+    "Method": "method",
+    "OutputSettings": "output",
+    "EngineSettings": "engine",
+    "TlsSettings": "engine",
+    "KubernetesSettings": "engine",
+}
+VALUES = {"Role": Role, "Kind": Kind, "Distance": Distance}
+
+
+def keys_of(schema: dict[str, Any]) -> set[str]:
+    """The keys that a section can have, of all its forms."""
+    forms = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    return set(schema.get("properties", {})).union(*map(keys_of, forms))
+
+
+def test_policy_page_names_every_key() -> None:
+    schema, sections = policy_schema(), sections_of(DOCS / "policy.md")
+    wanted = {("Top level", key) for key in schema["properties"]}
+    for name, section in schema["$defs"].items():
+        if name in VALUES:
+            wanted |= {("attributes", value.value) for value in VALUES[name]}
+        else:
+            wanted |= {(SECTION_OF[name], key) for key in keys_of(section)}
+    assert len(wanted) > 70
+    assert [pair for pair in sorted(wanted) if f"`{pair[1]}`" not in sections[pair[0]]] == []
+
+
+def test_methods_page_has_the_keys_of_each_method() -> None:
+    rows = sections_of(DOCS / "methods.md")
+    table = (DOCS / "methods.md").read_text().split("\n## ")[0]
+    for name, method in registered_methods().items():
+        [row] = re.findall(rf"^\| `{name}` \|.*$", table, re.MULTILINE)
+        own = method.model_fields.keys() - Method.model_fields.keys()
+        keys = own | ({"refine"} if method.refines else set())
+        assert [key for key in sorted(keys) if f"`{key}`" not in row] == [], name
+        assert re.search(rf"^\| `{name}`", rows["Times and losses on Adult"], re.MULTILINE)
+
+
+def test_models_page_has_the_keys_of_each_model() -> None:
+    text = (DOCS / "privacy-models.md").read_text()
+    for name, model in MODELS.classes().items():
+        [row] = re.findall(rf"^\|.*`{{name: {name}\b.*$", text, re.MULTILINE)
+        for key in model.model_fields.keys() - Model.model_fields.keys():
+            assert f"{key}: " in row
+
+
+def test_commands_page_names_every_command_and_option() -> None:
+    text = (DOCS / "commands.md").read_text()
+    [commands] = [a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    assert len(commands.choices) > 10
+    for name, command in commands.choices.items():
+        assert f"`tclose {name}" in text
+        for option in command._option_string_actions:
+            assert option == "-h" or re.search(rf"`{option}[` ]", text), (name, option)
+    assert "`--version`" in text
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    for link in links_of(page):
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors_of(target), link
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = links_of(DOCS / "README.md")
+    assert [page.name for page in PAGES if page.name not in (*index, "README.md")] == []
+
+
+def test_targets_of_make_exist() -> None:
+    targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named: set[str] = set()
+    for page in (README, *PAGES, DEPLOY):
+        consoles = [block for block in blocks_of(page) if block.language == "console"]
+        lines = [shown.command for block in consoles for shown in commands_of(block)]
+        texts = [*codes_of(page), *lines, *re.findall(r"`(make\s[^`]+)`", prose_of(page))]
+        named |= {found[1] for text in texts if (found := re.match(r"make\s+([a-z-]+)", text))}
+    assert named >= {"demo", "test", "check", "bench", "nightly", "stack"}
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", [README, *PAGES, DEPLOY], ids=lambda page: page.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    for code in codes_of(page):
+        if re.fullmatch(r"[\w.*-]+(/[\w.*-]*)+", code):
+            first = code.split("/")[0]
+            bases = [b for b in (page.parent, ROOT, PACKAGE) if (b / first).is_dir()]
+            bases = bases if first not in ("stack", "demo") else []  # what make leaves
+            assert not bases or any(list(base.glob(code)) for base in bases), code
+
+
+def test_map_of_the_folders() -> None:
+    """The README's map names every folder of the package, and none that is not there."""
+    section = sections_of(README)["The path of the data"]
+    lines = section.split("```")[1].splitlines()
+    named = [n for line in lines for n in re.findall(r"([\w]+(?:/\w+)*)/", line.split("    ")[0])]
+    named += [n for line in lines for n in re.findall(r"\b(\w+)/", line)]
+    places = (ROOT, PACKAGE, PACKAGE / "passes", PACKAGE / "kernels", PACKAGE / "releases")
+    places = (*places, PACKAGE / "assess", PACKAGE / "runtime", PACKAGE / "data", ROOT / "pipeline")
+    places = (*places, ROOT / "flows")
+    assert [n for n in named if not any((place / n).is_dir() for place in places)] == []
+    folders = [f.name for f in (*PACKAGE.iterdir(), *(PACKAGE / "passes").iterdir()) if f.is_dir()]
+    assert [f for f in folders if f not in named and not f.startswith("_")] == []
+
+
+def test_readme_is_short_and_says_how_to_start() -> None:
+    text = README.read_text()
+    assert len(text.splitlines()) <= 130
+    assert "make demo" in text
+    assert "make test" in text
