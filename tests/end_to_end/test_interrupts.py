@@ -98,12 +98,15 @@ runpy.run_module("tclose", run_name="__main__")
 
 @pytest.mark.parametrize("name", ["tclose.cli.main", "numpy", "pydantic", "tclose.policy.policy"])
 @pytest.mark.parametrize("once_more", [False, True])
-def test_interrupted_while_modules_are_imported(name, once_more):
+def test_interrupted_while_modules_are_imported(name, once_more, tmp_path):
     statement = "signal.raise_signal(signal.SIGINT)" + "; 0" * 2
     if once_more:
         statement = f"try: {statement}\nfinally: {statement}"
+    program = AT_AN_IMPORT.format(name=name, statement=statement)
+    (tmp_path / "program.py").write_text(program)
     ended = subprocess.run(
-        [sys.executable, "-c", AT_AN_IMPORT.format(name=name, statement=statement)],
+        [sys.executable, "-m", "program"],
+        cwd=tmp_path,
         env=own_environment(),
         capture_output=True,
         text=True,

@@ -1,9 +1,11 @@
 """Commands that are disturbed, and looked at: in copies of this process, which start at once.
 
 Those that start processes of their own are processes from the start, since a copy ends without what
-the interpreter does at its end. Each has its own session, streams, home and temporary folder.
+the interpreter does at its end; so is one whose imports are disturbed, too. Each has its own
+session, streams, home and temporary folder.
 """
 
+import contextlib
 import os
 import random
 import shutil
@@ -30,10 +32,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
 BROKEN = 70  # status of a command that let an exception through
 BESIDE = {".lock", ".failed", ".journal.jsonl", ".claims", "CURRENT"}
-WITH_PROCESSES = ("run on two workers", "flow")
+AS_PROCESSES = ("run from its start", "run on two workers", "flow")
 # Of each command its arguments, for a policy, a folder of releases and a release in it.
 COMMANDS: dict[str, list[str]] = {
     "run": ["run", "{policy}"],
+    "run from its start": ["run", "{policy}"],
     "run on two workers": ["run", "{policy}", "--set", "engine.workers=2"],
     "flow": ["flow", "{policy}"],
     "plan": ["plan", "{policy}"],
@@ -46,6 +49,7 @@ COMMANDS: dict[str, list[str]] = {
         "--set",
         "seed=3",
     ],
+    "audit": ["audit", "{root}/{third}"],
     "rollback": ["rollback", "{root}", "{first}"],
     "prune": ["prune", "{root}", "--keep", "1"],
 }
@@ -151,7 +155,7 @@ class Started:
         self.errors = site.folder / "errors.txt"
         arguments = [*site.arguments(command), "--quiet"]
         arguments = arguments[:-1] if command in ("frontier", "rollback", "prune") else arguments
-        if command in WITH_PROCESSES:
+        if command in AS_PROCESSES:
             self._popen: subprocess.Popen[bytes] | None = self._start(arguments)
             self.id = self._popen.pid
         else:
@@ -209,14 +213,24 @@ class Started:
                 stream.flush()
             os._exit(status)
 
+    def wait_until_it_hears(self) -> None:
+        """Wait until the command handles signals; Python's own start, before, nobody can mend."""
+        with contextlib.suppress(FileNotFoundError):  # it has ended
+            status = Path(f"/proc/{self.id}/status")
+            while not _caught(status.read_text()) >> (signal.SIGTERM - 1) & 1:
+                time.sleep(0.001)
+
     def family(self) -> list[psutil.Process]:
         """The command's process and all that it has started, but for Python's own book-keeper."""
-        try:
+        below = []
+        with contextlib.suppress(psutil.NoSuchProcess):
             below = self.process.children(recursive=True)
-            own = [p for p in below if "resource_tracker" not in " ".join(p.cmdline())]
-        except psutil.NoSuchProcess:
-            return [self.process]
-        return [self.process, *own]
+        return [self.process, *filter(_does_its_work, below)]
+
+    def wait_until_it_has_others(self) -> None:
+        """Wait until the command has started processes, or has ended."""
+        while self.process.status() != psutil.STATUS_ZOMBIE and len(self.family()) == 1:
+            time.sleep(0.01)
 
     def wait(self) -> Ended:
         """Wait for the end of the command and of what it has started; that may take a moment."""
@@ -240,6 +254,19 @@ class Started:
                 return names or ("a process",)
             time.sleep(0.02)
         return ()
+
+
+def _does_its_work(process: psutil.Process) -> bool:
+    try:
+        return "resource_tracker" not in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # it has ended
+        return False
+
+
+def _caught(status: str) -> int:
+    """Signals that a process catches, as bits; all of them of one that has ended."""
+    fields = dict(line.split(":\t", 1) for line in status.splitlines())
+    return -1 if fields["State"].startswith("Z") else int(fields["SigCgt"], 16)
 
 
 def fork() -> int:

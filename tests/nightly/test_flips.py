@@ -15,6 +15,8 @@ from nightly.counts import report
 from support.cases import mixed_people, mixed_policy, release, write_parquet
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import TcloseError
+from tclose.releases.manifest.public_signatures import PublicKey, read_public_key
+from tclose.releases.manifest.signing_keys import write_key_pair
 
 N_FLIPS = int(os.environ.get("TCLOSE_FLIPS", "60"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))
@@ -44,10 +46,10 @@ def flip(path: Path, bit: int) -> bytes:
     return before
 
 
-def is_found(root: Path) -> bool:
+def is_found(root: Path, key: PublicKey) -> bool:
     """Whether an audit finds something, or refuses in plain words."""
     try:
-        return bool(audit_release(root)["findings"])
+        return bool(audit_release(root, key)["findings"])
     except TcloseError:
         return True
 
@@ -55,9 +57,12 @@ def is_found(root: Path) -> bool:
 @pytest.mark.timeout(3600)
 def test_every_flip_is_found(tmp_path, record_property):
     source = write_parquet(tmp_path / "in.parquet", mixed_people(150))
-    made = release(mixed_policy(source, tmp_path / "releases", ("sex",)))
-    root, rng = made.folder.parent, np.random.default_rng(SEED)
-    assert audit_release(root)["findings"] == []
+    keys = write_key_pair(tmp_path / "keys")
+    key = read_public_key(keys.public)
+    policy = mixed_policy(source, tmp_path / "releases", ("sex",))
+    policy["output"]["signing_key"] = str(keys.private)
+    root, rng = release(policy).folder.parent, np.random.default_rng(SEED)
+    assert audit_release(root, key)["findings"] == []
     counts: Counter[str] = Counter()
     missed = []
     for number in range(N_FLIPS):
@@ -66,7 +71,7 @@ def test_every_flip_is_found(tmp_path, record_property):
         bit = int(rng.integers(8 * path.stat().st_size))
         before = flip(path, bit)
         try:
-            if is_found(root):
+            if is_found(root, key):
                 counts["found"] += 1
             elif why := why_harmless(path, before):
                 counts[f"harmless ({why})"] += 1
@@ -75,5 +80,5 @@ def test_every_flip_is_found(tmp_path, record_property):
         finally:
             path.write_bytes(before)
     assert missed == []
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root, key)["findings"] == []
     report(record_property, "flips", {"tried": N_FLIPS} | counts | {"missed": 0})

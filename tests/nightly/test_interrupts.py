@@ -19,14 +19,8 @@ from nightly.counts import report
 N_INTERRUPTS = int(os.environ.get("TCLOSE_INTERRUPTS", "5"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))
 KINDS = [
-    "run",
-    "run",
-    "plan",
-    "run",
-    "frontier",
-    "audit with originals",
-    "run",
-    "run on two workers",
+    *("run", "run from its start", "plan", "run", "frontier", "audit with originals", "audit"),
+    *("run from its start", "run on two workers"),
 ]
 LINE = "tclose: interrupted; run again to go on from here"
 
@@ -36,6 +30,7 @@ def try_interrupt(
 ) -> tuple[str, list[str]]:
     """How it ended, and what is wrong with that."""
     started = Started(site, kind)
+    started.wait_until_it_hears()
     sleep_a_part(rng, seconds)
     for _ in range(rng.choice([1, 2])):
         time.sleep(rng.choice([0, 0.001, 0.05]))

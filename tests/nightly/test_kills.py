@@ -13,7 +13,16 @@ from collections import Counter
 import psutil
 import pytest
 
-from nightly.commands import Site, Started, expect, make_site, measure, run_to_end, sleep_a_part
+from nightly.commands import (
+    AS_PROCESSES,
+    Site,
+    Started,
+    expect,
+    make_site,
+    measure,
+    run_to_end,
+    sleep_a_part,
+)
 from nightly.counts import report
 
 N_KILLS = int(os.environ.get("TCLOSE_KILLS", "8"))
@@ -23,21 +32,21 @@ KINDS = [
     *("run", "plan", "run", "frontier", "run", "audit with originals", "run", "rollback"),
     *("run", "prune", "run", "plan", "run", "run", "audit with originals", "run"),
 ]
-RARE = {18: "run on two workers", 47: "flow"}  # of each hundred trials: they start slowly
+RARE = {18: "run on two workers", 47: "flow", 97: "flow"}  # of each hundred trials
 DONE = "is the current release already"  # what a rollback says that was done by then
 STARTS = range(0, N_KILLS, CHUNK)
 
 
 def kind_of(number: int) -> str:
     """The command of a trial."""
-    slow = dict.fromkeys(range(31, 100, 10), "run on two workers")
-    return (slow | RARE).get(number % 100, KINDS[number % len(KINDS)])
+    with_processes = dict.fromkeys(range(3, 100, 4), "run on two workers")
+    return (with_processes | RARE).get(number % 100, KINDS[number % len(KINDS)])
 
 
 def strike(started: Started, rng: random.Random) -> str:
     """Kill the command, or a process that it has started; which of them."""
     family = started.family()
-    victim = rng.choice(family) if len(family) > 1 and rng.random() < 0.6 else started.process
+    victim = rng.choice(family) if len(family) > 1 and rng.random() < 0.8 else started.process
     try:
         victim.send_signal(signal.SIGKILL)
     except psutil.NoSuchProcess:
@@ -48,6 +57,9 @@ def strike(started: Started, rng: random.Random) -> str:
 def try_kill(site: Site, rng: random.Random, kind: str, seconds: float) -> tuple[str, list[str]]:
     """Who was killed, and what is wrong afterwards."""
     started = Started(site, kind)
+    if kind in AS_PROCESSES and rng.random() < 0.7:
+        started.wait_until_it_has_others()
+        seconds /= 2
     sleep_a_part(rng, seconds)
     victim = strike(started, rng)
     ended = started.wait()

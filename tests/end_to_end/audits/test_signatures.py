@@ -171,10 +171,20 @@ def test_same_signature_for_another_use_of_the_key_does_not_hold(signed, keys):
     """A bare signature over the manifest is none: what the key signs elsewhere cannot stand in."""
     key = serialization.load_pem_private_key(keys.private.read_bytes(), None)
     path = signed / "manifest.sig"
-    document = json.loads(path.read_text())
-    bare = key.sign((signed / "manifest.json").read_bytes())
-    path.write_text(json.dumps(document | {"signature": base64.b64encode(bare).decode()}))
+    written = path.read_text()
+    bare = base64.b64encode(key.sign((signed / "manifest.json").read_bytes())).decode()
+    path.write_text(written.replace(json.loads(written)["signature"], bare))
     assert "does not fit" in find(signed, keys)[0]
+
+
+def test_signature_has_one_form_and_one_key(signed, keys):
+    """Who writes it otherwise, or under another id, has touched the release."""
+    path = signed / "manifest.sig"
+    written = path.read_text()
+    path.write_text(json.dumps(json.loads(written)))
+    assert "is damaged" in find(signed, keys)[0]
+    path.write_text(written.replace(keys.key_id[-4:], "0000"))
+    assert "is by another key" in find(signed, keys)[0]
 
 
 class TestRuns:

@@ -81,13 +81,16 @@ class Signer:
 
     def sign(self, manifest: bytes) -> bytes:
         """Content of the signature file of a manifest: the same for the same bytes."""
-        signature = base64.b64encode(self._key.sign(_PREFIX + manifest)).decode()
-        lines = (
-            f'"algorithm": "{ALGORITHM}"',
-            f'"key_id": "{self.public.key_id}"',
-            f'"signature": "{signature}"',
-        )
-        return ("{\n  " + ",\n  ".join(lines) + "\n}\n").encode()
+        return _write(Signature(self.public.key_id, self._key.sign(_PREFIX + manifest)))
+
+
+def _write(signature: Signature) -> bytes:
+    lines = (
+        f'"algorithm": "{ALGORITHM}"',
+        f'"key_id": "{signature.key_id}"',
+        f'"signature": "{base64.b64encode(signature.content).decode()}"',
+    )
+    return ("{\n  " + ",\n  ".join(lines) + "\n}\n").encode()
 
 
 def read_signature(release: Location) -> Signature | None:
@@ -96,10 +99,11 @@ def read_signature(release: Location) -> Signature | None:
     Raises
     ------
     MalformedError
-        It is no signature file.
+        It is no signature file, or not written as one: the same signature has one form only.
     """
     try:
-        found = parse_json(read_bounded(release / SIGNATURE_FILE, _MOST_BYTES))
+        content = read_bounded(release / SIGNATURE_FILE, _MOST_BYTES)
+        found = parse_json(content)
     except FileNotFoundError:
         return None
     except OSError:
@@ -112,9 +116,13 @@ def read_signature(release: Location) -> Signature | None:
     if found["algorithm"] != ALGORITHM:
         raise MalformedError(f"is of another algorithm than {ALGORITHM}")
     try:
-        return Signature(found["key_id"], base64.b64decode(found["signature"], validate=True))
+        decoded = base64.b64decode(found["signature"], validate=True)
     except (binascii.Error, ValueError):
         raise MalformedError("is damaged") from None
+    signature = Signature(found["key_id"], decoded)
+    if _write(signature) != content:
+        raise MalformedError("is damaged")
+    return signature
 
 
 def find_signing_key(release: Location) -> str | None:
@@ -134,7 +142,7 @@ def find_wrong_signature(release: Location, manifest: bytes, key: PublicKey) -> 
         return [f"{SIGNATURE_FILE}: {error}"]
     if signature is None:
         return [f"{SIGNATURE_FILE}: is missing, so nothing says who published the manifest"]
-    if key.verifies(signature.content, manifest):
+    if signature.key_id == key.key_id and key.verifies(signature.content, manifest):
         return []
     if signature.key_id != key.key_id:
         both = f"{signature.key_id}, not {key.key_id}"
