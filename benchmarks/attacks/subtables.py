@@ -72,8 +72,8 @@ class Subtable:
 
     def _arrange(self, values: Int64) -> tuple[Int64, RegionRecords]:
         """Records subset by subset, within a subset in the order of the table."""
-        plan, (domain,) = self.plan, self.plan.domains
-        subsets, n_subsets = domain.subsets, domain.subsets.take.size
+        plan, (release_partition,) = self.plan, self.plan.release_partitions
+        subsets, n_subsets = release_partition.subsets, release_partition.subsets.take.size
         codes = values[None, :][: len(plan.confidential)]
         subset_of = np.zeros(values.size, dtype=np.int32)
         if n_subsets > 1:
@@ -85,10 +85,10 @@ class Subtable:
         return order, RegionRecords(
             keys=[np.ascontiguousarray(column[order]) for column in self.keys],
             codes=codes,
-            cells=domain.cells.find(codes, plan.subset_attribute),
+            cells=release_partition.cells.find(codes, plan.subset_attribute),
             subset_starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
             take=subsets.take,
-            n_clusters=domain.n_clusters,
+            n_clusters=release_partition.n_clusters,
             name=(0, 0),
         )
 
@@ -114,7 +114,7 @@ def prepare(table: pa.Table, document: dict[str, Any], folder: Path) -> Subtable
 
 def _read_subtable(run: Run, table: pa.Table) -> Subtable:
     plan = run.workspace.load(PLAN)
-    if len(plan.domains) != 1 or plan.domains[0].n_regions != 1:
+    if len(plan.release_partitions) != 1 or plan.release_partitions[0].n_regions != 1:
         raise ValueError("the table is too large: it has to be one region")
     name = next(n for n, a in run.policy.attributes.items() if a.role == "confidential")
     distributions = load_distributions(run.workspace, plan)

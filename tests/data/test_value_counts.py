@@ -20,7 +20,7 @@ from tclose.data.value_counts import (
     checked_columns,
     complete_records,
     confidential_keys,
-    count_domains,
+    count_release_partitions,
     count_values,
     find_problems,
     merge_counts,
@@ -55,7 +55,7 @@ def summarise(rows: list[dict[str, Any]]) -> TableSummary:
 
 def as_values(summary: TableSummary) -> tuple[Any, ...]:
     columns = {name: vars(found) for name, found in summary.columns.items()}
-    return summary.n_read, summary.n_complete, columns, summary.domains
+    return summary.n_read, summary.n_complete, columns, summary.release_partitions
 
 
 class TestSummaries:
@@ -86,7 +86,7 @@ class TestSummaries:
             missing = sum(row[name] is None for row in rows)
             assert summary.columns[name].n_missing == missing
         assert "note" not in summary.columns
-        assert summary.domains == Counter((row["area"],) for row in complete)
+        assert summary.release_partitions == Counter((row["area"],) for row in complete)
         if complete:
             assert summary.columns["age"].low == min(row["age"] for row in complete)
             assert summary.columns["age"].high == max(row["age"] for row in complete)
@@ -121,9 +121,9 @@ class TestSummaries:
 
     def test_domains(self):
         table = table_of([{"area": "n"}, {"area": "s"}, {"area": "n"}])
-        assert count_domains(table, ("area",)) == {("n",): 2, ("s",): 1}
-        assert count_domains(table, ()) == {(): 3}
-        assert count_domains(table.slice(0, 0), ()) == {}
+        assert count_release_partitions(table, ("area",)) == {("n",): 2, ("s",): 1}
+        assert count_release_partitions(table, ()) == {(): 3}
+        assert count_release_partitions(table.slice(0, 0), ()) == {}
 
 
 def good_summary(**columns: ColumnSummary) -> TableSummary:

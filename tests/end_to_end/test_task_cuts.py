@@ -1,4 +1,4 @@
-"""Work that is cut into units by domains or by values: where it is cut changes nothing."""
+"""Tasks that are cut by release partitions or by values: the cuts change nothing."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,9 +43,13 @@ def test_domains_have_the_same_trees(n_units, discharges, tmp_path, monkeypatch)
         monkeypatch.setattr(grow_trees, "MAX_UNITS", most)
         made, _ = release.decide_only(policy, tmp_path / str(most), Progress("none"))
         plans.append(made)
-    assert [domain.n_regions > 1 for domain in plans[0].domains] == [True, True]
-    assert all(domain.tree.n_leaves > 1 for domain in plans[0].domains)
-    assert plans[0].domains[1].first_bin == plans[0].domains[0].n_bins
+    assert [
+        release_partition.n_regions > 1 for release_partition in plans[0].release_partitions
+    ] == [True, True]
+    assert all(
+        release_partition.tree.n_leaves > 1 for release_partition in plans[0].release_partitions
+    )
+    assert plans[0].release_partitions[1].first_bin == plans[0].release_partitions[0].n_bins
     assert plans[0].digest() == plans[1].digest()
 
 

@@ -22,8 +22,8 @@ from tclose.passes.plan.class_sizes import mean_cluster_emd
 from tclose.privacy.t_closeness import (
     class_distances,
     classes_above,
-    domain_distance,
     make_target,
+    partition_distance,
     rounding_work,
     stack_trees,
     with_metric,
@@ -199,13 +199,15 @@ class TestDomains:
     def test_distance_is_that_of_the_definition(
         self, ground: Ground, seed: int, data: st.DataObject
     ) -> None:
-        """Exactly, and over the table's values, some of which the domain has not."""
+        """Exactly, and over the table's values, some of which the release partition has not."""
         table, codes, drawn = draw_attribute(np.random.default_rng(seed), ground, 30)
         assert drawn is not None
         size = data.draw(st.integers(1, 30))
         counts = np.bincount(codes[:size], minlength=table.values.size)
-        domain = drawn.measure(distribution_from(np.arange(counts.size), counts))
-        assert domain_distance(domain, table) == drawn.emd(codes[:size].tolist(), table)
+        release_partition = drawn.measure(distribution_from(np.arange(counts.size), counts))
+        assert partition_distance(release_partition, table) == drawn.emd(
+            codes[:size].tolist(), table
+        )
 
     @repeatable
     @given(
@@ -213,24 +215,24 @@ class TestDomains:
     )
     def test_of_huge_tables(self, counts: list[tuple[int, int]]) -> None:
         """Products beyond 64 bits."""
-        of_domain = [a for a, _ in counts]
+        of_partition = [a for a, _ in counts]
         of_table = [a + b for a, b in counts]
-        assume(any(of_domain))
+        assume(any(of_partition))
         values = [f"v{i}" for i in range(len(counts))]
         made = [
             with_metric(distribution_from(np.arange(len(values)), of), column(), values)
-            for of in (of_domain, of_table)
+            for of in (of_partition, of_table)
         ]
         expected = naive_taxonomy.equal_emd(
-            dict(zip(values, of_domain, strict=True)), dict(zip(values, of_table, strict=True))
+            dict(zip(values, of_partition, strict=True)), dict(zip(values, of_table, strict=True))
         )
-        assert domain_distance(*made) == expected
+        assert partition_distance(*made) == expected
 
     def test_a_table_is_at_zero_from_itself(self) -> None:
         table = with_metric(four_values(), column(taxonomy=ROWS), VALUES)
-        assert domain_distance(table, table) == 0
+        assert partition_distance(table, table) == 0
         one = with_metric(distribution_from(np.arange(1), [3]), column(), ["a"])
-        assert domain_distance(one, one) == 0
+        assert partition_distance(one, one) == 0
 
 
 class TestStacking:

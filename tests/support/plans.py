@@ -11,10 +11,10 @@ from tclose.passes.plan.plan import Plan, ReleasePartition
 from tclose.passes.plan.quantile_subsets import cut_subsets
 
 
-def make_domain(
+def make_release_partition(
     n_records: int, size: int, *, n_leaves: int = 1, n_regions: int = 1, first_bin: int = 0
 ) -> ReleasePartition:
-    """A domain of distinct confidential values; its tree has leaves, but no say in what follows."""
+    """A release partition of distinct confidential values; its tree's leaves have no effect."""
     table, _ = distribution_of(range(n_records))
     subsets, n_clusters = cut_subsets(size, table, n_records, 0)
     tree = CoarseTree(np.zeros(n_leaves - 1, np.int32), np.zeros((size, n_leaves - 1)))
@@ -32,6 +32,6 @@ def make_domain(
     )
 
 
-def make_plan(*domains: ReleasePartition) -> Plan:
-    """A plan of these domains and no columns."""
-    return Plan(2, (Fraction(1),), (), (), (), (), (), (), 0, domains, 100, 1_000)
+def make_plan(*release_partitions: ReleasePartition) -> Plan:
+    """A plan of these release partitions and no columns."""
+    return Plan(2, (Fraction(1),), (), (), (), (), (), (), 0, release_partitions, 100, 1_000)

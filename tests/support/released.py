@@ -44,8 +44,8 @@ def read_rows(release: Path) -> pd.DataFrame:
 
 def class_columns(document: dict[str, Any]) -> list[str]:
     """What an outsider tells classes by."""
-    hard = document.get("output", {}).get("partition_by", [])
-    return list(dict.fromkeys([*hard, *with_role(document, "quasi-identifier")]))
+    partition_columns = document.get("output", {}).get("partition_by", [])
+    return list(dict.fromkeys([*partition_columns, *with_role(document, "quasi-identifier")]))
 
 
 def classes_in(rows: pd.DataFrame, document: dict[str, Any]) -> list[pd.DataFrame]:

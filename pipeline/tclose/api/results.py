@@ -103,7 +103,7 @@ class Plan:
     ----------
     details : Mapping
         As ``tclose plan --json`` prints it: ``records``, ``k``, ``t``, ``method``, and of each
-        domain its sizes and bounds.
+        release partition its sizes and bounds.
     estimate : Mapping
         ``megabytes`` per worker and ``seconds`` of wall time that a run is expected to take.
     dropped : int

@@ -125,7 +125,7 @@ class _Copy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What decides over classes: quasi-identifiers, confidential and hard partition columns."""
+        """What decides over classes: quasi-identifiers, confidential and partition columns."""
         return tuple(column.name for column in self.source.checked)
 
     def write(

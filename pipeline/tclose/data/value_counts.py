@@ -50,13 +50,13 @@ class ColumnSummary:
 class TableSummary:
     """Counts of a table: records read, records complete, and a summary for each checked column.
 
-    ``domains`` counts the records of each combination of hard partition values.
+    ``release_partitions`` counts the records of each combination of partition values.
     """
 
     n_read: int
     n_complete: int
     columns: dict[str, ColumnSummary]
-    domains: Counter[tuple[Any, ...]]
+    release_partitions: Counter[tuple[Any, ...]]
 
     def merge(self, other: "TableSummary") -> "TableSummary":
         """The summary of both sets of records."""
@@ -65,13 +65,15 @@ class TableSummary:
             n_read=self.n_read + other.n_read,
             n_complete=self.n_complete + other.n_complete,
             columns={name: self.columns[name].merge(other.columns[name]) for name in names},
-            domains=self.domains + other.domains,
+            release_partitions=self.release_partitions + other.release_partitions,
         )
 
 
-def checked_columns(columns: tuple[Column, ...], hard: tuple[str, ...]) -> tuple[Column, ...]:
+def checked_columns(
+    columns: tuple[Column, ...], partition_columns: tuple[str, ...]
+) -> tuple[Column, ...]:
     """Return the columns in which a record needs a value: all but passthrough columns."""
-    return tuple(c for c in columns if c.role in CHECKED_ROLES or c.name in hard)
+    return tuple(c for c in columns if c.role in CHECKED_ROLES or c.name in partition_columns)
 
 
 def complete_records(table: pa.Table, checked: tuple[Column, ...]) -> pa.ChunkedArray | None:
@@ -85,7 +87,7 @@ def complete_records(table: pa.Table, checked: tuple[Column, ...]) -> pa.Chunked
 
 
 def summarise_table(
-    table: pa.Table, columns: tuple[Column, ...], hard: tuple[str, ...]
+    table: pa.Table, columns: tuple[Column, ...], partition_columns: tuple[str, ...]
 ) -> tuple[TableSummary, pa.Table]:
     """Summarise the records of a partition.
 
@@ -93,23 +95,29 @@ def summarise_table(
     -------
     The summary, and the records that are complete.
     """
-    checked = checked_columns(columns, hard)
+    checked = checked_columns(columns, partition_columns)
     mask = complete_records(table, checked)
     kept = table if mask is None else table.filter(mask)
     summaries = {
         column.name: _summarise_column(kept[column.name], column, table[column.name].null_count)
         for column in checked
     }
-    return TableSummary(len(table), len(kept), summaries, count_domains(kept, hard)), kept
+    return TableSummary(
+        len(table), len(kept), summaries, count_release_partitions(kept, partition_columns)
+    ), kept
 
 
-def count_domains(table: pa.Table, hard: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
-    """Records of each combination of the hard partition columns' values."""
-    if not hard:
+def count_release_partitions(
+    table: pa.Table, partition_columns: tuple[str, ...]
+) -> Counter[tuple[Any, ...]]:
+    """Records of each combination of the partition columns' values."""
+    if not partition_columns:
         return Counter({(): len(table)}) if len(table) else Counter()
-    names = [f"d{i}" for i in range(len(hard))]  # Arrow reads paths into some names, as ".a"
-    of_domains = pa.table([table[name] for name in hard], names=names)
-    counted = of_domains.group_by(names).aggregate([([], "count_all")])
+    names = [
+        f"d{i}" for i in range(len(partition_columns))
+    ]  # Arrow reads paths into some names, as ".a"
+    of_partitions = pa.table([table[name] for name in partition_columns], names=names)
+    counted = of_partitions.group_by(names).aggregate([([], "count_all")])
     rows = zip(*(counted[name].to_pylist() for name in names), strict=True)
     return Counter(dict(zip(rows, counted["count_all"].to_pylist(), strict=True)))
 

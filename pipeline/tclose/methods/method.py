@@ -87,7 +87,7 @@ class Method(Registrable):
     holds_t: ClassVar[bool] = True
     """Classes that are above t are merged; else they are verified, and nothing is done about it."""
     whole_table: ClassVar[bool] = False
-    """All records of a domain are looked at together: a domain is one region."""
+    """A release partition is one region, as all of its records are clustered together."""
     max_records: ClassVar[int | None] = None
     """Records that are looked at together, at most, if that is not as for all methods."""
     refines: ClassVar[bool] = True

@@ -155,31 +155,33 @@ def is_equal(distribution: Distribution) -> bool:
     return metric is not None and metric.paths.shape[1] == 2 and bool((metric.paths >= 0).all())
 
 
-def domain_distance(domain: Distribution, table: Distribution) -> Fraction:
-    """Exact distance of a domain to the table; ``domain``: over the table's values."""
-    if table.values.size == 1 or domain.n_records == table.n_records:
+def partition_distance(release_partition: Distribution, table: Distribution) -> Fraction:
+    """Return the exact distance of a release partition to the table, over the table's values."""
+    if table.values.size == 1 or release_partition.n_records == table.n_records:
         return Fraction(0)
     if table.metric is None:
-        return _ordered_distance(domain.cumulative, table.cumulative)
+        return _ordered_distance(release_partition.cumulative, table.cumulative)
     metric = table.metric
-    below = count_below(metric.paths, domain.counts, metric.below.size)
-    n_domain, n_table = domain.n_records, table.n_records
+    below = count_below(metric.paths, release_partition.counts, metric.below.size)
+    n_partition, n_table = release_partition.n_records, table.n_records
     work = sum(
-        int(weight) * abs(int(of_domain) * n_table - int(of_table) * n_domain)
-        for weight, of_domain, of_table in zip(metric.numerators, below, metric.below, strict=True)
+        int(weight) * abs(int(of_partition) * n_table - int(of_table) * n_partition)
+        for weight, of_partition, of_table in zip(
+            metric.numerators, below, metric.below, strict=True
+        )
     )
-    return Fraction(work, metric.denominator * n_domain * n_table)
+    return Fraction(work, metric.denominator * n_partition * n_table)
 
 
-def _ordered_distance(domain: Int64, table: Int64) -> Fraction:
+def _ordered_distance(release_partition: Int64, table: Int64) -> Fraction:
     """The same from cumulative counts (m,); a part at a time, as Python's integers take room."""
-    n_values, n_domain, n_table = table.size, int(domain[-1]), int(table[-1])
+    n_values, n_partition, n_table = table.size, int(release_partition[-1]), int(table[-1])
     work = 0
     for start in range(0, n_values, 256):
         part = slice(start, start + 256)
-        difference = domain[part] * n_table - table[part] * n_domain
+        difference = release_partition[part] * n_table - table[part] * n_partition
         work += sum(abs(d) for d in difference.tolist())
-    return Fraction(work, n_domain * n_table * (n_values - 1))
+    return Fraction(work, n_partition * n_table * (n_values - 1))
 
 
 def rounding_work(metric: TreeMetric, n_subsets: int) -> float:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import naive
-from support.plans import make_domain, make_plan
+from support.plans import make_plan, make_release_partition
 from support.tables import repeatable, seeds
 from tclose.passes.encode.region_bins import bin_records, locate_regions, share_out
 from tclose.passes.plan.class_sizes import choose_class_size
@@ -19,9 +19,9 @@ from tclose.passes.plan.plan import Plan, Region
 class TestBins:
     def test_are_subset_then_leaf(self) -> None:
         tree = CoarseTree(np.zeros(1, np.int32), np.array([[0.5], [0.25]]))
-        domain = replace(make_domain(4, 2, first_bin=10), tree=tree)
+        release_partition = replace(make_release_partition(4, 2, first_bin=10), tree=tree)
         bins = bin_records(
-            domain,
+            release_partition,
             np.array([0, 0, 1, 1], np.int32),
             np.array([[0.5, 0.6, 0.25, 0.3]]),
             np.empty((0, 4), np.int32),
@@ -32,14 +32,14 @@ class TestBins:
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """A plan with several domains and the bins of all records, partition by partition."""
+    """A plan with several release partitions, and the bins of all records by input partition."""
 
     plan: Plan
-    partitions: list[list[tuple[int, int, int]]]  # (domain, subset, leaf) of each record
+    partitions: list[list[tuple[int, int, int]]]  # (release partition, subset, leaf) of each record
 
     def bin_of(self, record: tuple[int, int, int]) -> int:
-        domain = self.plan.domains[record[0]]
-        return domain.first_bin + record[1] * domain.tree.n_leaves + record[2]
+        release_partition = self.plan.release_partitions[record[0]]
+        return release_partition.first_bin + record[1] * release_partition.tree.n_leaves + record[2]
 
     def histogram(self) -> np.ndarray:
         counts = np.zeros((len(self.partitions), self.plan.n_bins), dtype=np.int64)
@@ -57,18 +57,18 @@ class Binned:
 
     def members(self, region: Region, subset: int) -> set[tuple[int, int]]:
         """(partition, position) of a region's records of a subset: all sorted by (leaf, place)."""
-        domain = self.plan.domains[region.domain]
+        release_partition = self.plan.release_partitions[region.release_partition]
         ranked = sorted(
             (leaf, p, i)
             for p, records in enumerate(self.partitions)
             for i, (d, s, leaf) in enumerate(records)
-            if (d, s) == (region.domain, subset)
+            if (d, s) == (region.release_partition, subset)
         )
         first, last = (
             naive.records_before(
-                domain.subsets.take.tolist(),
-                domain.subsets.extras.tolist(),
-                domain.n_clusters,
+                release_partition.subsets.take.tolist(),
+                release_partition.subsets.extras.tolist(),
+                release_partition.n_clusters,
                 cluster,
             )[subset]
             for cluster in (region.first_cluster, region.last_cluster)
@@ -78,28 +78,28 @@ class Binned:
 
 @st.composite
 def binned_tables(draw: st.DrawFn) -> Binned:
-    domains, records, first_bin = [], [], 0
+    release_partitions, records, first_bin = [], [], 0
     rng = np.random.default_rng(draw(seeds))
     for d in range(draw(st.integers(1, 3))):
         n_records = draw(st.integers(2, 60))
         k = draw(st.integers(1, min(n_records, 7)))
         size = choose_class_size(n_records, k, []).adjusted
-        domain = make_domain(
+        release_partition = make_release_partition(
             n_records,
             size,
             n_leaves=draw(st.sampled_from([1, 2, 4, 8])),
             n_regions=draw(st.sampled_from([1, 2, 4])),
             first_bin=first_bin,
         )
-        domains.append(domain)
-        first_bin += domain.n_bins
-        of_record = np.repeat(np.arange(size), domain.subsets.sizes).tolist()
-        leaves = rng.integers(0, domain.tree.n_leaves, n_records).tolist()
+        release_partitions.append(release_partition)
+        first_bin += release_partition.n_bins
+        of_record = np.repeat(np.arange(size), release_partition.subsets.sizes).tolist()
+        leaves = rng.integers(0, release_partition.tree.n_leaves, n_records).tolist()
         records += [(d, s, leaf) for s, leaf in zip(of_record, leaves, strict=True)]
     records = [records[i] for i in rng.permutation(len(records))]
     cuts = sorted(rng.integers(0, len(records) + 1, draw(st.integers(0, 4))).tolist())
     partitions = [records[a:b] for a, b in pairwise([0, *cuts, len(records)])]
-    return Binned(make_plan(*domains), partitions)
+    return Binned(make_plan(*release_partitions), partitions)
 
 
 class TestLocation:

@@ -11,14 +11,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support import naive
-from support.plans import make_domain, make_plan
+from support.plans import make_plan, make_release_partition
 from support.tables import repeatable
 from tclose.data.keys import Encoding
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.model import Attribute, Column, Kind, Role
 from tclose.passes.plan.coarse_tree import CoarseTree
-from tclose.passes.plan.plan import check_feasible, check_k, domain_name
-from tclose.privacy.t_closeness import domain_distance
+from tclose.passes.plan.plan import check_feasible, check_k, partition_name
+from tclose.privacy.t_closeness import partition_distance
 from tclose.runtime.arrays import make_distribution
 
 TINY = Fraction(1, 10**18)
@@ -35,21 +35,21 @@ class TestRegions:
         self, n_first: int, n_second: int, regions_first: int, regions_second: int
     ) -> None:
         plan = make_plan(
-            make_domain(n_first, 2, n_regions=regions_first),
-            make_domain(n_second, 2, n_regions=regions_second),
+            make_release_partition(n_first, 2, n_regions=regions_first),
+            make_release_partition(n_second, 2, n_regions=regions_second),
         )
         regions = plan.regions()
         assert plan.n_records == n_first + n_second
-        for d, domain in enumerate(plan.domains):
-            of_domain = [region for region in regions if region.domain == d]
-            sizes = [region.n_clusters for region in of_domain]
-            assert len(sizes) == min(domain.n_regions, domain.n_clusters)
+        for d, release_partition in enumerate(plan.release_partitions):
+            of_partition = [region for region in regions if region.release_partition == d]
+            sizes = [region.n_clusters for region in of_partition]
+            assert len(sizes) == min(release_partition.n_regions, release_partition.n_clusters)
             assert max(sizes) - min(sizes) <= 1
-            assert (of_domain[0].first_cluster, of_domain[-1].last_cluster) == (
+            assert (of_partition[0].first_cluster, of_partition[-1].last_cluster) == (
                 0,
-                domain.n_clusters,
+                release_partition.n_clusters,
             )
-            assert all(a.last_cluster == b.first_cluster for a, b in pairwise(of_domain))
+            assert all(a.last_cluster == b.first_cluster for a, b in pairwise(of_partition))
 
 
 class TestFeasibility:
@@ -60,26 +60,26 @@ class TestFeasibility:
             st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
         )
         counts = [(a, a + b) for a, b in counts if a + b] or [(1, 2)]
-        of_domain, of_table = np.array(counts).T
-        assume(of_domain.any())
-        emd = domain_distance(
-            make_distribution(np.arange(of_domain.size), of_domain),
+        of_partition, of_table = np.array(counts).T
+        assume(of_partition.any())
+        emd = partition_distance(
+            make_distribution(np.arange(of_partition.size), of_partition),
             make_distribution(np.arange(of_table.size), of_table),
         )
         assert emd == naive.ordered_emd(
-            dict(enumerate(of_domain.tolist())), dict(enumerate(of_table.tolist()))
+            dict(enumerate(of_partition.tolist())), dict(enumerate(of_table.tolist()))
         )
 
     def test_distance_of_a_domain_counts_every_value(self) -> None:
         rng = np.random.default_rng(4)
-        of_domain = rng.integers(0, 5, 1_000)
-        of_table = of_domain + rng.integers(1, 5, 1_000)
-        emd = domain_distance(
-            make_distribution(np.arange(of_domain.size), of_domain),
+        of_partition = rng.integers(0, 5, 1_000)
+        of_table = of_partition + rng.integers(1, 5, 1_000)
+        emd = partition_distance(
+            make_distribution(np.arange(of_partition.size), of_partition),
             make_distribution(np.arange(of_table.size), of_table),
         )
         assert emd == naive.ordered_emd(
-            dict(enumerate(of_domain.tolist())), dict(enumerate(of_table.tolist()))
+            dict(enumerate(of_partition.tolist())), dict(enumerate(of_table.tolist()))
         )
 
     def test_fewer_records_than_k(self) -> None:
@@ -113,7 +113,7 @@ class TestFeasibility:
     def test_some_class_of_a_far_domain_is_far(
         self, values: list[int], data: st.DataObject
     ) -> None:
-        """The proof itself: of a domain's classes the farthest is no nearer than the domain."""
+        """The proof itself: the farthest of its classes is no nearer than the release partition."""
         rest = data.draw(st.lists(st.integers(0, 5), max_size=20))
         cut = data.draw(st.integers(1, len(values) - 1))
         table = values + rest
@@ -126,31 +126,34 @@ class TestFeasibility:
             check_k(1_501, 1_500)
 
     def test_names(self) -> None:
-        assert domain_name((), ()) == "the table"
-        hard = (confidential("year"), confidential("site"))
-        assert domain_name(hard, (2024, "A")) == "partition year=2024/site=A"
+        assert partition_name((), ()) == "the table"
+        partition_columns = (confidential("year"), confidential("site"))
+        assert partition_name(partition_columns, (2024, "A")) == "partition year=2024/site=A"
 
 
 class TestDigest:
     def test_equal_plans_have_equal_digests(self) -> None:
-        plans = [make_plan(make_domain(30, 4), make_domain(20, 3)) for _ in range(2)]
+        plans = [
+            make_plan(make_release_partition(30, 4), make_release_partition(20, 3))
+            for _ in range(2)
+        ]
         assert plans[0] is not plans[1]
         assert plans[0].digest() == plans[1].digest()
 
     def test_any_difference_shows(self) -> None:
-        domain = make_domain(31, 4, n_leaves=2)
-        plan = make_plan(domain)
-        moved = CoarseTree(domain.tree.axes, domain.tree.thresholds + 1e-9)
-        doubled = replace(domain.subsets, take=domain.subsets.take * 2)
+        release_partition = make_release_partition(31, 4, n_leaves=2)
+        plan = make_plan(release_partition)
+        moved = CoarseTree(release_partition.tree.axes, release_partition.tree.thresholds + 1e-9)
+        doubled = replace(release_partition.subsets, take=release_partition.subsets.take * 2)
         others = [
             replace(plan, k=3),
             replace(plan, max_emds=(Fraction(1) - TINY,)),
             replace(plan, rows_per_file=999),
             replace(plan, encodings=(confidential("age"),)),
             replace(plan, confidential=(confidential("age"),)),
-            make_plan(replace(domain, tree=moved)),
-            make_plan(replace(domain, subsets=doubled)),
-            make_plan(domain, domain),
+            make_plan(replace(release_partition, tree=moved)),
+            make_plan(replace(release_partition, subsets=doubled)),
+            make_plan(release_partition, release_partition),
         ]
         digests = {other.digest() for other in [plan, *others]}
         assert len(digests) == len(others) + 1

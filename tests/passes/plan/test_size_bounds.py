@@ -24,9 +24,13 @@ def column(*combines: str) -> Column:
     return Column(attribute, Kind.NOMINAL, pa.null())
 
 
-def bound_of(counts, t, k=2, domain=None, joint=True) -> SizeBound:
+def bound_of(counts, t, k=2, release_partition=None, joint=True) -> SizeBound:
     made = make_distribution(np.arange(len(counts)), np.array(counts))
-    part = made if domain is None else make_distribution(np.arange(len(counts)), np.array(domain))
+    part = (
+        made
+        if release_partition is None
+        else make_distribution(np.arange(len(counts)), np.array(release_partition))
+    )
     return bound_size(column("b", "c") if joint else column(), made, part, Fraction(t), k)
 
 
@@ -68,7 +72,7 @@ class TestSize:
 
     def test_of_a_domain_counts_the_values_that_it_has(self) -> None:
         assert bound_of([50, 30, 10, 10], "0.3").size == 2
-        assert bound_of([50, 30, 10, 10], "0.3", domain=[6, 0, 2, 2]).size == 3
+        assert bound_of([50, 30, 10, 10], "0.3", release_partition=[6, 0, 2, 2]).size == 3
 
     def test_explains_itself(self) -> None:
         line = bound_of([50, 30, 10, 10], "0.1", k=2).explain(2)

@@ -35,15 +35,19 @@ def prepare_comparison(context: PassContext, source: Source) -> Source:
     key = derive_key(run.repository.release_key(), f"records of {run.release_id}")
     context.write(DIGEST_KEY, key)
     buckets = run.policy.method.releases_buckets
-    return replace(source, compared=choose_columns(source.columns, source.hard, buckets=buckets))
+    return replace(
+        source, compared=choose_columns(source.columns, source.partition_columns, buckets=buckets)
+    )
 
 
-def choose_columns(columns: Sequence[Column], hard: Sequence[str], *, buckets: bool) -> Compared:
-    """What is compared: every released column but quasi-identifiers and those with noise.
+def choose_columns(
+    columns: Sequence[Column], partition_columns: Sequence[str], *, buckets: bool
+) -> Compared:
+    """Choose the columns compared: all released but quasi-identifiers and those with noise.
 
     Parameters
     ----------
-    hard : the carried columns that are partition columns, in which a record needs a value
+    partition_columns : the passthrough columns in which a record needs a value
     buckets : whether confidential values are released as buckets
     """
     released = [c for c in columns if c.role in RELEASED]
@@ -52,7 +56,9 @@ def choose_columns(columns: Sequence[Column], hard: Sequence[str], *, buckets: b
     return Compared(
         columns=compared,
         needed=tuple(
-            c.name for c in columns if c.role is not Role.NON_CONFIDENTIAL or c.name in hard
+            c.name
+            for c in columns
+            if c.role is not Role.NON_CONFIDENTIAL or c.name in partition_columns
         ),
         as_values=tuple(name for name in compared if name in confidential),
         bucketed=tuple(name for name in compared if buckets and name in confidential),

@@ -28,7 +28,7 @@ from tclose.passes.plan.plan_files import (
     load_joints,
     record_type,
 )
-from tclose.passes.summarise.records import SOURCE, Source, kept_positions, split_domains
+from tclose.passes.summarise.records import SOURCE, Source, kept_positions, split_release_partitions
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import read_distribution, write_records, write_table
 from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
@@ -124,14 +124,14 @@ def _find_bins(
     plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: Int64
 ) -> Int64:
     scaled = scale_columns(list(plan.encodings), keys)
-    rows_of = split_domains(kept, source.hard)
+    rows_of = split_release_partitions(kept, source.partition_columns)
     bins = np.full(len(kept), -1, dtype=np.int64)
-    for domain in plan.domains:
-        rows = rows_of.get(domain.key)
+    for release_partition in plan.release_partitions:
+        rows = rows_of.get(release_partition.key)
         if rows is None or not rows.size:
             continue
-        subsets = domain.subsets
-        if subsets.take.size > 1 or domain.cells.n_cells > 1:
+        subsets = release_partition.subsets
+        if subsets.take.size > 1 or release_partition.cells.n_cells > 1:
             of_record = assign_subsets(
                 codes[plan.subset_attribute][rows],
                 subsets.cut_codes,
@@ -140,12 +140,12 @@ def _find_bins(
                 subsets.tie_rule,
                 subsets.tie_seen[index],
             )
-            cells = domain.cells.find(codes[:, rows], plan.subset_attribute)
-            of_record = (of_record * domain.cells.n_cells + cells).astype(np.int32)
+            cells = release_partition.cells.find(codes[:, rows], plan.subset_attribute)
+            of_record = (of_record * release_partition.cells.n_cells + cells).astype(np.int32)
         else:
             of_record = np.zeros(rows.size, dtype=np.int32)
         bins[rows] = bin_records(
-            domain, of_record, scaled.numeric[:, rows], scaled.nominal[:, rows]
+            release_partition, of_record, scaled.numeric[:, rows], scaled.nominal[:, rows]
         )
     if (bins < 0).any():
         raise DataError("the input changed while it was read; run again when it is at rest")

@@ -14,17 +14,23 @@ from tclose.passes.plan.plan import Plan, Region, ReleasePartition
 
 
 def bin_records(
-    domain: ReleasePartition,
+    release_partition: ReleasePartition,
     strata: NDArray[np.int32],
     numeric: Float64,
     nominal: NDArray[np.int32],
 ) -> Int64:
-    """Bin of each record of a domain: its subset and cell, then its leaf; int64 (n,).
+    """Bin of each record of a release partition: its subset and cell, then its leaf; int64 (n,).
 
     ``strata``: subset * n_cells + cell.
     """
-    leaves = find_leaves(numeric, nominal, strata, domain.tree.axes, domain.tree.thresholds)
-    return domain.first_bin + strata.astype(np.int64) * domain.tree.n_leaves + leaves
+    leaves = find_leaves(
+        numeric, nominal, strata, release_partition.tree.axes, release_partition.tree.thresholds
+    )
+    return (
+        release_partition.first_bin
+        + strata.astype(np.int64) * release_partition.tree.n_leaves
+        + leaves
+    )
 
 
 def locate_regions(
@@ -37,29 +43,29 @@ def locate_regions(
 
     Parameters
     ----------
-    regions : those of a domain one after the other
+    regions : those of a release partition one after the other
     histogram : int64 (partitions, bins): records of each partition in each bin
 
     Yields
     ------
     starts, stops : int64 (partitions, S * cells): rows of the partition, which is sorted by bin
     """
-    for index, of_domain in groupby(regions, key=lambda region: region.domain):
-        places = _find_places(plan.domains[index], histogram)
-        for region in of_domain:
+    for index, of_partition in groupby(regions, key=lambda region: region.release_partition):
+        places = _find_places(plan.release_partitions[index], histogram)
+        for region in of_partition:
             yield places.rows_before(region.first_cluster), places.rows_before(region.last_cluster)
 
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Records of a domain by partition, stratum (subset and cell) and leaf.
+    """Records of a release partition by partition, stratum (subset and cell) and leaf.
 
     ``counts``, ``through`` int64 (partitions, strata, leaves): in a leaf, and up to its end;
     ``totals`` int64 (strata, leaves): the latter of all partitions; ``starts`` int64 (partitions,
     strata): where a stratum's rows begin.
     """
 
-    domain: ReleasePartition
+    release_partition: ReleasePartition
     counts: Int64
     through: Int64
     totals: Int64
@@ -67,8 +73,10 @@ class _Places:
 
     def rows_before(self, cluster: int) -> Int64:
         """Row of each partition and stratum at which a cluster's records begin."""
-        of_subset = self.domain.subsets.records_before(cluster, self.domain.n_clusters)
-        sizes = self.totals[:, -1].reshape(-1, self.domain.cells.n_cells)
+        of_subset = self.release_partition.subsets.records_before(
+            cluster, self.release_partition.n_clusters
+        )
+        sizes = self.totals[:, -1].reshape(-1, self.release_partition.cells.n_cells)
         shared = [share_out(of_cell, int(n)) for of_cell, n in zip(sizes, of_subset, strict=True)]
         rows = self.starts.copy()
         for s, rank in enumerate(np.concatenate(shared)):
@@ -83,14 +91,16 @@ class _Places:
         return rows
 
 
-def _find_places(domain: ReleasePartition, histogram: Int64) -> _Places:
-    before = histogram[:, : domain.first_bin].sum(axis=1, keepdims=True)
-    counts = histogram[:, domain.first_bin : domain.first_bin + domain.n_bins]
-    counts = counts.reshape(histogram.shape[0], -1, domain.tree.n_leaves)
+def _find_places(release_partition: ReleasePartition, histogram: Int64) -> _Places:
+    before = histogram[:, : release_partition.first_bin].sum(axis=1, keepdims=True)
+    counts = histogram[
+        :, release_partition.first_bin : release_partition.first_bin + release_partition.n_bins
+    ]
+    counts = counts.reshape(histogram.shape[0], -1, release_partition.tree.n_leaves)
     through = np.cumsum(counts, axis=2)
     of_stratum = through[:, :, -1]
     starts = before + np.cumsum(of_stratum, axis=1) - of_stratum
-    return _Places(domain, counts, through, through.sum(axis=0), starts)
+    return _Places(release_partition, counts, through, through.sum(axis=0), starts)
 
 
 def share_out(sizes: Int64, total: int) -> Int64:

@@ -1,4 +1,4 @@
-"""The coarse trees of domains, grown from the sample that pass 1 has drawn."""
+"""The coarse trees of release partitions, grown from the sample that pass 1 has drawn."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from tclose.model import Int64
 from tclose.passes.plan.coarse_tree import CoarseTree, sample_leaves
 from tclose.passes.plan.plan import DRAFT_PLAN, Plan, ReleasePartition
 from tclose.passes.plan.plan_files import confidential_codes, load_distributions, load_joints
-from tclose.passes.summarise.records import split_domains
+from tclose.passes.summarise.records import split_release_partitions
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import read_table
 from tclose.runtime.artifacts import PendingFiles, Workspace, load_shared
@@ -19,21 +19,23 @@ from tclose.runtime.tasks import Task
 
 @dataclass(frozen=True)
 class GrowInput:
-    """Numbers of the domains whose trees are to be grown, and of partitions with a sample each."""
+    """Indices of the release partitions whose trees are grown, and of input pieces with samples."""
 
-    domains: tuple[int, ...]
+    release_partitions: tuple[int, ...]
     n_partitions: int
 
 
 def grow_task(workspace: Workspace, item: GrowInput, _: PendingFiles) -> list[CoarseTree]:
-    """Grow a tree for each of the domains."""
+    """Grow a tree for each of the release partitions."""
     plan = load_shared(workspace, DRAFT_PLAN)
     sample = _read_sample(workspace, item.n_partitions)
-    rows = split_domains(sample, tuple(e.column.name for e in plan.hard))
+    rows = split_release_partitions(sample, tuple(e.column.name for e in plan.partition_columns))
     found = []
-    for domain in (plan.domains[i] for i in item.domains):
-        of_domain = sample.take(pa.array(rows.get(domain.key, np.empty(0, dtype=np.int64))))
-        found.append(_grow(workspace, plan, domain, of_domain))
+    for release_partition in (plan.release_partitions[i] for i in item.release_partitions):
+        of_partition = sample.take(
+            pa.array(rows.get(release_partition.key, np.empty(0, dtype=np.int64)))
+        )
+        found.append(_grow(workspace, plan, release_partition, of_partition))
     return found
 
 
@@ -43,14 +45,19 @@ def _read_sample(workspace: Workspace, n_partitions: int) -> pa.Table:
 
 
 def _grow(
-    workspace: Workspace, plan: Plan, domain: ReleasePartition, sample: pa.Table
+    workspace: Workspace, plan: Plan, release_partition: ReleasePartition, sample: pa.Table
 ) -> CoarseTree:
     keys = [e.encode(sample[e.column.name].combine_chunks()) for e in plan.encodings]
     scaled = scale_columns(list(plan.encodings), keys)
     codes = _stack_codes(workspace, plan, sample)
     of_primary = codes[plan.subset_attribute] if len(codes) else np.zeros(len(sample), np.int64)
-    cells = domain.cells.find(codes, plan.subset_attribute), domain.cells.n_cells
-    return sample_leaves(domain.subsets, of_primary, scaled, domain.n_regions, cells)
+    cells = (
+        release_partition.cells.find(codes, plan.subset_attribute),
+        release_partition.cells.n_cells,
+    )
+    return sample_leaves(
+        release_partition.subsets, of_primary, scaled, release_partition.n_regions, cells
+    )
 
 
 def _stack_codes(workspace: Workspace, plan: Plan, sample: pa.Table) -> Int64:

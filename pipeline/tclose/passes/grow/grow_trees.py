@@ -1,4 +1,4 @@
-"""Coarse trees for the domains of a plan, which order the records of each by place."""
+"""Coarse trees for the release partitions of a plan, which order the records of each by place."""
 
 from dataclasses import replace
 
@@ -17,17 +17,21 @@ MAX_UNITS = 16  # each reads the whole sample
 def grow_trees(
     engine: Engine, workspace: Workspace, findings: InputSummary, plan: Plan, progress: Progress
 ) -> Plan:
-    """The plan with trees for its domains of several regions; the others have one leaf."""
-    large = [i for i, domain in enumerate(plan.domains) if domain.n_regions > 1]
+    """Return the plan with trees for release partitions of several regions; others have a leaf."""
+    large = [
+        i
+        for i, release_partition in enumerate(plan.release_partitions)
+        if release_partition.n_regions > 1
+    ]
     if not large or findings.source.sample_share <= 0:
         return plan
     workspace.save(DRAFT_PLAN, plan)
     n_units = min(len(large), MAX_UNITS)
     n_partitions = len(findings.pieces)
     items = [GrowInput(tuple(large[i::n_units]), n_partitions) for i in range(n_units)]
-    domains = list(plan.domains)
+    release_partitions = list(plan.release_partitions)
     grown = run_tasks(engine, workspace, GROW_TASK, items, progress)
     for item, trees in zip(items, grown, strict=True):
-        for index, tree in zip(item.domains, trees, strict=True):
-            domains[index] = replace(domains[index], tree=tree)
-    return replace(plan, domains=place_bins(domains))
+        for index, tree in zip(item.release_partitions, trees, strict=True):
+            release_partitions[index] = replace(release_partitions[index], tree=tree)
+    return replace(plan, release_partitions=place_bins(release_partitions))

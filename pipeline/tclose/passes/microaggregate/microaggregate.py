@@ -59,7 +59,7 @@ def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) ->
 
 
 def _join_failing(regions: list[Region], n_violating: list[int]) -> list[Region]:
-    """Each region with classes still above t together with its neighbour of the same domain.
+    """Join each region with classes above t with its neighbour in the release partition.
 
     Raises
     ------
@@ -69,12 +69,16 @@ def _join_failing(regions: list[Region], n_violating: list[int]) -> list[Region]
     joined: list[Region] = []
     waiting = False
     for region, above in zip(regions, n_violating, strict=True):
-        if joined and waiting and joined[-1].domain == region.domain:
-            joined[-1] = Region(region.domain, joined[-1].first_cluster, region.last_cluster)
+        if joined and waiting and joined[-1].release_partition == region.release_partition:
+            joined[-1] = Region(
+                region.release_partition, joined[-1].first_cluster, region.last_cluster
+            )
             waiting = False
             continue
-        if above and joined and joined[-1].domain == region.domain:
-            joined[-1] = Region(region.domain, joined[-1].first_cluster, region.last_cluster)
+        if above and joined and joined[-1].release_partition == region.release_partition:
+            joined[-1] = Region(
+                region.release_partition, joined[-1].first_cluster, region.last_cluster
+            )
             waiting = False
             continue
         if waiting:

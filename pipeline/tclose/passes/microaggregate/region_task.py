@@ -105,8 +105,8 @@ def microaggregate_task(
 ) -> RegionResult:
     """Make the classes of a region; they leave in the order of their keys."""
     plan = load_shared(workspace, PLAN)
-    domain = plan.domains[item.region.domain]
-    n_cells = domain.cells.n_cells
+    release_partition = plan.release_partitions[item.region.release_partition]
+    n_cells = release_partition.cells.n_cells
     starts, sizes_in = _read_places(workspace, item)
     encoded, passthrough = _gather_region(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
@@ -116,16 +116,16 @@ def microaggregate_task(
     records = RegionRecords(
         keys=[np.ascontiguousarray(encoded[f"q{j}"]) for j in range(len(plan.encodings))],
         codes=codes,
-        cells=domain.cells.find(codes, plan.subset_attribute),
+        cells=release_partition.cells.find(codes, plan.subset_attribute),
         subset_starts=subset_starts,
-        take=domain.subsets.take,
+        take=release_partition.subsets.take,
         n_clusters=item.region.n_clusters,
         others=_other_numbers(passthrough, plan, codes, distributions),
-        name=(item.region.domain, item.region.first_cluster),
+        name=(item.region.release_partition, item.region.first_cluster),
         share=encoded.size / plan.n_records,
     )
     made = microaggregate_region(records, plan, distributions)
-    class_keys = _key_columns(plan, domain.hard_codes, made.released)
+    class_keys = _key_columns(plan, release_partition.partition_codes, made.released)
     released = passthrough.select([f"x{i}" for i in plan.along])
     told = codes[: plan.n_released]
     if plan.referenced:
@@ -193,10 +193,10 @@ def _numbers(table: pa.Table, name: str) -> Float64:
     return to_keys(table[name].combine_chunks(), name).astype(np.float64)
 
 
-def _key_columns(plan: Plan, hard_codes: tuple[int, ...], released: list[Keys]) -> list[Keys]:
+def _key_columns(plan: Plan, partition_codes: tuple[int, ...], released: list[Keys]) -> list[Keys]:
     n_classes = released[0].size
     columns = {e.column.name: k for e, k in zip(plan.encodings, released, strict=True)}
-    for encoding, code in zip(plan.hard, hard_codes, strict=True):
+    for encoding, code in zip(plan.partition_columns, partition_codes, strict=True):
         columns[encoding.column.name] = np.full(n_classes, code, dtype=np.int64)
     return [columns[e.column.name] for e in key_encodings(plan)]
 

@@ -1,4 +1,4 @@
-"""The class size of a domain: how many records clusters have before refinement."""
+"""The class size of a release partition: how many records clusters have before refinement."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ HALVES = "half of the records"
 ROOM_ABOVE_K = Fraction(12, 11)
 # Distributions of more distinct values are thinned out before class sizes are tried on them.
 MAX_TRIED_VALUES = 65_536
-# The domain's distribution of an attribute, and the t that is left to it.
+# The release partition's distribution of an attribute, and the t that is left to it.
 Demand = tuple[Distribution, Fraction]
 # What clusters of the size that distances ask for are like, by the rule that it was found by.
 _BEFORE_REFINEMENT = {

@@ -29,7 +29,7 @@ MAX_SAMPLE = 500_000
 
 
 def count_regions(n_records: int, most_records: int | None = None) -> int:
-    """Regions of a domain: a power of two, by the number of records alone.
+    """Regions of a release partition: a power of two, by the number of records alone.
 
     ``most_records``: of a region, for methods that look at fewer of them together.
     """
@@ -53,7 +53,7 @@ def sample_size(n_records: int, class_size: int, most_records: int | None = None
 
 @dataclass(frozen=True, eq=False)
 class CoarseTree:
-    """Cuts that order a domain's records by place, as `find_leaves` takes them."""
+    """Cuts that order a release partition's records by place, as `find_leaves` takes them."""
 
     axes: NDArray[np.int32]
     thresholds: Float64
@@ -104,7 +104,7 @@ def _lower_median(keys: Float64) -> float:
 
 
 def one_leaf(subsets: Subsets, n_cells: int = 1) -> CoarseTree:
-    """The tree of a domain that has one region."""
+    """The tree of a release partition that has one region."""
     return CoarseTree(np.empty(0, dtype=np.int32), np.empty((subsets.sizes.size * n_cells, 0)))
 
 
@@ -115,7 +115,7 @@ def sample_leaves(
     n_regions: int,
     cells: tuple[Int64 | int, int] = (0, 1),
 ) -> CoarseTree:
-    """Grow the coarse tree of a domain of several regions from its sample.
+    """Grow the coarse tree of a release partition of several regions from its sample.
 
     ``codes``, ``cells``: of the sample's records int64 (n,), and how many cells there are.
     """

@@ -70,7 +70,7 @@ def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Claimant:
-    """A domain that has to meet the further models.
+    """A release partition that has to meet the further models.
 
     ``distributions``: its own, over the values of the table; ``emds``: its distances to the table.
     """
@@ -81,27 +81,27 @@ class Claimant:
 
 
 def check_models_feasible(
-    plan: Plan, distributions: Sequence[Distribution], domains: Sequence[Claimant]
+    plan: Plan, distributions: Sequence[Distribution], release_partitions: Sequence[Claimant]
 ) -> None:
-    """Prove that domains can meet the further models at all.
+    """Prove that release partitions can meet the further models at all.
 
-    All but (n, t)-closeness are monotone: if all classes met one, so would the domain as one class.
-    And if that does, merging can bring it about. The domain that is farthest from a demand speaks,
-    so that what it could meet would do for all.
+    All but (n, t)-closeness are monotone: if all classes met one, so would the release partition as
+    one class. And if that does, merging can bring it about. The release partition that is farthest
+    from a demand speaks, so that what it could meet would do for all.
 
     Raises
     ------
     InfeasibleError
-        With what the domain has: the nearest demand that could be met.
+        With what the release partition has: the nearest demand that could be met.
     """
     for requirement in plan.further.by_class:
         a = requirement.attribute
         failing = []
-        for domain in domains:
-            counts = _as_class(domain.distributions[a].counts)
+        for release_partition in release_partitions:
+            counts = _as_class(release_partition.distributions[a].counts)
             measures = check_counts(requirement, counts, distributions[a].counts)
             if not measures.meets.all():
-                failing.append((float(measures.values[0]), domain.name))
+                failing.append((float(measures.values[0]), release_partition.name))
         if failing:
             achieved, name = (min if requirement.kind.larger_is_better else max)(failing)
             raise InfeasibleError(
@@ -110,9 +110,12 @@ def check_models_feasible(
                 f"{requirement.kind.suggest(requirement, achieved)}",
                 partition=name,
             )
-    for requirement in plan.further.requirements if domains else ():
+    for requirement in plan.further.requirements if release_partitions else ():
         a, limit = requirement.attribute, requirement.kind.limit_distance(requirement)
-        emd, name = max((domain.emds[a], domain.name) for domain in domains)
+        emd, name = max(
+            (release_partition.emds[a], release_partition.name)
+            for release_partition in release_partitions
+        )
         if limit is not None and plan.verification_limits[a] >= emd > limit:
             raise InfeasibleError(
                 f"{name}: {requirement.model} is made by way of t-closeness with the same t, but "
@@ -123,7 +126,7 @@ def check_models_feasible(
 
 
 def _as_class(counts: Int64) -> ClassCounts:
-    """A domain as one class."""
+    """A release partition as one class."""
     present = np.flatnonzero(counts)
     ends = np.array([0, present.size], dtype=np.int64)
     return ClassCounts(np.array([counts.sum()]), ends, present, counts[present])

@@ -1,4 +1,4 @@
-"""The confidential values of each domain, counted from what pass 1 left of every partition."""
+"""The confidential values of each release partition, counted from the summaries of pass 1."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +16,12 @@ from tclose.privacy.t_closeness import with_metric
 from tclose.runtime.arrays import make_distribution, read_array
 from tclose.runtime.artifacts import Workspace
 
-Key = tuple[Any, ...]  # of a domain: its hard partition values
+Key = tuple[Any, ...]  # of a release partition: its partition values
 
 
 @dataclass(frozen=True, eq=False)
-class DomainCounts:
-    """Distributions of domains; ``distributions``: those of the whole table.
+class PartitionValueCounts:
+    """Distributions of release partitions; ``distributions``: those of the whole table.
 
     ``opened``: the counts of pass 1 that were mapped already, by partition and attribute.
     """
@@ -33,11 +33,11 @@ class DomainCounts:
     opened: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
     def of(self, key: Key, attribute: int) -> Distribution | None:
-        """A domain's distribution over the table's values; the table's own if it is alone."""
+        """Return a release partition's distribution over the table's values."""
         if not self.distributions:
             return None
         table = self.distributions[attribute]
-        if not self.plan.hard:
+        if not self.plan.partition_columns:
             return table
         counts = np.zeros(table.values.size, dtype=np.int64)
         for index, piece in enumerate(self.findings.pieces):
@@ -48,7 +48,7 @@ class DomainCounts:
         return with_metric(made, encoding.column, encoding.texts)
 
     def _counts(self, index: int, piece: PartitionSummary, key: Key, attribute: int) -> np.ndarray:
-        """Distinct values of a domain in a partition, ascending, and their counts."""
+        """Distinct values of a release partition in a partition, ascending, and their counts."""
         n_released = self.plan.n_released
         if attribute >= n_released:
             return self._combiner.counts(attribute - n_released, index, key)

@@ -1,8 +1,9 @@
-"""The plan: what will be done with each domain. Pure; says why, and proves what cannot be.
+"""The plan: what will be done with each release partition, and proofs of what is infeasible.
 
-A *domain* is a set of records that must not mix with others: the records of one combination of hard
-partition values (`output.partition_by` columns that are released as they are). Without such columns
-the whole table is the one domain. Subsets are global within a domain.
+A *release partition* is a set of records that must not mix with others: the records of one
+combination of partition values (`output.partition_by` columns that are released as they are).
+Without such columns the whole table is the one release partition. Subsets are global within a
+release partition.
 """
 
 import hashlib
@@ -33,10 +34,10 @@ from tclose.runtime.artifacts import Artifact
 
 @dataclass(frozen=True, eq=False)
 class ReleasePartition:
-    """What is done with the records of one domain."""
+    """What is done with the records of one release partition."""
 
     key: tuple[Any, ...]
-    hard_codes: tuple[int, ...]
+    partition_codes: tuple[int, ...]
     n_records: int
     class_size: ClassSize
     n_clusters: int
@@ -56,16 +57,16 @@ class ReleasePartition:
 
 @dataclass(frozen=True)
 class Region:
-    """A stretch of a domain's clusters that one unit of work makes."""
+    """A stretch of a release partition's clusters that one unit of work makes."""
 
-    domain: int
+    release_partition: int
     first_cluster: int
     last_cluster: int
 
     @property
     def name(self) -> str:
         """As its files are named."""
-        return f"{self.domain:05d}-{self.first_cluster:012d}-{self.last_cluster:012d}"
+        return f"{self.release_partition:05d}-{self.first_cluster:012d}-{self.last_cluster:012d}"
 
     @property
     def n_clusters(self) -> int:
@@ -87,11 +88,11 @@ class Plan:
     encodings: tuple[Encoding, ...]
     confidential: tuple[Encoding, ...]
     passthrough: tuple[Column, ...]
-    hard: tuple[Encoding, ...]
+    partition_columns: tuple[Encoding, ...]
     partition_by: tuple[str, ...]
     released: tuple[str, ...]
     subset_attribute: int
-    domains: tuple[ReleasePartition, ...]
+    release_partitions: tuple[ReleasePartition, ...]
     block_clusters: int
     rows_per_file: int
     effort: SearchBudget = OFF
@@ -146,18 +147,21 @@ class Plan:
     @cached_property
     def n_records(self) -> int:
         """Records that the release has to hold."""
-        return sum(domain.n_records for domain in self.domains)
+        return sum(release_partition.n_records for release_partition in self.release_partitions)
 
     @cached_property
     def n_bins(self) -> int:
-        """Bins of all domains."""
-        return sum(domain.n_bins for domain in self.domains)
+        """Bins of all release partitions."""
+        return sum(release_partition.n_bins for release_partition in self.release_partitions)
 
     def regions(self) -> tuple[Region, ...]:
         """The units of microaggregation."""
         found = []
-        for d, domain in enumerate(self.domains):
-            g, r = domain.n_clusters, min(domain.n_regions, domain.n_clusters)
+        for d, release_partition in enumerate(self.release_partitions):
+            g, r = (
+                release_partition.n_clusters,
+                min(release_partition.n_regions, release_partition.n_clusters),
+            )
             cuts = [g * i // r for i in range(r + 1)]
             found += [Region(d, a, b) for a, b in pairwise(cuts)]
         return tuple(found)
@@ -196,16 +200,17 @@ def check_feasible(
     name: str, n_records: int, k: int, columns: tuple[Encoding, ...], emds: list[Fraction],
     max_emds: list[Fraction],
 ) -> None:  # fmt: skip
-    """Prove that a domain can be released at all.
+    """Prove that a release partition can be released at all.
 
-    A class lies in one domain. With fewer than k records there is none; and a mean of distributions
-    is no farther than the farthest of them (Li et al. 2007, Fact 2), so if the domain as a whole is
-    above t, one of its classes is, however it is cut.
+    A class lies in one release partition. With fewer than k records there is none; and a mean of
+    distributions is no farther than the farthest of them (Li et al. 2007, Fact 2), so if the
+    release partition as a whole is above t, one of its classes is, however it is cut.
 
     Raises
     ------
     InfeasibleError
-        With the proof: the domain, what it has, and the smallest demand that could be met.
+        With the proof: the release partition, what it has, and the smallest demand that could be
+        met.
     """
     if n_records < k:
         raise InfeasibleError(
@@ -239,9 +244,9 @@ def check_k(k: int, n_records: int) -> None:
         )
 
 
-def domain_name(hard: tuple[Encoding, ...], key: tuple[Any, ...]) -> str:
-    """A domain as messages name it: by its partition columns, whose values are folder names."""
-    if not hard:
+def partition_name(partition_columns: tuple[Encoding, ...], key: tuple[Any, ...]) -> str:
+    """Return a release partition's name in messages: its partition columns and their values."""
+    if not partition_columns:
         return "the table"
-    pairs = (f"{e.column.name}={value}" for e, value in zip(hard, key, strict=True))
+    pairs = (f"{e.column.name}={value}" for e, value in zip(partition_columns, key, strict=True))
     return "partition " + "/".join(pairs)

@@ -60,7 +60,7 @@ def find_codes(distribution: Distribution, keys: Keys) -> Int64:
 
 def key_encodings(plan: Plan) -> list[Encoding]:
     """What a class is told by, in the release's order: partition columns, then the other QIs."""
-    by_name = {e.column.name: e for e in (*plan.hard, *plan.encodings)}
+    by_name = {e.column.name: e for e in (*plan.partition_columns, *plan.encodings)}
     first = [by_name[name] for name in plan.partition_by]
     return first + [e for e in plan.encodings if e.column.name not in plan.partition_by]
 

@@ -14,7 +14,7 @@ from tclose.passes.plan.folder_names import check_folders, check_set_folders
 from tclose.passes.plan.model_feasibility import require_models
 from tclose.passes.plan.plan import Plan, check_k
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.passes.plan.release_partitions import fill_domains
+from tclose.passes.plan.release_partitions import fill_release_partitions
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.summarise.findings import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
@@ -47,15 +47,15 @@ def make_plan(policy: Policy, workspace: Workspace, findings: InputSummary) -> P
     )
     distributions = load_distributions(workspace, plan)
     plan = require_models(plan, policy, distributions, findings.table.n_complete)
-    is_cut = bool(plan.hard)
+    is_cut = bool(plan.partition_columns)
     plan.method.check(
         MethodContext(plan.encodings, plan.confidential, plan.bucketing, plan.k, is_cut)
     )
-    return fill_domains(plan, workspace, findings, policy)
+    return fill_release_partitions(plan, workspace, findings, policy)
 
 
 def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
-    """What each column is encoded as, and what the policy says of the classes; no domains yet."""
+    """Plan each column's encoding and the demands on classes, without release partitions yet."""
     columns, summaries = findings.source.columns, findings.table.columns
     made = {c.name: make_encoding(c, summaries[c.name]) for c in columns if c.name in summaries}
     partition_by = policy.output.partition_by
@@ -70,12 +70,12 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
         max_emds=tuple(_limit(c) for c in findings.source.confidential),
         encodings=tuple(quasi),
         confidential=tuple(made[c.name] for c in findings.source.confidential),
-        passthrough=tuple(c for c in columns if _is_carried(c, findings.source.hard)),
-        hard=tuple(made[name] for name in findings.source.hard),
+        passthrough=tuple(c for c in columns if _is_carried(c, findings.source.partition_columns)),
+        partition_columns=tuple(made[name] for name in findings.source.partition_columns),
         partition_by=partition_by,
         released=tuple(c.name for c in columns),
         subset_attribute=0,
-        domains=(),
+        release_partitions=(),
         block_clusters=2**62 if policy.method.is_one_block else policy.method.clusters_per_block,
         rows_per_file=policy.output.rows_per_file,
         effort=choose_search_budget(policy.method.refine, findings.table.n_complete),
@@ -85,9 +85,9 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
     )
 
 
-def _is_carried(column: Column, hard: tuple[str, ...]) -> bool:
+def _is_carried(column: Column, partition_columns: tuple[str, ...]) -> bool:
     """Whether a column goes along with its records, and decides nothing of the classes."""
-    is_plain = column.role is Role.NON_CONFIDENTIAL and column.name not in hard
+    is_plain = column.role is Role.NON_CONFIDENTIAL and column.name not in partition_columns
     return is_plain or column.attribute.noise is not None
 
 
@@ -95,7 +95,10 @@ def _cut_buckets(workspace: Workspace, plan: Plan, policy: Policy) -> Plan:
     """The plan with buckets; where they are released they replace the values (``source0``)."""
     values = workspace.path("values", "distribution0")
     bucketing = plan.method.cut_buckets(
-        plan.confidential, lambda: read_distribution(values), plan.k, is_cut=bool(plan.hard)
+        plan.confidential,
+        lambda: read_distribution(values),
+        plan.k,
+        is_cut=bool(plan.partition_columns),
     )
     if not plan.method.releases_buckets:
         return replace(plan, bucketing=bucketing)

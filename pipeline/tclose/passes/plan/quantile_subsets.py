@@ -1,4 +1,4 @@
-"""The global quantile subsets of a domain, and the cells of its further attributes."""
+"""The global quantile subsets of a release partition, and the cells of its further attributes."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tclose.model import Distribution, Int64
 
 @dataclass(frozen=True, eq=False)
 class Subsets:
-    """The global subsets of a domain, S of them.
+    """The global subsets of a release partition, S of them.
 
     ``sizes``, ``extras`` and ``take`` int64 (S,): records of each, those beyond one class's share
     times the clusters, and records of each in every cluster. The rest is what
@@ -77,7 +77,7 @@ NO_CELLS = Cells()
 
 
 def cut_cells(distributions: list[Distribution]) -> Cells:
-    """Cells of the further attributes; ``distributions``: a domain's."""
+    """Cells of the further attributes; ``distributions``: a release partition's."""
     n_each = CELLS_EACH.get(len(distributions), 1)
     cuts = []
     for distribution in distributions:
@@ -94,11 +94,11 @@ def cut_subsets(
     seed: int,
     n_clusters: int | None = None,
 ) -> tuple[Subsets, int]:
-    """Subsets of a domain for classes of ``size``, and the number of clusters.
+    """Subsets of a release partition for classes of ``size``, and the number of clusters.
 
-    ``distribution`` is the domain's, over the values of the whole table; None without confidential
-    attributes: then there is one subset, of which every cluster takes ``size`` records.
-    ``n_clusters``: fewer than n/size, where some clusters are to have one record more.
+    ``distribution`` is the release partition's, over the values of the whole table; None without
+    confidential attributes: then there is one subset, of which every cluster takes ``size``
+    records. ``n_clusters``: fewer than n/size, where some clusters are to have one record more.
     """
     n_clusters = n_clusters or n_records // size
     none = np.empty(0, dtype=np.int64)

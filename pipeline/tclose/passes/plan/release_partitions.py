@@ -1,4 +1,4 @@
-"""The domains of a plan: proved feasible, then cut into subsets and cells; no coarse trees yet."""
+"""The release partitions of a plan: proved feasible, then cut into subsets and cells."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,20 +17,20 @@ from tclose.passes.plan.class_sizes import (
 )
 from tclose.passes.plan.coarse_tree import count_regions, one_leaf
 from tclose.passes.plan.model_feasibility import Claimant, check_models_feasible
-from tclose.passes.plan.partition_counts import DomainCounts, Key
-from tclose.passes.plan.plan import Plan, ReleasePartition, check_feasible, domain_name
+from tclose.passes.plan.partition_counts import Key, PartitionValueCounts
+from tclose.passes.plan.plan import Plan, ReleasePartition, check_feasible, partition_name
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, cut_cells, cut_subsets
 from tclose.passes.plan.size_bounds import SizeBound, bound_size, check_two_classes
 from tclose.passes.summarise.findings import InputSummary
 from tclose.policy.policy import Policy
-from tclose.privacy.t_closeness import domain_distance
+from tclose.privacy.t_closeness import partition_distance
 from tclose.runtime.artifacts import Workspace
 
 
 @dataclass(frozen=True)
 class _Draft:
-    """A domain's distances to the table, its class size, and what bounds that from below."""
+    """A release partition's distances to the table, its class size, and the lower bound of that."""
 
     key: Key
     emds: tuple[Fraction, ...]
@@ -38,37 +38,39 @@ class _Draft:
     bound: SizeBound | None
 
 
-def fill_domains(plan: Plan, workspace: Workspace, findings: InputSummary, policy: Policy) -> Plan:
-    """The plan with its domains, each of one leaf.
+def fill_release_partitions(
+    plan: Plan, workspace: Workspace, findings: InputSummary, policy: Policy
+) -> Plan:
+    """The plan with its release partitions, each of one leaf.
 
     Raises
     ------
     InfeasibleError
-        Some domain cannot be released: the proof, and what could be asked.
+        Some release partition cannot be released: the proof, and what could be asked.
     """
-    counts = DomainCounts(plan, workspace, findings, load_distributions(workspace, plan))
-    return _DomainPlanner(plan, workspace, findings, policy, counts).finish()
+    counts = PartitionValueCounts(plan, workspace, findings, load_distributions(workspace, plan))
+    return _PartitionPlanner(plan, workspace, findings, policy, counts).finish()
 
 
-def place_bins(domains: Iterable[ReleasePartition]) -> tuple[ReleasePartition, ...]:
-    """The domains with their bins numbered one domain after the other."""
+def place_bins(release_partitions: Iterable[ReleasePartition]) -> tuple[ReleasePartition, ...]:
+    """The release partitions with their bins numbered one release partition after the other."""
     placed: list[ReleasePartition] = []
-    for domain in domains:
+    for release_partition in release_partitions:
         first_bin = placed[-1].first_bin + placed[-1].n_bins if placed else 0
-        placed.append(replace(domain, first_bin=first_bin))
+        placed.append(replace(release_partition, first_bin=first_bin))
     return tuple(placed)
 
 
 @dataclass(frozen=True, eq=False)
-class _DomainPlanner:
+class _PartitionPlanner:
     plan: Plan
     workspace: Workspace
     findings: InputSummary
     policy: Policy
-    counts: DomainCounts
+    counts: PartitionValueCounts
 
     def finish(self) -> Plan:
-        keys = sorted(self.findings.table.domains, key=self._hard_codes)
+        keys = sorted(self.findings.table.release_partitions, key=self._partition_codes)
         emds_of = {key: self._measure(key) for key in keys}
         self._check_models(emds_of)
         self._check_feasible(emds_of)
@@ -76,18 +78,20 @@ class _DomainPlanner:
         check_two_classes(list(bounds.values()), self.plan.k)
         drafts = [self._draft(key, emds_of[key], bounds[key]) for key in keys]
         subset_attribute = self._choose_primary(drafts)
-        domains = place_bins([self._plan_domain(draft, subset_attribute) for draft in drafts])
+        release_partitions = place_bins(
+            [self._plan_partition(draft, subset_attribute) for draft in drafts]
+        )
         n_nodes, depth = _measure_trees(self.counts.distributions)
         return replace(
             self.plan,
             subset_attribute=subset_attribute,
-            domains=domains,
+            release_partitions=release_partitions,
             n_nodes=n_nodes,
             tree_depth=depth,
         )
 
-    def _plan_domain(self, draft: _Draft, subset_attribute: int) -> ReleasePartition:
-        key, n_records = draft.key, self.findings.table.domains[draft.key]
+    def _plan_partition(self, draft: _Draft, subset_attribute: int) -> ReleasePartition:
+        key, n_records = draft.key, self.findings.table.release_partitions[draft.key]
         whole = self.plan.method.whole_table  # nothing is cut by subsets there
         subsets, n_clusters = cut_subsets(
             draft.class_size.adjusted,
@@ -102,31 +106,32 @@ class _DomainPlanner:
         n_regions = 1 if one_region else count_regions(n_records, self.plan.method.max_records)
         cells = NO_CELLS if whole else self._cut_cells(key, subset_attribute)
         return ReleasePartition(
-            key, self._hard_codes(key), n_records, draft.class_size, n_clusters, n_regions,
+            key, self._partition_codes(key), n_records, draft.class_size, n_clusters, n_regions,
             draft.emds, subsets, one_leaf(subsets, cells.n_cells), 0, cells, draft.bound,
         )  # fmt: skip
 
-    def _hard_codes(self, key: Key) -> tuple[int, ...]:
+    def _partition_codes(self, key: Key) -> tuple[int, ...]:
         return tuple(
             int(e.encode(pa.array([value], type=e.type))[0])
-            for e, value in zip(self.plan.hard, key, strict=True)
+            for e, value in zip(self.plan.partition_columns, key, strict=True)
         )
 
     def _measure(self, key: Key) -> tuple[Fraction, ...]:
-        """Exact distance of a domain to the table, for each confidential attribute."""
+        """Exact distance of a release partition to the table, for each confidential attribute."""
         emds = []
         for a, table in enumerate(self.counts.distributions):
-            of_domain = self.counts.of(key, a)
-            assert of_domain is not None
-            emds.append(domain_distance(of_domain, table))
+            of_partition = self.counts.of(key, a)
+            assert of_partition is not None
+            emds.append(partition_distance(of_partition, table))
         return tuple(emds)
 
     def _check_feasible(self, emds_of: dict[Key, tuple[Fraction, ...]]) -> None:
         """Refuse what cannot be.
 
-        The smallest domain speaks, then the farthest, so that its k and t would do for all.
+        The smallest release partition is named, then the farthest, so that its k and t would do for
+        all.
         """
-        plan, counts = self.plan, self.findings.table.domains
+        plan, counts = self.plan, self.findings.table.release_partitions
 
         def rank(key: Key) -> tuple[int, Fraction]:
             above = [e for e, t in zip(emds_of[key], plan.max_emds, strict=True) if e > t]
@@ -134,47 +139,49 @@ class _DomainPlanner:
 
         for key in sorted(emds_of, key=rank):
             emds = list(emds_of[key])
-            small = bool(plan.hard) and counts[key] < plan.k  # its value may be one person's
-            name = "a partition" if small else domain_name(plan.hard, key)
+            small = (
+                bool(plan.partition_columns) and counts[key] < plan.k
+            )  # its value may be one person's
+            name = "a partition" if small else partition_name(plan.partition_columns, key)
             check_feasible(name, counts[key], plan.k, plan.confidential, emds, list(plan.max_emds))
 
     def _bound(self, key: Key) -> SizeBound | None:
-        """What the equal distance alone asks of the size of a domain's classes, if more than k."""
+        """Return the least class size that the equal distance alone allows, if more than k."""
         bounds = []
         for a, (encoding, table) in enumerate(
             zip(self.plan.confidential, self.counts.distributions, strict=True)
         ):
-            of_domain = self.counts.of(key, a)
-            if encoding.column.distance is Distance.EQUAL and of_domain is not None:
+            of_partition = self.counts.of(key, a)
+            if encoding.column.distance is Distance.EQUAL and of_partition is not None:
                 limit = self.plan.verification_limits[a]
-                bounds.append(bound_size(encoding.column, table, of_domain, limit, self.plan.k))
+                bounds.append(bound_size(encoding.column, table, of_partition, limit, self.plan.k))
         largest = max(bounds, key=lambda bound: bound.size, default=None)
         return largest if largest is not None and largest.size > self.plan.k else None
 
     def _check_models(self, emds_of: dict[Key, tuple[Fraction, ...]]) -> None:
-        """Refuse further models that a domain cannot meet; too small domains are refused later."""
+        """Refuse further models that a release partition of k or more records cannot meet."""
         plan = self.plan
         if not plan.further.requirements:
             return
         claimants = []
         for key, emds in emds_of.items():
-            of_domain = [self.counts.of(key, a) for a in range(len(emds))]
-            known = [table for table in of_domain if table is not None]
-            if self.findings.table.domains[key] >= plan.k:
-                claimants.append(Claimant(domain_name(plan.hard, key), known, emds))
+            of_partition = [self.counts.of(key, a) for a in range(len(emds))]
+            known = [table for table in of_partition if table is not None]
+            if self.findings.table.release_partitions[key] >= plan.k:
+                claimants.append(Claimant(partition_name(plan.partition_columns, key), known, emds))
         check_models_feasible(plan, self.counts.distributions, claimants)
 
     def _draft(self, key: Key, emds: tuple[Fraction, ...], bound: SizeBound | None) -> _Draft:
         return _Draft(key, emds, self._choose_size(key, emds), bound)
 
     def _choose_size(self, key: Key, emds: tuple[Fraction, ...]) -> ClassSize:
-        """Choose a domain's class size.
+        """Choose a release partition's class size.
 
-        The distance is a metric: classes within t - EMD(domain, table) of the domain are within t
-        of the table.
+        The distance is a metric: classes within t - EMD(release partition, table) of the release
+        partition are within t of the table.
         """
         left = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
-        k, n_records = self.plan.k, self.findings.table.domains[key]
+        k, n_records = self.plan.k, self.findings.table.release_partitions[key]
         asked = self.plan.method.asked_class_size
         if isinstance(asked, int):
             return take_class_size(n_records, k, asked)
@@ -183,9 +190,9 @@ class _DomainPlanner:
             return choose_class_size(n_records, k, left[:n_alone])
         demands = []
         for a, t in enumerate(left):
-            of_domain = self.counts.of(key, a)
-            assert of_domain is not None
-            demands.append((of_domain, t))
+            of_partition = self.counts.of(key, a)
+            assert of_partition is not None
+            demands.append((of_partition, t))
         share = self.plan.effort.share_of_t
         return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:], share)
 
@@ -213,9 +220,9 @@ class _DomainPlanner:
     def _cut_cells(self, key: Key, subset_attribute: int) -> Cells:
         further = []
         for a in range(self.plan.n_released):
-            of_domain = self.counts.of(key, a)
-            if a != subset_attribute and of_domain is not None:
-                further.append(of_domain)
+            of_partition = self.counts.of(key, a)
+            if a != subset_attribute and of_partition is not None:
+                further.append(of_partition)
         return cut_cells(further)
 
 

@@ -23,7 +23,7 @@ class SizeBound:
     """The records that a class needs at least to be within t of an attribute by equal distance.
 
     ``nearest``: the smallest distance that a class of k records can have; ``nearest_of_two``: that
-    one of two classes has at least, however the domain is cut in two.
+    one of two classes has at least, however the release partition is cut in two.
     """
 
     name: str
@@ -38,7 +38,7 @@ class SizeBound:
 
     @property
     def leaves_one_class(self) -> bool:
-        """Whether the domain's records are one class, as two would need more records."""
+        """Whether the release partition's records are one class, as two would need more records."""
         return 2 * self.size > self.n_records
 
     def explain(self, k: int) -> str:
@@ -55,28 +55,29 @@ class SizeBound:
 
 
 def bound_size(
-    column: Column, table: Distribution, domain: Distribution, max_emd: Fraction, k: int
+    column: Column, table: Distribution, release_partition: Distribution, max_emd: Fraction, k: int
 ) -> SizeBound:
-    """The bound of an attribute with the equal distance in a domain, whose values classes have."""
-    counts = np.sort(table.counts[domain.counts > 0])[::-1]
+    """Return the bound of an attribute with the equal distance in a release partition."""
+    counts = np.sort(table.counts[release_partition.counts > 0])[::-1]
     most = np.cumsum(counts)
     asked = ceil((1 - max_emd) * table.n_records)
-    # None that is large enough: the domain is farther than t as a whole, which is refused as that.
+    # None that is large enough: the release partition is farther than t as a whole, which is
+    # refused as that.
     size = int(np.searchsorted(most, asked)) + 1 if asked > 0 else 1
     return SizeBound(
         column.name,
         int(table.values.size),
         max_emd,
-        domain.n_records,
+        release_partition.n_records,
         size,
         _smallest_emd(most, table.n_records, k),
-        _smallest_emd(most, table.n_records, domain.n_records // 2),
+        _smallest_emd(most, table.n_records, release_partition.n_records // 2),
         column.is_joint,
     )
 
 
 def check_two_classes(bounds: Sequence[SizeBound | None], k: int) -> None:
-    """Refuse a joint t by which every domain is one class, where k alone would allow two.
+    """Refuse a joint t by which each release partition is one class, where k alone would allow two.
 
     Raises
     ------

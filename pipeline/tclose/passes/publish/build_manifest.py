@@ -17,7 +17,7 @@ from tclose.data.keys import Encoding
 from tclose.model import ClassSizes, Column, InputFile, Verdict
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.refine_classes import Round
-from tclose.passes.plan.plan import Plan, domain_name
+from tclose.passes.plan.plan import Plan, partition_name
 from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
@@ -56,8 +56,8 @@ class ReleaseRecord:
 
     ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
     ``siblings``: releases of the same input files that stand in the output folder, with other rows;
-    ``levels``: that each domain was generalised to; ``compared``: in which columns every record was
-    found to be one of the input's.
+    ``levels``: that each release partition was generalised to; ``compared``: in which columns every
+    record was found to be one of the input's.
     """
 
     release_id: str
@@ -235,23 +235,29 @@ def full_manifest(account: ReleaseRecord, run: dict[str, Any]) -> dict[str, Any]
 
 def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
     """The plan in counts: no cut point, range or category of the raw data is in it."""
-    domains = []
-    for domain in plan.domains:
-        size = domain.class_size
-        domains.append(
+    release_partitions = []
+    for release_partition in plan.release_partitions:
+        size = release_partition.class_size
+        release_partitions.append(
             {
-                "name": domain_name(plan.hard, domain.key),
-                "records": domain.n_records,
+                "name": partition_name(plan.partition_columns, release_partition.key),
+                "records": release_partition.n_records,
                 "class_size": size.adjusted,
                 "class_size_why": size.explain(),
-                "clusters": domain.n_clusters,
-                "subsets": int(domain.subsets.sizes.size),
-                "subset_sizes": sorted({int(n) for n in domain.subsets.sizes}),
-                "values_that_straddle_subsets": int(domain.subsets.tie_codes.size),
-                "regions": min(domain.n_regions, domain.n_clusters),
-                "blocks": count_blocks(domain.n_clusters, domain.n_regions, plan.block_clusters),
+                "clusters": release_partition.n_clusters,
+                "subsets": int(release_partition.subsets.sizes.size),
+                "subset_sizes": sorted({int(n) for n in release_partition.subsets.sizes}),
+                "values_that_straddle_subsets": int(release_partition.subsets.tie_codes.size),
+                "regions": min(release_partition.n_regions, release_partition.n_clusters),
+                "blocks": count_blocks(
+                    release_partition.n_clusters, release_partition.n_regions, plan.block_clusters
+                ),
             }
-            | ({} if domain.bound is None else {"class_size_bound": domain.bound.explain(plan.k)})
+            | (
+                {}
+                if release_partition.bound is None
+                else {"class_size_bound": release_partition.bound.explain(plan.k)}
+            )
         )
     described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
     described |= {"k": plan.k, "t": _limits(plan.confidential, plan.verification_limits)}
@@ -267,7 +273,7 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
         described["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
     if n_repaired is not None:
         described["classes_repaired"] = n_repaired
-    return described | {"domains": domains}
+    return described | {"domains": release_partitions}
 
 
 def _limits(encodings: Sequence[Encoding], limits: Sequence[Any]) -> dict[str, float]:
@@ -275,7 +281,7 @@ def _limits(encodings: Sequence[Encoding], limits: Sequence[Any]) -> dict[str, f
 
 
 def count_blocks(n_clusters: int, n_regions: int, block_clusters: int) -> int:
-    """Blocks that a domain's regions are cut into: halves until small enough."""
+    """Blocks that a release partition's regions are cut into: halves until small enough."""
     cuts = [n_clusters * i // n_regions for i in range(n_regions + 1)]
     return sum(_halvings(b - a, block_clusters) for a, b in pairwise(cuts))
 

@@ -17,10 +17,10 @@ def describe_columns(plan: Plan, levels: Levels = ()) -> list[dict[str, Any]]:
 
     Parameters
     ----------
-    levels : of full-domain generalisation, of each domain those of its quasi-identifiers
+    levels : of full-domain generalisation, of each release partition those of its quasi-identifiers
     """
     by_name: dict[str, Encoding] = {
-        e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.hard)
+        e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.partition_columns)
     }
     passthrough = {column.name: column for column in plan.passthrough}
     return [
@@ -57,11 +57,11 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[st
     entry |= {"kind": str(column.kind), "type": str(encoding.release_type)}
     if encoding.generalised:
         place = plan.encodings.index(encoding)
-        of_domains = [of_domain[place] for of_domain in levels]
-        entry |= {"treatment": _say_generalised(encoding, of_domains), "generalised": True}
+        of_partitions = [of_partition[place] for of_partition in levels]
+        entry |= {"treatment": _say_generalised(encoding, of_partitions), "generalised": True}
     elif column.role is Role.QUASI_IDENTIFIER:
         entry |= _describe_aggregate(column)
-    elif encoding in plan.hard:
+    elif encoding in plan.partition_columns:
         entry["treatment"] = "as it is; no class holds two of its values"
     else:
         entry |= _describe_confidential(plan)

@@ -58,7 +58,7 @@ class Combiner:
         return tuple(map(encode_joint, self.source.joint))
 
     def counts(self, j: int, index: int, key: tuple[Any, ...]) -> np.ndarray:
-        """Codes of a joint attribute in a domain of a partition, ascending, and their counts."""
+        """Codes of a joint attribute in an input and release partition, and their counts."""
         joint = self.workspace.load(JOINTS)[j]
         tables = {a: self._table(a) for a in joint.places}
         counted = self._count(j, index, key, tables)
@@ -68,7 +68,7 @@ class Combiner:
         return np.sort(rows, order="value")
 
     def _count(self, j: int, index: int, key: tuple[Any, ...], tables: Any) -> Int64:
-        """Codes of the parts and records of the combinations of a domain: int64 (p + 1, u)."""
+        """Codes of the parts and counts of the combinations, of one partition: int64 (p + 1, u)."""
         start, stop = self.pieces[index].joint_spans[j].get(key, (0, 0))
         path = self.workspace.unit("summarise", index).path(f"joint{j}")
         rows = read_array(path)[:, start:stop]
@@ -79,7 +79,7 @@ class Combiner:
         return np.array([*codes, rows[-1]], dtype=np.int64)
 
     def _table_codes(self, a: int, index: int, key: tuple[Any, ...], table: Distribution) -> Int64:
-        """The table's code of each value that an attribute has in a domain of a partition."""
+        """Return the table's codes of an attribute's values in an input and release partition."""
         piece = self.pieces[index]
         start, stop = piece.spans[a].get(key, (0, 0))
         values = read_array(self.workspace.unit("summarise", index).path(f"counts{a}"))

@@ -31,7 +31,7 @@ class Source:
 
     reading: Reading
     columns: tuple[Column, ...]
-    hard: tuple[str, ...]
+    partition_columns: tuple[str, ...]
     sample_share: float
     seed: int
     joint: tuple[Attribute, ...] = ()
@@ -40,7 +40,7 @@ class Source:
     @property
     def checked(self) -> tuple[Column, ...]:
         """The columns in which a record needs a value."""
-        return checked_columns(self.columns, self.hard)
+        return checked_columns(self.columns, self.partition_columns)
 
     @property
     def confidential(self) -> tuple[Column, ...]:
@@ -51,16 +51,18 @@ class Source:
 SOURCE = Artifact("source", Source)
 
 
-def split_domains(table: pa.Table, hard: tuple[str, ...]) -> dict[tuple[Any, ...], Int64]:
-    """Rows of each combination of hard partition values, ascending."""
-    if not hard:
+def split_release_partitions(
+    table: pa.Table, partition_columns: tuple[str, ...]
+) -> dict[tuple[Any, ...], Int64]:
+    """Rows of each combination of partition values, ascending."""
+    if not partition_columns:
         return {(): np.arange(len(table))}
     if not len(table):
         return {}
     found: dict[tuple[Any, ...], Int64] = {}
     codes = np.zeros(len(table), dtype=np.int64)
     levels: list[list[Any]] = []
-    for name in hard:
+    for name in partition_columns:
         column = table[name].combine_chunks().dictionary_encode()
         levels.append(column.dictionary.to_pylist())
         codes = codes * max(len(levels[-1]), 1) + column.indices.to_numpy(zero_copy_only=False)
@@ -87,10 +89,10 @@ def kept_positions(table: pa.Table, checked: tuple[Column, ...], first: int) -> 
 def write_counts(
     counted: dict[tuple[Any, ...], ValueCounts], path: Path
 ) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Write counts one domain after the other; returns which rows are whose."""
+    """Write counts one release partition after the other; returns which rows are whose."""
     spans, filled = {}, 0
-    for domain, counts in counted.items():
-        spans[domain] = (filled, filled + counts.values.size)
+    for release_partition, counts in counted.items():
+        spans[release_partition] = (filled, filled + counts.values.size)
         filled += counts.values.size
     values = [counts.values for counts in counted.values()]
     dtype = [("value", values[0].dtype if values else np.int64), ("count", np.int64)]

@@ -129,7 +129,7 @@ def make_source(
     columns: tuple[Column, ...],
     partitions: tuple[Partition, ...],
 ) -> Source:
-    """What every partition is read for: columns, hard ones among them, and the sample's share."""
+    """Return how every partition is read: columns, partition columns, and the sample's share."""
     names = tuple(c.name for c in columns)
     n_read = sum(partition.n_records for partition in partitions)
     if not n_read:
@@ -138,11 +138,13 @@ def make_source(
     size = choose_class_size(n_read, policy.privacy.k, limits).adjusted if n_read > 1 else 1
     most = policy.method.max_records
     roles = {c.name: c.role for c in columns}
-    hard = tuple(n for n in policy.output.partition_by if roles[n] is Role.NON_CONFIDENTIAL)
+    partition_columns = tuple(
+        n for n in policy.output.partition_by if roles[n] is Role.NON_CONFIDENTIAL
+    )
     return Source(
         reading=_reading(policy, schema, names, tuple(c.type for c in columns)),
         columns=columns,
-        hard=hard,
+        partition_columns=partition_columns,
         sample_share=min(1.0, sample_size(n_read, size, most) / n_read),
         seed=policy.seed,
         joint=policy.combine_attributes(),

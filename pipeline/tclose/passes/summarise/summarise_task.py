@@ -22,7 +22,12 @@ from tclose.data.value_counts import (
 from tclose.data.widths import NO_WIDTHS, CarriedWidths
 from tclose.model import Int64, Partition
 from tclose.passes.compare.record_digests import RecordDigest
-from tclose.passes.summarise.records import Source, kept_positions, split_domains, write_counts
+from tclose.passes.summarise.records import (
+    Source,
+    kept_positions,
+    split_release_partitions,
+    write_counts,
+)
 from tclose.passes.summarise.streaming import stream_partition
 from tclose.privacy.joint import number_combinations
 from tclose.runtime.arrays import read_array, write_table
@@ -47,9 +52,9 @@ Spans = dict[tuple[Any, ...], tuple[int, int]]
 class PartitionSummary:
     """What pass 1 found in a partition.
 
-    ``spans``: per confidential attribute and domain, which rows of the counts file are its;
-    ``joint_spans``: the same per joint attribute; ``digest``: of the records that are complete;
-    ``carried``: how wide the columns are that decide nothing of the classes.
+    ``spans``: per confidential attribute and release partition, which rows of the counts file are
+    its; ``joint_spans``: the same per joint attribute; ``digest``: of the records that are
+    complete; ``carried``: how wide the columns are that decide nothing of the classes.
     """
 
     table: TableSummary
@@ -66,16 +71,19 @@ def summarise_task(
     partition, source = item
     found = stream_partition(workspace, partition, source)
     table = found.held
-    summary, kept = summarise_table(table, source.columns, source.hard)
-    domains = split_domains(kept, source.hard)
+    summary, kept = summarise_table(table, source.columns, source.partition_columns)
+    release_partitions = split_release_partitions(kept, source.partition_columns)
     spans, joint_spans = [], []
     keys = {c.name: confidential_keys(kept, c) for c in source.confidential}
     for a, of_column in enumerate(keys.values()):
-        counted = {domain: count_values(of_column[rows]) for domain, rows in domains.items()}
+        counted = {
+            release_partition: count_values(of_column[rows])
+            for release_partition, rows in release_partitions.items()
+        }
         spans.append(write_counts(counted, pending.new(f"counts{a}")))
     for j, attribute in enumerate(source.joint):
         parts = [keys[name] for name in attribute.combines]
-        joint_spans.append(_write_joint(parts, domains, pending.new(f"joint{j}")))
+        joint_spans.append(_write_joint(parts, release_partitions, pending.new(f"joint{j}")))
     if source.sample_share > 0:
         positions = kept_positions(table, source.checked, partition.first_position)
         rows = sampled_rows(positions, source.seed, source.sample_share)
@@ -85,18 +93,20 @@ def summarise_task(
     )
 
 
-def _write_joint(parts: list[Keys], domains: dict[tuple[Any, ...], Int64], path: Path) -> Spans:
-    """Count combinations domain by domain; a part is told by its place among the domain's values.
+def _write_joint(
+    parts: list[Keys], release_partitions: dict[tuple[Any, ...], Int64], path: Path
+) -> Spans:
+    """Count combinations of each release partition; a part's code is the index of its value there.
 
     The file holds int64 (p + 1, combinations): the parts' places, and records of each.
     """
     counted, spans, filled = [np.empty((len(parts) + 1, 0), dtype=np.int64)], {}, 0
-    for domain, rows in domains.items():
+    for release_partition, rows in release_partitions.items():
         placed = [np.unique(keys[rows], return_inverse=True) for keys in parts]
         codes = np.array([codes for _, codes in placed], dtype=np.int64)
         found, counts = number_combinations(codes, [values.size for values, _ in placed])
         counted.append(np.vstack([found.parts(), counts]))
-        spans[domain] = (filled, filled + counts.size)
+        spans[release_partition] = (filled, filled + counts.size)
         filled += counts.size
     with path.open("wb") as stream:
         np.save(stream, np.concatenate(counted, axis=1))

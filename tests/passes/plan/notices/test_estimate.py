@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases import people, policy_for, release
-from support.plans import make_domain, make_plan
+from support.plans import make_plan, make_release_partition
 from tclose.errors import PolicyError
 from tclose.passes.plan.notices.estimate import check_memory, search_bytes
 from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
@@ -20,7 +20,7 @@ SMALL = EngineSettings(memory_per_worker="64MB")
 
 
 def plan_of(n_nodes, effort=FAST, n_records=4_000, size=5, block_clusters=100):
-    made = make_plan(make_domain(n_records, size))
+    made = make_plan(make_release_partition(n_records, size))
     return replace(
         made, n_nodes=n_nodes, tree_depth=1, effort=effort, block_clusters=block_clusters
     )

@@ -46,9 +46,9 @@ def search_bytes(plan: Plan) -> int:
     if not plan.n_nodes or not plan.effort.n_rounds:
         return 0
     largest = 0
-    for domain in plan.domains:
-        size = min(domain.class_size.adjusted, MAX_SEARCHED)
-        of_region = -(-domain.n_clusters // max(1, domain.n_regions))
+    for release_partition in plan.release_partitions:
+        size = min(release_partition.class_size.adjusted, MAX_SEARCHED)
+        of_region = -(-release_partition.n_clusters // max(1, release_partition.n_regions))
         repaired = min(plan.block_clusters, of_region)
         for n_classes in (repaired, min(plan.effort.block_classes, of_region)):
             n_nodes = min(plan.n_nodes, n_classes * size * plan.tree_depth)
@@ -107,12 +107,12 @@ def tell_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
 def count_distances(plan: Plan) -> float:
     """Distances that Algorithm 3 takes: a block of g clusters scans 1.5 g times what is left."""
     return sum(
-        0.75 * domain.n_records * min(plan.block_clusters, domain.n_clusters)
-        for domain in plan.domains
+        0.75 * release_partition.n_records * min(plan.block_clusters, release_partition.n_clusters)
+        for release_partition in plan.release_partitions
     )
 
 
 def piece_records(plan: Plan) -> int:
     """Records of the largest piece that one unit of work holds."""
-    regions = [d.n_records // min(d.n_regions, d.n_clusters) for d in plan.domains]
+    regions = [d.n_records // min(d.n_regions, d.n_clusters) for d in plan.release_partitions]
     return max(min(PARTITION_ROWS, plan.n_records), *regions)

@@ -37,7 +37,10 @@ def wide_bytes(plan: Plan) -> int:
     if not plan.referenced:
         return 0
     of_record = plan.widths.per_record
-    in_class = max(domain.class_size.adjusted for domain in plan.domains) * of_record
+    in_class = (
+        max(release_partition.class_size.adjusted for release_partition in plan.release_partitions)
+        * of_record
+    )
     in_group = min(rows_per_group(plan.widths), plan.rows_per_file, plan.n_records) * of_record
     streamed = STREAM_BYTES + COPIES_OF_LARGEST * plan.widths.largest
     fetched = COPIES_OF_FETCHED * max(min(FETCHED_BYTES, plan.n_records * of_record), in_class)
@@ -46,7 +49,9 @@ def wide_bytes(plan: Plan) -> int:
 
 def text_bytes(plan: Plan) -> int:
     """What passes hold of texts that classes are made by: the distinct ones, and a partition's."""
-    encodings = {e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.hard)}
+    encodings = {
+        e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.partition_columns)
+    }
     held = in_partition = 0
     for encoding in encodings.values():
         if encoding.categories is not None and len(encoding.categories):
