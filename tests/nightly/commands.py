@@ -29,7 +29,7 @@ from tclose.__main__ import run_command
 from tclose.assess.auditing.audit import audit_release
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 120
+SECONDS = 300  # Prefect looks for a server that was killed for two minutes
 BROKEN = 70  # status of a command that let an exception through
 BESIDE = {".lock", ".failed", ".journal.jsonl", ".claims", "CURRENT"}
 AS_PROCESSES = ("run from its start", "run on two workers", "flow")
