@@ -67,14 +67,14 @@ def test_what_a_partition_costs(tmp_path, monkeypatch):
     few = release_and_count(tmp_path / "few", 100, monkeypatch)
     many = release_and_count(tmp_path / "many", 300, monkeypatch)
     assert many["microaggregate"] - few["microaggregate"] == 200
-    assert few["verify"] == many["verify"] == verdict.FEW_STRETCHES
+    assert few["verify"] == many["verify"] == verdict.FEW_RANGES
     assert many["forced"] - few["forced"] == 2 * 200  # its file and its folder
 
 
 @pytest.mark.parametrize(("few", "records"), [(1, 10**9), (64, 10_000), (10**9, 1)])
 def test_the_same_bytes_however_classes_are_shared_out(few, records, tmp_path, monkeypatch):
     expected = data_digests(release(write_people(tmp_path, 90)).folder)
-    monkeypatch.setattr(verdict, "FEW_STRETCHES", few)
+    monkeypatch.setattr(verdict, "FEW_RANGES", few)
     monkeypatch.setattr(verdict, "STRETCH_RECORDS", records)
     document = write_people(tmp_path, 90)
     document["output"]["path"] = str(tmp_path / "again")
@@ -83,7 +83,7 @@ def test_the_same_bytes_however_classes_are_shared_out(few, records, tmp_path, m
     assert audit_release(made.folder)["findings"] == []
 
 
-def test_regions_that_stretches_look_into():
+def test_regions_that_key_ranges_read():
     """Each holds the classes of ten regions or so, and opens these and its neighbours'."""
     ends = [((i, 0), (i, 9), i) for i in range(10_000)]
     cuts = [None, *((i, 5) for i in range(10, 10_000, 10)), None]

@@ -109,7 +109,7 @@ def test_rounding_makes_no_difference() -> None:
             assert counts.tolist() == [5]
 
 
-def test_points_beyond_one_stretch_are_seen() -> None:
+def test_points_beyond_one_chunk_are_seen() -> None:
     """More points than are looked at at once; the nearer one, or the tied one, comes last."""
     n = 3 * record_linkage._POINTS_AT_ONCE + 7
     places = np.linspace(2.0, 3.0, n)

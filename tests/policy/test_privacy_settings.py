@@ -103,7 +103,7 @@ def test_groups_of_values_are_texts():
         ),
         (
             {"name": "ratio-closeness", "t": 2, "buckets": "many"},
-            "ratio-closeness.buckets: has to be a number of stretches from 2 to 1000, or groups",
+            "ratio-closeness.buckets: has to be a number of ranges from 2 to 1000, or groups",
         ),
         (
             {"name": "ratio-closeness", "t": 2, "buckets": [["a"], ["b", "a"]]},

@@ -15,7 +15,7 @@ from tclose.errors import PolicyError
 from tclose.model import Attribute, Column, Kind, Role
 from tclose.privacy.bound_models import bind, check, meet_all, privacy_model_of
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.privacy.value_groups import Grouping, cut_stretches, find_groups, similar_values
+from tclose.privacy.value_groups import Grouping, cut_value_ranges, find_groups, similar_values
 
 EXAMPLES = [
     PrivacyModel("distinct-l-diversity", "pay", Fraction(2)),
@@ -102,20 +102,20 @@ def test_manifest_with_other_parameters_is_refused(model, asked):
 
 @repeatable
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=30), st.integers(2, 8))
-def test_stretches_are_those_of_the_twin(counts, n_groups):
+def test_value_ranges_are_those_of_the_twin(counts, n_groups):
     table = distribution_from(np.arange(len(counts)), counts)
     if len(counts) < n_groups:
         with pytest.raises(PolicyError, match="ask for fewer"):
-            cut_stretches(n_groups, table)
+            cut_value_ranges(n_groups, table)
         return
-    groups = cut_stretches(n_groups, table).of_values(len(counts)).tolist()
-    assert groups == naive.stretches(counts, n_groups)
+    groups = cut_value_ranges(n_groups, table).of_values(len(counts)).tolist()
+    assert groups == naive.value_ranges(counts, n_groups)
     assert sorted(set(groups)) == list(range(n_groups))
 
 
-def test_one_value_that_rules_leaves_no_stretch_empty():
+def test_one_value_that_rules_leaves_no_range_empty():
     table = distribution_from(np.arange(4), [92, 3, 3, 2])
-    assert cut_stretches(3, table).of_values(4).tolist() == [0, 1, 1, 2]
+    assert cut_value_ranges(3, table).of_values(4).tolist() == [0, 1, 1, 2]
 
 
 class TestNamedGroups:

@@ -1,4 +1,4 @@
-"""(n, t)-closeness on a whole table: as its definition, however the table is cut into stretches."""
+"""(n, t)-closeness on a whole table: as its definition, however the table is cut into ranges."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ from tclose.privacy import whole_table
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.models.n_t_closeness import check_supersets, grow_class_tree
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.privacy.whole_table import check_size, check_table, rank_centres, take_stretch
+from tclose.privacy.whole_table import check_size, check_table, rank_centres, take_class_rows
 
 
 def asked(least: int, limit: Fraction) -> PrivacyModels:
@@ -31,10 +31,10 @@ def test_supersets_are_those_of_the_definition(classes, least, percent, seed):
         np.sort(rng.integers(0, 5, classes.starts.size - 1)),
         rng.random(classes.starts.size - 1),
     ]
-    further = asked(least, Fraction(percent, 100))
+    privacy_models = asked(least, Fraction(percent, 100))
     table = distribution_from(np.arange(classes.table.size), classes.table)
-    whole = take_stretch(keys, classes.starts, classes.codes[np.newaxis], further)
-    found = check_table([whole], further, [table])[0]
+    whole = take_class_rows(keys, classes.starts, classes.codes[np.newaxis], privacy_models)
+    found = check_table([whole], privacy_models, [table])[0]
     tree = grow_class_tree(rank_centres(keys), np.diff(classes.starts), least)
     supersets = [set(tree.order[a:b].tolist()) for a, b in tree.bounds.T]
     members = classes.members
@@ -46,29 +46,31 @@ def test_supersets_are_those_of_the_definition(classes, least, percent, seed):
 
 @repeatable
 @given(classified(), st.integers(1, 40), st.data())
-def test_stretches_change_nothing(classes, least, data):
-    further = asked(least, Fraction(1, 10))
+def test_key_ranges_change_nothing(classes, least, data):
+    privacy_models = asked(least, Fraction(1, 10))
     keys = [np.arange(classes.starts.size - 1)]
     codes = classes.codes[np.newaxis]
     table = distribution_from(np.arange(classes.table.size), classes.table)
-    whole = check_table([take_stretch(keys, classes.starts, codes, further)], further, [table])[0]
+    whole = check_table(
+        [take_class_rows(keys, classes.starts, codes, privacy_models)], privacy_models, [table]
+    )[0]
     cut = data.draw(st.integers(0, classes.starts.size - 1))
     at = classes.starts[cut]
     pieces = [
-        take_stretch([keys[0][:cut]], classes.starts[: cut + 1], codes[:, :at], further),
-        take_stretch([keys[0][cut:]], classes.starts[cut:], codes[:, at:], further),
+        take_class_rows([keys[0][:cut]], classes.starts[: cut + 1], codes[:, :at], privacy_models),
+        take_class_rows([keys[0][cut:]], classes.starts[cut:], codes[:, at:], privacy_models),
     ]
-    cut_up = check_table(pieces, further, [table])[0]
+    cut_up = check_table(pieces, privacy_models, [table])[0]
     assert cut_up.values.tolist() == whole.values.tolist()
     assert cut_up.meets.tolist() == whole.meets.tolist()
 
 
 def test_missing_classes_are_refused():
-    further = asked(2, Fraction(1, 10))
+    privacy_models = asked(2, Fraction(1, 10))
     table = distribution_from(np.arange(2), [2, 2])
-    piece = take_stretch([np.arange(1)], np.array([0, 2]), np.array([[0, 1]]), further)
+    piece = take_class_rows([np.arange(1)], np.array([0, 2]), np.array([[0, 1]]), privacy_models)
     with pytest.raises(DataError, match="every class of the table"):
-        check_table([piece], further, [table])
+        check_table([piece], privacy_models, [table])
 
 
 @repeatable

@@ -49,7 +49,7 @@ def test_texts_of_several_pieces_sort_as_the_release_does():
         ([0, 9], [0, 0], []),
     ],
 )
-def test_stretches_of_rows_are_copies(starts, sizes, rows, tmp_path):
+def test_ranges_of_rows_are_copies(starts, sizes, rows, tmp_path):
     texts = [str(i) for i in range(9)]
     write_table(pa.table({"a": range(9), "b": texts}), tmp_path / "table")
     found = read_rows(tmp_path / "table", np.array(starts), np.array(sizes))
@@ -67,7 +67,7 @@ class TestRecords:
         write_records(records, tmp_path / "records")
         return records
 
-    def test_stretches_come_back(self, tmp_path):
+    def test_ranges_come_back(self, tmp_path):
         records = self.written(tmp_path, 9)
         place = tmp_path / "records", self.DTYPE
         found = read_records(*place, np.array([7, 3, 0]), np.array([2, 0, 1]))

@@ -33,7 +33,7 @@ def worst_within(counts: Sequence[int], bucket: Sequence[int], step: Callable) -
 
 
 def ordered_buckets(counts: Sequence[int], max_emd: Fraction) -> list[list[int]]:
-    """Cut the stretch and place that lowers the sum of shares times worst distances most."""
+    """Cut the range and place that lowers the sum of shares times worst distances most."""
     n_steps = max(len(counts) - 1, 1)
 
     def cost(bucket: Sequence[int]) -> Fraction:

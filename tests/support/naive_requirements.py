@@ -23,7 +23,7 @@ def meets(requirement: PrivacyModel, members: Sequence[int], table: Sequence[int
     return naive_models.ratio_distance(members, table) <= limit
 
 
-def stretches(counts: Sequence[int], n_groups: int) -> list[int]:
+def value_ranges(counts: Sequence[int], n_groups: int) -> list[int]:
     """Group of each value: each takes values until it has its share of what is left."""
     groups: list[int] = []
     for group in range(n_groups):

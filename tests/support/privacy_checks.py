@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from support import naive_joint, naive_models, naive_ratio
-from support.naive_requirements import stretches
+from support.naive_requirements import value_ranges
 from support.released import (
     attributes_of,
     class_columns,
@@ -181,12 +181,12 @@ def _check_model(
 
 
 def _groups(buckets: Any, whole: list[int], places: dict[Any, int]) -> dict[int, int]:
-    """Group of each place: named ones, or stretches of equal numbers of records."""
+    """Group of each place: named ones, or ranges of equal numbers of records."""
     if isinstance(buckets, list):
         named = {text: number for number, texts in enumerate(buckets) for text in texts}
         return {place: named[str(value)] for value, place in places.items()}
     counts = [whole.count(place) for place in range(len(places))]
-    return dict(enumerate(stretches(counts, buckets)))
+    return dict(enumerate(value_ranges(counts, buckets)))
 
 
 def _check_generalised(

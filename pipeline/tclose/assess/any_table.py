@@ -20,7 +20,7 @@ from tclose.data.value_counts import find_problems as find_value_problems
 from tclose.errors import DataError
 from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Verdict
 from tclose.passes.verify.class_checks import ClassChecks, decide
-from tclose.privacy.bound_models import NOTHING
+from tclose.privacy.bound_models import NO_MODELS
 from tclose.privacy.t_closeness import with_metric
 from tclose.runtime.arrays import make_distribution
 
@@ -46,7 +46,7 @@ def check_rows(
     distributions = tuple(distribution for distribution, _ in measured)
     codes = np.array([found for _, found in measured], dtype=np.int64)
     limits = tuple(_limit(column) for column in columns)
-    checker = ClassChecker(distributions, limits, NOTHING, [])
+    checker = ClassChecker(distributions, limits, NO_MODELS, [])
     checks = checker.check_at_once([Rows([*keys], codes.reshape(len(columns), len(table)))])
     verdict = decide(
         checks,

@@ -15,7 +15,7 @@ from tclose.runtime.run import Run
 
 
 def read_rows(run: Run) -> Iterator[pa.Table]:
-    """The rows that verification made, stretch by stretch, in the release's order."""
+    """The rows that verification made, in batches, in the release's order."""
     for index in range(len(run.workspace.load(KEY_RANGES))):
         path = run.workspace.unit("verify", index).path("released")
         if path.exists():

@@ -101,7 +101,7 @@ def _make_again(run: Run, progress: Progress) -> Verdict:
 
 @dataclass(frozen=True, eq=False)
 class _Made:
-    """The rows that were made again, stretch by stretch, each with the number of its record."""
+    """The rows that were made again, in batches, each with the number of its record."""
 
     run: Run
     sample: Sample

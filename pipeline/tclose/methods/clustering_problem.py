@@ -11,7 +11,7 @@ from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.scaling import Scaled
 from tclose.model import Distribution, Int64
-from tclose.privacy.bound_models import NOTHING, PrivacyModels, meet_all
+from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, meet_all
 from tclose.privacy.t_closeness import class_distances, find_above
 
 
@@ -50,14 +50,14 @@ class ClusteringProblem:
     distributions: tuple[Distribution, ...]
     k: int
     max_emds: tuple[Fraction, ...]
-    further: PrivacyModels = NOTHING
+    privacy_models: PrivacyModels = NO_MODELS
     bucket_of: Int64 | None = None
     cut: SubsetCut | None = None
 
     def holds(self, order: Int64, starts: Int64) -> NDArray[np.bool_]:
         """Which classes have k records, are within every t, and meet the further models."""
         found: NDArray[np.bool_] = np.diff(starts) >= self.k
-        asked = self.further.by_class
+        asked = self.privacy_models.by_class
         if asked:
             found &= meet_all(asked, starts, self.codes[:, order], self.distributions)
         above = find_above(order, starts, self.codes, self.distributions, self.max_emds)

@@ -35,7 +35,7 @@ class Scaled:
         return np.array(found, dtype=np.int64)
 
 
-NOTHING = Scaled(np.empty((0, 0)), np.empty((0, 0), dtype=np.int32), 1, np.empty(0))
+NO_COLUMNS = Scaled(np.empty((0, 0)), np.empty((0, 0), dtype=np.int32), 1, np.empty(0))
 
 
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:

@@ -1,7 +1,7 @@
 """What an observer learns of confidential values from the classes as they are released.
 
 Homogeneity (Li et al. 2007, section 2, Example 1), skewness (section 3) and similarity (sections 3
-and 6). Results of stretches of classes merge. Linkage of records to persons is in `linkage`.
+and 6). Results of ranges of classes merge. Linkage of records to persons is in `linkage`.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Exposure:
     n_classes: int
 
     def merge(self, other: "Exposure") -> "Exposure":
-        """The exposure of both stretches."""
+        """The exposure of both ranges."""
         return Exposure(
             self.exposed_records + other.exposed_records,
             self.exposed_classes + other.exposed_classes,
@@ -52,7 +52,7 @@ class Skewness:
         return self.total / self.exposure.n_records if self.exposure.n_records else float("nan")
 
     def merge(self, other: "Skewness") -> "Skewness":
-        """The skewness of both stretches."""
+        """The skewness of both ranges."""
         return Skewness(
             self.exposure.merge(other.exposure),
             float(np.maximum(self.largest, other.largest)),

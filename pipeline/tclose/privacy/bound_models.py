@@ -10,7 +10,7 @@ import numpy as np
 from tclose.model import Achieved, Column, Distribution, Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_values
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_stretches, find_groups
+from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_value_ranges, find_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class PrivacyModels:
         return tuple(r for r in self.requirements if r.needs_table)
 
 
-NOTHING = PrivacyModels()
+NO_MODELS = PrivacyModels()
 
 
 def privacy_model_of(model: str, name: str, asked: dict[str, Any]) -> PrivacyModel:
@@ -82,7 +82,7 @@ def bind(
     if requirement.buckets:
         where = f"privacy.models: {requirement.model} of {column.name!r}"
         if isinstance(requirement.buckets, int):
-            cut = cut_at_ranks if requirement.of_values else cut_stretches
+            cut = cut_at_ranks if requirement.of_values else cut_value_ranges
             grouping = cut(requirement.buckets, distribution, where)
         else:
             grouping = find_groups(requirement.buckets, column, distribution, texts, where)

@@ -31,7 +31,7 @@ class PrivacyModel:
     """One model, by its name, asked of one confidential attribute.
 
     ``limit``: l, c, p or t; ``count``: l of recursive diversity, k of p-sensitivity, n of (n, t)-
-    closeness. ``buckets``: of ratio closeness, how many stretches of the table's values, or groups
+    closeness. ``buckets``: of ratio closeness, how many ranges of the table's values, or groups
     of values; none where each value is its own. ``of_values``: the buckets are those that classes
     are made by, and the values are released. ``attribute``: its place among the confidential
     attributes, and ``grouping``: the buckets of its values, once `bind` has found them.

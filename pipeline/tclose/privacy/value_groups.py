@@ -51,16 +51,16 @@ def _from_values(groups: Int64, label: str) -> Grouping:
     return Grouping(starts, groups[starts], label)
 
 
-def cut_stretches(n_groups: int, distribution: Distribution, where: str = "groups") -> Grouping:
-    """Stretches of neighbouring values with about the same number of records each.
+def cut_value_ranges(n_groups: int, distribution: Distribution, where: str = "groups") -> Grouping:
+    """Ranges of neighbouring values with about the same number of records each.
 
-    Equal values stay together. Each stretch takes its share of the records that are left, but
-    leaves a value for every stretch after it, so that none is empty.
+    Equal values stay together. Each range takes its share of the records that are left, but
+    leaves a value for every range after it, so that none is empty.
 
     Raises
     ------
     PolicyError
-        The values have no order, or there are fewer than stretches; ``where`` names the key.
+        The values have no order, or there are fewer than ranges; ``where`` names the key.
     """
     n_values, n_records = distribution.values.size, distribution.n_records
     if distribution.metric is not None:
@@ -156,7 +156,7 @@ def _read_keys(names: Sequence[str], column: Column) -> np.ndarray:
 def similar_values(column: Column, distribution: Distribution, texts: Sequence[str]) -> Grouping:
     """Groups of similar values, for what an observer learns who need not know which of them it is.
 
-    The lowest level of the attribute's taxonomy above its values, where that parts them; stretches
+    The lowest level of the attribute's taxonomy above its values, where that parts them; ranges
     of about a tenth of the table where values have an order; else each value for itself.
     """
     n_values = distribution.values.size
@@ -169,5 +169,5 @@ def similar_values(column: Column, distribution: Distribution, texts: Sequence[s
         groups = np.unique(nodes, return_inverse=True)[1].astype(np.int64)
         return _from_values(groups, "level 1 of its taxonomy")
     if distribution.metric is None and n_values > N_SIMILAR:
-        return cut_stretches(N_SIMILAR, distribution)
+        return cut_value_ranges(N_SIMILAR, distribution)
     return alone

@@ -20,7 +20,7 @@ MAX_RECORDS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class ClassRows:
     """Some classes as they are released, in the release's order.
 
     ``keys``: of each column that tells classes, one per class (c,). ``sizes`` int64 (c,).
@@ -32,7 +32,7 @@ class Stretch:
     codes: list[np.ndarray]
 
 
-def check_size(further: PrivacyModels, n_records: int) -> None:
+def check_size(privacy_models: PrivacyModels, n_records: int) -> None:
     """Refuse to check more records at once than one process is expected to hold.
 
     Raises
@@ -40,44 +40,50 @@ def check_size(further: PrivacyModels, n_records: int) -> None:
     PolicyError
         The model needs the whole table, which has more than `MAX_RECORDS`.
     """
-    if further.by_table and n_records > MAX_RECORDS:
-        model = further.by_table[0].model
+    if privacy_models.by_table and n_records > MAX_RECORDS:
+        model = privacy_models.by_table[0].model
         raise PolicyError(
             f"privacy.models: {model} is checked on all classes at once, of {MAX_RECORDS:,} "
             f"records at most; there are {n_records:,}: ask for t instead, which implies it"
         )
 
 
-def take_stretch(keys: list[Keys], starts: Int64, codes: Int64, further: PrivacyModels) -> Stretch:
+def take_class_rows(
+    keys: list[Keys], starts: Int64, codes: Int64, privacy_models: PrivacyModels
+) -> ClassRows:
     """What has to be kept of some classes; ``codes`` int64 (p, n) of all attributes."""
-    kept = [codes[requirement.attribute].astype(np.int32) for requirement in further.by_table]
-    return Stretch(keys, np.diff(starts), kept)
+    kept = [
+        codes[requirement.attribute].astype(np.int32) for requirement in privacy_models.by_table
+    ]
+    return ClassRows(keys, np.diff(starts), kept)
 
 
 def check_table(
-    stretches: Sequence[Stretch], further: PrivacyModels, distributions: Sequence[Distribution]
+    pieces: Sequence[ClassRows],
+    privacy_models: PrivacyModels,
+    distributions: Sequence[Distribution],
 ) -> dict[int, ClassMeasures]:
-    """Measures of all classes, by the place of the requirement; stretches in order, none missing.
+    """Measures of all classes, by the place of the requirement; ranges in order, none missing.
 
     Raises
     ------
     DataError
         The classes are not all of the table.
     """
-    wanted = [i for i, r in enumerate(further.requirements) if r.needs_table]
+    wanted = [i for i, r in enumerate(privacy_models.requirements) if r.needs_table]
     if not wanted:
         return {}
-    sizes = np.concatenate([stretch.sizes for stretch in stretches])
+    sizes = np.concatenate([piece.sizes for piece in pieces])
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    keys = [np.concatenate(columns) for columns in zip(*(s.keys for s in stretches), strict=True)]
+    keys = [np.concatenate(columns) for columns in zip(*(s.keys for s in pieces), strict=True)]
     centres = rank_centres(keys)
     return {
-        i: further.requirements[i].kind.measure_table(
-            further.requirements[i],
+        i: privacy_models.requirements[i].kind.measure_table(
+            privacy_models.requirements[i],
             centres,
             starts,
-            np.concatenate([stretch.codes[j] for stretch in stretches]).astype(np.int64),
-            distributions[further.requirements[i].attribute],
+            np.concatenate([piece.codes[j] for piece in pieces]).astype(np.int64),
+            distributions[privacy_models.requirements[i].attribute],
         )
         for j, i in enumerate(wanted)
     }

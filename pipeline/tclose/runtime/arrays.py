@@ -55,7 +55,7 @@ def write_records(records: np.ndarray, path: Path) -> None:
 
 
 def read_records(path: Path, dtype: np.dtype, starts: Int64, sizes: Int64) -> np.ndarray:
-    """Stretches of what `write_records` wrote, one after the other: a read each.
+    """Ranges of what `write_records` wrote, one after the other: a read each.
 
     Raises
     ------
@@ -100,9 +100,9 @@ def map_columns(path: Path, dtype: np.dtype) -> dict[str, np.ndarray]:
 
 
 def read_rows(path: Path, starts: Int64, sizes: Int64) -> pa.RecordBatch:
-    """Copies of stretches of a table's rows, which has some, one after the other.
+    """Copies of ranges of a table's rows, which has some, one after the other.
 
-    The map is let go at once: with what the system reads around each stretch, those of many files
+    The map is let go at once: with what the system reads around each range, those of many files
     would count as the process's memory.
     """
     ends = np.cumsum(sizes)

@@ -132,7 +132,7 @@ class TestInfeasible:
         model = MODELS["ratio"] | {"buckets": [["private"], ["public"]]} | INSURED
         self.refuse(discharges, tmp_path, model, "are in no bucket", PolicyError)
 
-    def test_stretches_of_what_has_no_order(self, discharges, tmp_path):
+    def test_ranges_of_what_has_no_order(self, discharges, tmp_path):
         model = MODELS["ratio"] | INSURED
         self.refuse(discharges, tmp_path, model, "name the groups", PolicyError)
 

@@ -142,7 +142,7 @@ class TestExtras:
 
     @repeatable
     @given(st.integers(1, 60), st.data())
-    def test_go_with_no_stretch_of_clusters_that_cannot_take_them(
+    def test_go_with_no_range_of_clusters_that_cannot_take_them(
         self, n_clusters: int, data: st.DataObject
     ) -> None:
         n_extra = data.draw(st.integers(0, n_clusters))

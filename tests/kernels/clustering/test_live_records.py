@@ -22,7 +22,7 @@ def partly_taken(draw: st.DrawFn) -> tuple[tuple[np.ndarray, np.ndarray], list[i
     numeric, nominal, _ = draw(quasi_identifiers(n_records))
     rng = np.random.default_rng(draw(seeds))
     if draw(st.booleans()) and numeric.size:
-        numeric[0, rng.integers(n_records)] = 2.0**20  # all others are in one stretch then
+        numeric[0, rng.integers(n_records)] = 2.0**20  # all others are in one range then
     taken = rng.permutation(n_records)[: draw(st.integers(0, n_records - 1))]
     return (numeric, nominal), taken.tolist()
 

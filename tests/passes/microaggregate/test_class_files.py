@@ -1,4 +1,4 @@
-"""Classes on disk: a stretch gets its own, with their records, of keys of every kind."""
+"""Classes on disk: a key range gets its own, with their records, of keys of every kind."""
 
 from bisect import bisect_left
 from itertools import pairwise
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tables import repeatable
-from tclose.passes.microaggregate.class_files import Classes, join_classes, read_stretch
+from tclose.passes.microaggregate.class_files import Classes, join_classes, read_key_range
 from tclose.runtime.artifacts import UnitFiles
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -57,7 +57,7 @@ class TestStretches:
         ends = [0, *(bisect_left(keys, cut) for cut in cuts), len(keys)]
         limits, parts = [None, *cuts, None], []
         for i, (low, high) in enumerate(pairwise(limits)):
-            found = read_stretch(files, kind, (low, high), len(held.codes))
+            found = read_key_range(files, kind, (low, high), len(held.codes))
             assert (found is None) == (ends[i] == ends[i + 1])
             if found is not None:
                 assert [k for k, *_ in as_rows(found)] == [
@@ -81,4 +81,4 @@ class TestDamage:
         path = files.path("classes")
         path.write_bytes(path.read_bytes()[:n_bytes])
         with pytest.raises(OSError, match="working file"):
-            read_stretch(files, kind, (None, None), 1)
+            read_key_range(files, kind, (None, None), 1)

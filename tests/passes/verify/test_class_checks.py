@@ -79,23 +79,23 @@ class TestChecks:
 
     @repeatable
     @given(confidential_values, st.data())
-    def test_of_stretches_merge_to_those_of_the_whole(
+    def test_of_ranges_merge_to_those_of_the_whole(
         self, values: list[int], data: st.DataObject
     ) -> None:
         starts = starts_of(data.draw(class_sizes(len(values))))
         limit = data.draw(st.fractions(0, 1))
         table, codes = distribution_of(values)
 
-        def check_stretch(first: int, last: int) -> ClassChecks:
+        def check_range(first: int, last: int) -> ClassChecks:
             begin, end = starts[first], starts[last]
-            stretch = starts[first : last + 1] - begin
-            return check_classes(stretch, codes[np.newaxis, begin:end], (table,), (limit,))
+            piece = starts[first : last + 1] - begin
+            return check_classes(piece, codes[np.newaxis, begin:end], (table,), (limit,))
 
         n_classes = starts.size - 1
         cuts = data.draw(st.sets(st.integers(1, max(1, n_classes - 1)), max_size=3))
         ends = [0, *sorted(cut for cut in cuts if cut < n_classes), n_classes]
-        pieces = [check_stretch(a, b) for a, b in pairwise(ends)]
-        whole = check_stretch(0, n_classes)
+        pieces = [check_range(a, b) for a, b in pairwise(ends)]
+        whole = check_range(0, n_classes)
         assert as_values(reduce(ClassChecks.merge, pieces)) == as_values(whole)
         assert as_values(reduce(ClassChecks.merge, pieces[::-1])) == as_values(whole)
 

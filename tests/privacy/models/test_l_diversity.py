@@ -61,7 +61,7 @@ class TestCounts:
         in_table = group_table(classes.table, groups)
         assert in_table.tolist() == np.bincount(groups[classes.codes]).tolist()
 
-    def test_of_a_stretch_need_not_begin_at_zero(self) -> None:
+    def test_of_a_range_need_not_begin_at_zero(self) -> None:
         counts = count_values(np.array([2, 4, 5]), np.array([9, 9, 1, 1, 0, 9]))
         assert counts.codes.tolist() == [1, 0]
         assert counts.counts.tolist() == [2, 1]

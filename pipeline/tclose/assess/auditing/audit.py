@@ -180,15 +180,15 @@ def _check_rows(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
     if not is_old and (asked.get("models") is None or manifest.get("risk") is None):
         raise MalformedError("lacks further models or attacks")
     models = [] if is_old else asked["models"]
-    further = bind_models(models, columns, distributions, categories)
-    checker = ClassChecker(distributions, limits, further, [], joint.joints)
+    privacy_models = bind_models(models, columns, distributions, categories)
+    checker = ClassChecker(distributions, limits, privacy_models, [], joint.joints)
     try:
         checks = checker.check_in_order(encode())
     except NotInOrderError:
         findings.append("rows are not in canonical order: their places may say something")
-        checker = ClassChecker(distributions, limits, further, [], joint.joints)
+        checker = ClassChecker(distributions, limits, privacy_models, [], joint.joints)
         checks = checker.check_at_once(list(encode()))
-    checks = add_whole_table(checks, check_table(checker.kept, further, distributions))
+    checks = add_whole_table(checks, check_table(checker.kept, privacy_models, distributions))
     verdict = decide(
         checks,
         k=asked["k"]["asked"],
@@ -196,7 +196,7 @@ def _check_rows(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
         max_emds=limits,
         n_expected=manifest["records"],
         n_changed={},
-        further=further,
+        privacy_models=privacy_models,
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
     bucketed = [column["name"] for column in layout.confidential if column.get("bucketed")]

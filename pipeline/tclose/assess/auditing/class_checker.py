@@ -13,7 +13,7 @@ from tclose.passes.microaggregate.region_classes import find_changes
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.joint import Joint, append_joint
-from tclose.privacy.whole_table import Stretch, take_stretch
+from tclose.privacy.whole_table import ClassRows, take_class_rows
 
 
 class NotInOrderError(Exception):
@@ -29,8 +29,8 @@ class ClassChecker:
 
     distributions: tuple[Distribution, ...]
     limits: tuple[Fraction, ...]
-    further: PrivacyModels
-    kept: list[Stretch]
+    privacy_models: PrivacyModels
+    kept: list[ClassRows]
     joints: tuple[Joint, ...] = ()
 
     def check_in_order(self, files: Iterator[Rows]) -> ClassChecks:
@@ -63,14 +63,14 @@ class ClassChecker:
 
     def _check(self, keys: list[Keys], starts: Int64, codes: Int64) -> ClassChecks:
         codes = append_joint(codes, self.joints)
-        if self.further.by_table:
+        if self.privacy_models.by_table:
             of_classes = [column[starts[:-1]] for column in keys]
-            self.kept.append(take_stretch(of_classes, starts, codes, self.further))
-        return check_classes(starts, codes, self.distributions, self.limits, self.further)
+            self.kept.append(take_class_rows(of_classes, starts, codes, self.privacy_models))
+        return check_classes(starts, codes, self.distributions, self.limits, self.privacy_models)
 
     def _check_nothing(self) -> ClassChecks:
         n = len(self.limits)
-        models = (Achieved(),) * len(self.further.requirements)
+        models = (Achieved(),) * len(self.privacy_models.requirements)
         return ClassChecks(0, np.zeros((2, 0), np.int64), (0.0,) * n, (0,) * n, models)
 
 

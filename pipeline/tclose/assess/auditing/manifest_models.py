@@ -46,9 +46,9 @@ def bind_models(
             raise MalformedError("a number of buckets that the rows cannot have")
         requirements.append(bind(asked, a, columns[a], distributions[a], texts[a]))
     groupings = map(similar_values, columns, distributions, texts)
-    further = PrivacyModels(tuple(requirements), tuple(groupings))
-    check_size(further, max((d.n_records for d in distributions), default=0))
-    return further
+    privacy_models = PrivacyModels(tuple(requirements), tuple(groupings))
+    check_size(privacy_models, max((d.n_records for d in distributions), default=0))
+    return privacy_models
 
 
 def _read(entry: Mapping[str, Any]) -> PrivacyModel:

@@ -27,7 +27,7 @@ from tclose.model import Distribution, Int64
 
 MakeBuckets = Callable[[Distribution, Fraction], "Buckets"]
 Span = tuple[int, int]
-Cut = tuple[tuple[int, int], Span, int]  # (what it adds, the lowest value), the stretch, where
+Cut = tuple[tuple[int, int], Span, int]  # (what it adds, the lowest value), the range, where
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Buckets:
 
 
 def ordered_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
-    """Buckets under the ordered distance: stretches of neighbouring values.
+    """Buckets under the ordered distance: ranges of neighbouring values.
 
     The cut that lowers the sum of the worst distances most is made first; of equal ones that in the
     bucket of the lowest values, and in it the lowest.
@@ -125,7 +125,7 @@ def equal_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
 
 @dataclass(frozen=True, eq=False)
 class _OrderedWorst:
-    """Sums over the records of stretches of values of their steps to the farther end.
+    """Sums over the records of ranges of values of their steps to the farther end.
 
     ``below``, ``moments`` int64 (m + 1,): records before each value, and sums of their positions.
     """
@@ -141,7 +141,7 @@ class _OrderedWorst:
 
 
 def _split(n_values: int, worst: _OrderedWorst, limit: Fraction) -> Int64:
-    """Where stretches begin whose worst sums are at most ``limit`` together, and the end.
+    """Where ranges begin whose worst sums are at most ``limit`` together, and the end.
 
     Every cut lowers the sum, and single values have none, so it ends.
     """
@@ -159,7 +159,7 @@ def _split(n_values: int, worst: _OrderedWorst, limit: Fraction) -> Int64:
 
 
 def _enter_best_cut(waiting: list[Cut], span: Span, worst: _OrderedWorst) -> None:
-    """Enter the cut of a stretch that lowers its worst sum most, if it has more than one value."""
+    """Enter the cut of a range that lowers its worst sum most, if it has more than one value."""
     start, stop = span
     if stop - start < 2:
         return

@@ -39,7 +39,7 @@ def locate_regions(
     """Where the records of each region stand in every encoded partition.
 
     A record's rank in its subset is by (leaf, position); partitions follow each other in position.
-    A region takes a stretch of ranks of each subset, which is a stretch of rows in each partition.
+    A region takes a range of ranks of each subset, which is a range of rows in each partition.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Classes of a region on disk: pass 2 leaves them, pass 3 takes those of a stretch out of each.
+"""Classes of a region on disk: pass 2 leaves them, pass 3 takes those of a key range out of each.
 
-There are as many pairs of a region and a stretch as there are regions, squared: what a pair costs
+There are as many pairs of a region and a key range as there are regions, squared: what a pair costs
 decides how far a release can grow.
 """
 
@@ -41,7 +41,7 @@ class Classes:
     passthrough: pa.Table
 
     def write(self, pending: PendingFiles) -> np.dtype:
-        """Write them to their files; returns the type of a class, which `read_stretch` asks for."""
+        """Write them to their files; return the type of a class for `read_key_range`."""
         ends = np.cumsum(self.sizes, dtype=np.int64)
         columns = {f"k{j}": keys for j, keys in enumerate(self.keys)} | {_END: ends}
         write_columns(list(columns.values()), pending.new("classes"))
@@ -60,7 +60,7 @@ def _record_type(n_attributes: int) -> np.dtype:
     return np.dtype([(f"c{a}", np.int64) for a in range(n_attributes)])
 
 
-def read_stretch(
+def read_key_range(
     files: UnitFiles,
     class_type: np.dtype,
     ends: tuple[tuple[Any, ...] | None, tuple[Any, ...] | None],
@@ -69,7 +69,7 @@ def read_stretch(
     """The classes of a region whose key is from the first of two on and before the second.
 
     A key that is None is no limit; the result is None where there are no such classes. All is
-    copied: with what the system reads around each stretch, the maps of many files would count as
+    copied: with what the system reads around each key range, the maps of many files would count as
     the process's memory.
     """
     columns = map_columns(files.path("classes"), class_type)

@@ -45,7 +45,7 @@ ROUNDS_BEFORE_MERGING = 2
 SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
-STRETCH = 2.0
+AXIS_SPREAD = 2.0
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ class Refiner:
         """Cut the points along axes that are stretched and turned at random."""
         centres, modes = points[0][searched], points[1][searched]
         n_axes = centres.shape[1] + modes.shape[1]
-        stretch = np.exp(STRETCH * rng.standard_normal(n_axes))
-        directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * stretch
+        scales = np.exp(AXIS_SPREAD * rng.standard_normal(n_axes))
+        directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * scales
         level_values = rng.random((modes.shape[1], self.n_levels))
         level_values *= np.sqrt(self.weights)[:, None]  # squared, a difference has its weight
         turned = turn_points(centres, modes, level_values, directions)

@@ -139,7 +139,7 @@ class _Merger:
     def repair(self, labels: Int64) -> tuple[Int64, int, int]:
         """`merge_above`, then for the further models: merging undoes none and raises no EMD."""
         labels, n_merged, n_violating = self.merge_above(labels)
-        asked = self.plan.further.by_class
+        asked = self.plan.privacy_models.by_class
         if not asked:
             return labels, n_merged, n_violating
         codes = self.records.codes
@@ -189,7 +189,7 @@ def _make_clusters(
             distributions,
             plan.k,
             plan.max_emds,
-            plan.further,
+            plan.privacy_models,
             plan.bucket_of,
             _cut_by_subsets(records, plan) if plan.method.cuts_by_subsets else None,
         )

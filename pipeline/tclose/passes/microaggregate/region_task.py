@@ -79,7 +79,7 @@ class RegionResult:
     """What microaggregation made of a region.
 
     ``splitters``: some of its class keys, ascending, the first and the last among them;
-    ``class_type``: what `read_stretch` reads them by;
+    ``class_type``: what `read_key_range` reads them by;
     ``levels``: of each quasi-identifier, where levels were chosen for the region.
     """
 
@@ -158,10 +158,10 @@ def _gather_region(
     (starts, sizes), dtype, carries = places, record_type(plan), bool(plan.along)
     encoded, passthrough = [], []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
-        unit, stretches = workspace.unit("encode", index), (starts[index], sizes[index])
-        encoded.append(read_records(unit.path("records"), dtype, *stretches))
+        unit, row_range = workspace.unit("encode", index), (starts[index], sizes[index])
+        encoded.append(read_records(unit.path("records"), dtype, *row_range))
         if carries:
-            passthrough.append(read_rows(unit.path("carried"), *stretches))
+            passthrough.append(read_rows(unit.path("carried"), *row_range))
     records = np.concatenate(encoded)
     subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, sizes[sizes > 0])
     order = np.lexsort((records[POSITION], subset_of))

@@ -44,15 +44,15 @@ def require_models(
         similar_values(e.column, d, e.texts)
         for e, d in zip(plan.confidential, distributions, strict=True)
     )
-    further = PrivacyModels(tuple(requirements), groupings)
-    check_size(further, n_records)
+    privacy_models = PrivacyModels(tuple(requirements), groupings)
+    check_size(privacy_models, n_records)
     max_emds = list(plan.max_emds)
-    for requirement in further.requirements:
+    for requirement in privacy_models.requirements:
         requirement.kind.check_size(requirement, n_records)
         limit = requirement.kind.limit_distance(requirement)
         if limit is not None:
             max_emds[requirement.attribute] = min(max_emds[requirement.attribute], limit)
-    return replace(plan, max_emds=tuple(max_emds), further=further)
+    return replace(plan, max_emds=tuple(max_emds), privacy_models=privacy_models)
 
 
 def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...], ...]:
@@ -94,7 +94,7 @@ def check_models_feasible(
     InfeasibleError
         With what the release partition has: the nearest demand that could be met.
     """
-    for requirement in plan.further.by_class:
+    for requirement in plan.privacy_models.by_class:
         a = requirement.attribute
         failing = []
         for release_partition in release_partitions:
@@ -110,7 +110,7 @@ def check_models_feasible(
                 f"{requirement.kind.suggest(requirement, achieved)}",
                 partition=name,
             )
-    for requirement in plan.further.requirements if release_partitions else ():
+    for requirement in plan.privacy_models.requirements if release_partitions else ():
         a, limit = requirement.attribute, requirement.kind.limit_distance(requirement)
         emd, name = max(
             (release_partition.emds[a], release_partition.name)

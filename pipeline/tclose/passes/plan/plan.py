@@ -28,7 +28,7 @@ from tclose.passes.plan.coarse_tree import CoarseTree
 from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, Subsets
 from tclose.passes.plan.search_budget import OFF, SearchBudget
 from tclose.passes.plan.size_bounds import SizeBound
-from tclose.privacy.bound_models import NOTHING, PrivacyModels
+from tclose.privacy.bound_models import NO_MODELS, PrivacyModels
 from tclose.runtime.artifacts import Artifact
 
 
@@ -57,7 +57,7 @@ class ReleasePartition:
 
 @dataclass(frozen=True)
 class Region:
-    """A stretch of a release partition's clusters that one unit of work makes."""
+    """a range of a release partition's clusters that one unit of work makes."""
 
     release_partition: int
     first_cluster: int
@@ -99,7 +99,7 @@ class Plan:
     seed: int = 1
     method: Method = field(default_factory=lambda: Method.model_validate({}))
     bucketing: Bucketing | None = None
-    further: PrivacyModels = NOTHING
+    privacy_models: PrivacyModels = NO_MODELS
     n_nodes: int = 0
     tree_depth: int = 0
     widths: CarriedWidths = NO_WIDTHS

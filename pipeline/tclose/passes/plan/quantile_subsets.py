@@ -67,8 +67,8 @@ class Cells:
         cells = np.zeros(codes.shape[1], dtype=np.int64)
         if not self.cut_codes:  # one cell, whatever attributes there are
             return cells
-        further = [a for a in range(codes.shape[0]) if a != subset_attribute]
-        for a, cuts in zip(further, self.cut_codes, strict=False):  # joint ones come last: no cells
+        others = [a for a in range(codes.shape[0]) if a != subset_attribute]
+        for a, cuts in zip(others, self.cut_codes, strict=False):  # joint ones come last: no cells
             cells = cells * (cuts.size + 1) + np.searchsorted(cuts, codes[a], side="right")
         return cells
 

@@ -161,7 +161,7 @@ class _PartitionPlanner:
     def _check_models(self, emds_of: dict[Key, tuple[Fraction, ...]]) -> None:
         """Refuse further models that a release partition of k or more records cannot meet."""
         plan = self.plan
-        if not plan.further.requirements:
+        if not plan.privacy_models.requirements:
             return
         claimants = []
         for key, emds in emds_of.items():
@@ -218,12 +218,12 @@ class _PartitionPlanner:
         return subset_attribute
 
     def _cut_cells(self, key: Key, subset_attribute: int) -> Cells:
-        further = []
+        others = []
         for a in range(self.plan.n_released):
             of_partition = self.counts.of(key, a)
             if a != subset_attribute and of_partition is not None:
-                further.append(of_partition)
-        return cut_cells(further)
+                others.append(of_partition)
+        return cut_cells(others)
 
 
 def _measure_trees(distributions: tuple[Distribution, ...]) -> tuple[int, int]:

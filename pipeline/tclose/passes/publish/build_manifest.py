@@ -262,12 +262,12 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
     described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
     described |= {"k": plan.k, "t": _limits(plan.confidential, plan.verification_limits)}
     described |= {"method": plan.method.name, "cut_by_subsets": plan.method.cuts_by_subsets}
-    is_held = bool(plan.further.requirements) or min(plan.verification_limits, default=1) < 1
+    is_held = bool(plan.privacy_models.requirements) or min(plan.verification_limits, default=1) < 1
     described["verified_only"] = is_held and not plan.method.holds_t
-    if plan.further.requirements:
+    if plan.privacy_models.requirements:
         described["models"] = [
             {"name": str(r.model), "attribute": r.name, "asked": r.asked}
-            for r in plan.further.requirements
+            for r in plan.privacy_models.requirements
         ]
     if plan.confidential:
         described["subsets_of"] = plan.confidential[plan.subset_attribute].column.name

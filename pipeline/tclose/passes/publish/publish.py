@@ -80,12 +80,12 @@ def publish(context: PassContext) -> None:
     lineage_events.tell(lineage, context.progress)
 
 
-def _cut_files(made: Plan, stretches: list[KeyRangeResult]) -> list[FileInput]:
+def _cut_files(made: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
     """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
     rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
-    for index, stretch in enumerate(stretches):
+    for index, key_range in enumerate(key_ranges):
         start = 0
-        for prefix, n_rows in stretch.segments:
+        for prefix, n_rows in key_range.segments:
             rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
             start += n_rows
     columns = tuple(name for name in made.released if name not in made.partition_by)

@@ -27,7 +27,7 @@ WRITTEN_AT_ONCE = 1_024  # values of a column between two looks at the size of a
 
 @dataclass(frozen=True)
 class FileInput:
-    """A file of the release: its path, and the rows of stretches that it holds."""
+    """A file of the release: its path, and the rows of key ranges that it holds."""
 
     path: str
     pieces: tuple[tuple[int, int, int], ...]

@@ -1,6 +1,6 @@
 """Verification: exact k and exact distances of every equivalence class, as released.
 
-Rows come in the release's canonical order, in stretches that no class straddles; results merge.
+Rows come in the release's canonical order, in key ranges that no class straddles; results merge.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from tclose.model import (
     Verdict,
 )
 from tclose.passes.microaggregate.utility import measure_discernibility
-from tclose.privacy.bound_models import NOTHING, PrivacyModels, check_counts, summarise_measures
+from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, check_counts, summarise_measures
 from tclose.privacy.class_counts import ClassMeasures, count_values
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.risk import Risk, describe_risks, measure_risk
@@ -28,7 +28,7 @@ from tclose.privacy.t_closeness import class_distances, classes_above
 
 @dataclass(frozen=True, eq=False)
 class ClassChecks:
-    """What the classes of one stretch of rows have; merges with others.
+    """What the classes of one key range of rows have; merges with others.
 
     ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest``
     and ``n_violating`` are per confidential attribute; the largest distance may be NaN: a class
@@ -44,7 +44,7 @@ class ClassChecks:
     risks: tuple[Risk, ...] = ()
 
     def merge(self, other: "ClassChecks") -> "ClassChecks":
-        """The checks of both stretches."""
+        """The checks of both key ranges."""
         both = np.concatenate([self.size_counts, other.size_counts], axis=1)
         sizes, inverse = np.unique(both[0], return_inverse=True)
         counts = np.zeros(sizes.size, dtype=np.int64)
@@ -66,9 +66,9 @@ def check_classes(
     codes: Int64,
     distributions: tuple[Distribution, ...],
     max_emds: tuple[Fraction, ...],
-    further: PrivacyModels = NOTHING,
+    privacy_models: PrivacyModels = NO_MODELS,
 ) -> ClassChecks:
-    """Check the classes of a stretch of rows.
+    """Check the classes of a key range of rows.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def check_classes(
         n_violating.append(int(above.size))
     n_records = int(starts[-1] - starts[0])
     checks = ClassChecks(n_records, np.array([sizes, counts]), tuple(largest), tuple(n_violating))
-    return _check_further(checks, starts, codes, distributions, further)
+    return _check_further(checks, starts, codes, distributions, privacy_models)
 
 
 def _check_further(
@@ -92,23 +92,25 @@ def _check_further(
     starts: Int64,
     codes: Int64,
     distributions: tuple[Distribution, ...],
-    further: PrivacyModels,
+    privacy_models: PrivacyModels,
 ) -> ClassChecks:
     """The checks with the further models' and with the risks."""
-    models = [Achieved()] * len(further.requirements)
+    models = [Achieved()] * len(privacy_models.requirements)
     risks = []
     for a, (members, distribution) in enumerate(zip(codes, distributions, strict=True)):
         wanted = [
-            i for i, r in enumerate(further.requirements) if r.attribute == a and not r.needs_table
+            i
+            for i, r in enumerate(privacy_models.requirements)
+            if r.attribute == a and not r.needs_table
         ]
-        if not wanted and not further.groupings:
+        if not wanted and not privacy_models.groupings:
             continue
         counts = count_values(starts, members)
         for i in wanted:
-            found = check_counts(further.requirements[i], counts, distribution.counts)
+            found = check_counts(privacy_models.requirements[i], counts, distribution.counts)
             models[i] = summarise_measures(found)
-        if further.groupings:
-            risks.append(measure_risk(counts, distribution, further.groupings[a]))
+        if privacy_models.groupings:
+            risks.append(measure_risk(counts, distribution, privacy_models.groupings[a]))
     return replace(checks, models=tuple(models), risks=tuple(risks))
 
 
@@ -128,7 +130,7 @@ def decide(
     max_emds: tuple[Fraction, ...],
     n_expected: int,
     n_changed: dict[str, int],
-    further: PrivacyModels = NOTHING,
+    privacy_models: PrivacyModels = NO_MODELS,
 ) -> Verdict:
     """The verdict: passed only if every count says so.
 
@@ -146,7 +148,7 @@ def decide(
         if n_changed.get(name, 0):
             found = f"{n_changed[name]:,} values with another count"
             failures.append(Failure(f"distribution of {name}", "that of the table", found))
-    for requirement, achieved in zip(further.requirements, checks.models, strict=True):
+    for requirement, achieved in zip(privacy_models.requirements, checks.models, strict=True):
         failures += _judge(requirement, achieved, n_classes)
     return Verdict(
         k,
@@ -154,8 +156,8 @@ def decide(
         _describe_sizes(checks),
         tuple(map(AttributeResult, names, max_emds, checks.largest, checks.n_violating)),
         tuple(failures),
-        tuple(map(_describe, further.requirements, checks.models)),
-        describe_risks(checks.risks, names, further.groupings),
+        tuple(map(_describe, privacy_models.requirements, checks.models)),
+        describe_risks(checks.risks, names, privacy_models.groupings),
         measure_discernibility(checks.size_counts),
     )
 

@@ -14,7 +14,7 @@ from tclose.runtime.tasks import Task
 
 @dataclass(frozen=True)
 class CompareInput:
-    """A range of an attribute's values, by their positions among the table's; and of stretches.
+    """A range of an attribute's values, by their positions among the table's; and of key ranges.
 
     The last range has no end: there must be no value in the release that it does not have.
     """
@@ -22,7 +22,7 @@ class CompareInput:
     attribute: int
     first: int
     last: int | None
-    n_stretches: int
+    n_ranges: int
 
 
 def compare_task(workspace: Workspace, item: CompareInput, _: PendingFiles) -> int:
@@ -37,7 +37,7 @@ def compare_task(workspace: Workspace, item: CompareInput, _: PendingFiles) -> i
     before = distribution.cumulative[item.first - 1] if item.first else 0
     table = np.diff(distribution.cumulative[item.first : item.last], prepend=before)
     released = np.zeros(table.size, dtype=np.int64)
-    for index in range(item.n_stretches):
+    for index in range(item.n_ranges):
         path = workspace.unit("verify", index).path(f"counts{item.attribute}")
         if path.exists():
             _add_counts(released, read_array(path), item)
@@ -45,7 +45,7 @@ def compare_task(workspace: Workspace, item: CompareInput, _: PendingFiles) -> i
 
 
 def _add_counts(released: Int64, rows: np.ndarray, item: CompareInput) -> None:
-    """Add a stretch's ``rows``, ascending by value, that lie in the range."""
+    """Add a key range's ``rows``, ascending by value, that lie in the range."""
     start = np.searchsorted(rows["value"], item.first) if item.first else 0
     stop = rows.size if item.last is None else np.searchsorted(rows["value"], item.last)
     released[rows["value"][start:stop] - item.first] += rows["count"][start:stop]

@@ -1,4 +1,4 @@
-"""The rows of a stretch as a release holds them: in order, and written.
+"""The rows of a key range as a release holds them: in order, and written.
 
 Where columns are referenced they are fetched here, for some classes at a time: what is carried
 decides the order of equal rows of a class, so a class has to be there as a whole.
@@ -24,8 +24,8 @@ FETCHED_BYTES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
-class StretchRows:
-    """Rows of a stretch, class by class and by their confidential values, what is carried aside.
+class KeyRangeRows:
+    """Rows of a key range, class by class and by their confidential values, what is carried aside.
 
     ``class_keys``: of each key column, of the classes; ``starts`` int64 (classes + 1,); ``codes``
     int64 (p, rows); ``along``: columns that are at hand, ``x0``, ...; ``positions`` int64 (rows,):
@@ -38,10 +38,10 @@ class StretchRows:
     along: pa.Table
     positions: Int64
 
-    def classes(self, first: int, last: int) -> "StretchRows":
+    def classes(self, first: int, last: int) -> "KeyRangeRows":
         """Those of some classes."""
         start, stop = int(self.starts[first]), int(self.starts[last])
-        return StretchRows(
+        return KeyRangeRows(
             [keys[first:last] for keys in self.class_keys],
             self.starts[first : last + 1] - start,
             self.codes[:, start:stop],
@@ -65,11 +65,11 @@ def _dense_ranks(values: pa.Array) -> Int64:
 def write_rows(
     path: Path,
     plan: Plan,
-    rows: StretchRows,
+    rows: KeyRangeRows,
     references: References,
     distributions: Sequence[Distribution],
 ) -> None:
-    """Write the rows of a stretch, the referenced columns among them, as batches."""
+    """Write the rows of a key range, the referenced columns among them, as batches."""
     writer = None
     with pa.OSFile(str(path), "wb") as sink:
         for piece in _cut(rows, references.measure(rows.positions)):
@@ -82,7 +82,7 @@ def write_rows(
             writer.close()
 
 
-def _cut(rows: StretchRows, widths: Int64) -> Iterator[StretchRows]:
+def _cut(rows: KeyRangeRows, widths: Int64) -> Iterator[KeyRangeRows]:
     """Some classes after the others, of about `FETCHED_BYTES`: more where one class alone has."""
     ends = np.cumsum(widths)[rows.starts[1:] - 1]
     cuts = np.flatnonzero(np.diff(ends // FETCHED_BYTES)) + 1
@@ -90,7 +90,7 @@ def _cut(rows: StretchRows, widths: Int64) -> Iterator[StretchRows]:
         yield rows.classes(first, last)
 
 
-def _order_carried(plan: Plan, rows: StretchRows, references: References) -> pa.Table:
+def _order_carried(plan: Plan, rows: KeyRangeRows, references: References) -> pa.Table:
     """What the rows carry, at hand or fetched, in the release's order."""
     fetched = references.fetch(rows.positions)
     columns = {name: fetched[name] for name in fetched.column_names}
@@ -101,7 +101,7 @@ def _order_carried(plan: Plan, rows: StretchRows, references: References) -> pa.
 
 
 def released_table(
-    plan: Plan, rows: StretchRows, passthrough: pa.Table, distributions: Sequence[Distribution]
+    plan: Plan, rows: KeyRangeRows, passthrough: pa.Table, distributions: Sequence[Distribution]
 ) -> pa.Table:
     """The rows as the release holds them, in the columns' order of the input."""
     columns = {}

@@ -1,4 +1,4 @@
-"""Pass 3: a stretch of the release is put in its order, verified, and made what is released."""
+"""Pass 3: a key range of the release is put in its order, verified, and made what is released."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import pyarrow as pa
 from tclose.data.keys import Keys
 from tclose.data.value_counts import count_values
 from tclose.model import Int64
-from tclose.passes.microaggregate.class_files import Classes, join_classes, read_stretch
+from tclose.passes.microaggregate.class_files import Classes, join_classes, read_key_range
 from tclose.passes.microaggregate.region_classes import find_changes
 from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
 from tclose.passes.plan.plan import PLAN, Plan
@@ -24,7 +24,7 @@ from tclose.passes.summarise.records import write_counts
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
 from tclose.passes.verify.class_rows import keep_class_rows
 from tclose.passes.verify.key_range_rows import (
-    StretchRows,
+    KeyRangeRows,
     order_rows,
     released_table,
     write_rows,
@@ -37,7 +37,7 @@ from tclose.runtime.tasks import Task
 
 @dataclass(frozen=True)
 class KeyRangeInput:
-    """A stretch of the release: the classes whose key is from ``low`` on and before ``high``.
+    """A key range of the release: the classes whose key is from ``low`` on and before ``high``.
 
     ``regions``: numbers of those that may have some.
     """
@@ -49,7 +49,7 @@ class KeyRangeInput:
 
 @dataclass(frozen=True, eq=False)
 class KeyRangeResult:
-    """What verification found in a stretch, and what rows it has for each output folder.
+    """What verification found in a key range, and what rows it has for each output folder.
 
     ``segments``: (codes of the partition columns, rows), in order; ``first``, ``last``: class keys.
     """
@@ -64,9 +64,9 @@ KEY_RANGES = Artifact("key-ranges", list[KeyRangeResult])
 
 
 def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles) -> KeyRangeResult:
-    """Sort a stretch into the release's order, check its classes, write its rows as released."""
+    """Sort a key range into the release's order, check its classes, write its rows as released."""
     plan = load_shared(workspace, PLAN)
-    gathered = _gather_stretch(workspace, plan, item)
+    gathered = _gather_key_range(workspace, plan, item)
     if gathered is None:
         return KeyRangeResult(None, [], None, None)
     keys, tables = gathered.keys, load_distributions(workspace, plan)
@@ -81,31 +81,31 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     class_keys = [column[by_keys][changed] for column in keys]
     codes = append_joint(codes[:, order], load_joints(workspace, plan))
     along = gathered.passthrough.take(pa.array(order)) if plan.along else gathered.passthrough
-    checks = check_classes(starts, codes, tables, plan.verification_limits, plan.further)
-    keep_class_rows(class_keys, starts, codes, plan.further, pending)
+    checks = check_classes(starts, codes, tables, plan.verification_limits, plan.privacy_models)
+    keep_class_rows(class_keys, starts, codes, plan.privacy_models, pending)
     for a in range(len(plan.confidential)):
         counted = {(): count_values(codes[a])}
         write_counts(counted, pending.new(f"counts{a}"))
-    rows = StretchRows(class_keys, starts, codes, along, positions[:, order].ravel())
+    rows = KeyRangeRows(class_keys, starts, codes, along, positions[:, order].ravel())
     _write_released(workspace, plan, rows, pending.new("released"))
     ends = [tuple(column[i].item() for column in class_keys) for i in (0, -1)]
     return KeyRangeResult(checks, _segments(plan, class_keys, starts), ends[0], ends[1])
 
 
-def _gather_stretch(workspace: Workspace, plan: Plan, item: KeyRangeInput) -> Classes | None:
+def _gather_key_range(workspace: Workspace, plan: Plan, item: KeyRangeInput) -> Classes | None:
     """Its classes of all regions; None where there are none."""
     regions = load_shared(workspace, REGIONS)
     types = load_shared(workspace, CLASS_TYPES)
     ends, n_told = (item.low, item.high), plan.n_released + bool(plan.referenced)
     found = (
-        read_stretch(workspace.unit("microaggregate", regions[i].name), types[i], ends, n_told)
+        read_key_range(workspace.unit("microaggregate", regions[i].name), types[i], ends, n_told)
         for i in item.regions
     )
     parts = [classes for classes in found if classes is not None]
     return join_classes(parts) if parts else None
 
 
-def _write_released(workspace: Workspace, plan: Plan, rows: StretchRows, path: Path) -> None:
+def _write_released(workspace: Workspace, plan: Plan, rows: KeyRangeRows, path: Path) -> None:
     tables = load_distributions(workspace, plan)
     if plan.referenced:
         write_rows(path, plan, rows, load_references(workspace), tables)

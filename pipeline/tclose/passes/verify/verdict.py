@@ -34,8 +34,8 @@ VERDICT = Artifact("verdict", Verdict)
 
 COMPARED_VALUES = 1_000_000  # by a unit
 # Where partitions make many small regions, a unit of work takes the classes of several.
-FEW_STRETCHES = 64
-STRETCH_RECORDS = 10_000
+FEW_RANGES = 64
+RANGE_RECORDS = 10_000
 
 
 def verify(context: PassContext) -> None:
@@ -47,16 +47,16 @@ def verify(context: PassContext) -> None:
         It is not passed.
     """
     workspace, plan = context.workspace, context.read(PLAN)
-    items = _cut_stretches(context.read(REGION_RESULTS))
+    items = _cut_key_ranges(context.read(REGION_RESULTS))
     sizes = share_evenly(plan.n_records, len(items))  # ranges are cut to be about equal
     ranges = context.map(VERIFY_TASK, items, sizes=sizes)
-    _check_stretch_order(ranges)
+    _check_range_order(ranges)
     checks = [s.checks for s in ranges if s.checks is not None]
     merged = checks[0]
     for other in checks[1:]:
         merged = ClassChecks.merge(merged, other)
-    kept = read_class_rows(workspace, plan.further, len(items))
-    whole = check_table(kept, plan.further, load_distributions(workspace, plan))
+    kept = read_class_rows(workspace, plan.privacy_models, len(items))
+    whole = check_table(kept, plan.privacy_models, load_distributions(workspace, plan))
     verdict = decide(
         add_whole_table(merged, whole),
         k=plan.k,
@@ -64,7 +64,7 @@ def verify(context: PassContext) -> None:
         max_emds=plan.verification_limits,
         n_expected=context.read(INPUT_SUMMARY).table.n_complete,
         n_changed=_count_changes(context, plan, len(items)),
-        further=plan.further,
+        privacy_models=plan.privacy_models,
     )
     context.write(KEY_RANGES, ranges)
     context.write(VERDICT, verdict)
@@ -84,13 +84,13 @@ def explain_failures(verdict: Verdict, method: Method | None = None) -> str:
     return "verification failed; nothing was published\n" + "\n".join(lines)
 
 
-def _cut_stretches(results: list[RegionResult]) -> list[KeyRangeInput]:
-    """Stretches of about as many classes each: as many as regions, but of small regions fewer."""
+def _cut_key_ranges(results: list[RegionResult]) -> list[KeyRangeInput]:
+    """Key ranges of about as many classes each: as many as regions, but of small regions fewer."""
     ends = sorted((r.splitters[0], r.splitters[-1], number) for number, r in enumerate(results))
     picked = sorted(key for result in results for key in result.splitters)
     n_records = sum(result.n_records for result in results)
-    n_stretches = min(len(results), max(FEW_STRETCHES, n_records // STRETCH_RECORDS))
-    cuts = sorted({picked[len(picked) * i // n_stretches] for i in range(1, n_stretches)})
+    n_ranges = min(len(results), max(FEW_RANGES, n_records // RANGE_RECORDS))
+    cuts = sorted({picked[len(picked) * i // n_ranges] for i in range(1, n_ranges)})
     return [
         KeyRangeInput(low, high, tuple(_find_overlapping(ends, low, high)))
         for low, high in pairwise([None, *cuts, None])
@@ -98,23 +98,23 @@ def _cut_stretches(results: list[RegionResult]) -> list[KeyRangeInput]:
 
 
 def _find_overlapping(ends: list[tuple[Any, Any, int]], low: Any, high: Any) -> list[int]:
-    """Numbers of the regions that may have classes in a stretch: the others are not opened."""
+    """Numbers of the regions that may have classes in a key range: the others are not opened."""
     n_begun = len(ends) if high is None else bisect_left(ends, high, key=lambda end: end[0])
     return sorted(number for _, last, number in ends[:n_begun] if low is None or last >= low)
 
 
-def _check_stretch_order(stretches: list[KeyRangeResult]) -> None:
-    """No class may lie in two stretches, or its records were counted apart."""
-    ends = [(s.first, s.last) for s in stretches if s.first is not None and s.last is not None]
+def _check_range_order(key_ranges: list[KeyRangeResult]) -> None:
+    """No class may lie in two key ranges, or its records were counted apart."""
+    ends = [(s.first, s.last) for s in key_ranges if s.first is not None and s.last is not None]
     for (_, last), (first, _) in pairwise(ends):
         if not last < first:
-            raise VerificationError("classes are not in order across stretches; nothing published")
+            raise VerificationError("classes are not in order across key ranges; nothing published")
 
 
-def _count_changes(context: PassContext, made: Plan, n_stretches: int) -> dict[str, int]:
+def _count_changes(context: PassContext, made: Plan, n_ranges: int) -> dict[str, int]:
     """Per confidential attribute, values that more or fewer rows have than the table."""
     items = [
-        CompareInput(a, first, last, n_stretches)
+        CompareInput(a, first, last, n_ranges)
         for a, table in enumerate(load_distributions(context.workspace, made))
         for first, last in pairwise([*range(0, max(1, table.values.size), COMPARED_VALUES), None])
     ]

@@ -25,7 +25,7 @@ from tclose.privacy.class_counts import ClassMeasures, require_limit
 
 @dataclass(frozen=True, eq=False)
 class ClassTree:
-    """Supersets of classes, each a stretch of one ordering of the classes.
+    """Supersets of classes, each a range of one ordering of the classes.
 
     ``order`` int64 (c,): the classes in that order. ``bounds`` int64 (2, s): superset j is made of
     classes ``order[bounds[0, j] : bounds[1, j]]``.

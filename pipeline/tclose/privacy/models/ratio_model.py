@@ -30,7 +30,7 @@ class RatioCloseness(Model):
     """Probabilities of each class at most t times those of the table, and the other way round."""
 
     wanted: ClassVar[Mapping[str, str]] = {
-        "buckets": "has to be a number of stretches from 2 to 1000, or groups of values as in "
+        "buckets": "has to be a number of ranges from 2 to 1000, or groups of values as in "
         "[[a, b], [c]]"
     }
 
@@ -42,7 +42,7 @@ class RatioCloseness(Model):
         | None
     ) = Field(
         default=None,
-        description="Stretches of the table's values, or groups of values as in [[a, b], [c]]; "
+        description="Ranges of the table's values, or groups of values as in [[a, b], [c]]; "
         "each value is its own bucket if not given.",
     )
 
