@@ -75,7 +75,7 @@ def test_what_a_partition_costs(tmp_path, monkeypatch):
 def test_the_same_bytes_however_classes_are_shared_out(few, records, tmp_path, monkeypatch):
     expected = data_digests(release(write_people(tmp_path, 90)).folder)
     monkeypatch.setattr(verdict, "FEW_RANGES", few)
-    monkeypatch.setattr(verdict, "STRETCH_RECORDS", records)
+    monkeypatch.setattr(verdict, "RANGE_RECORDS", records)
     document = write_people(tmp_path, 90)
     document["output"]["path"] = str(tmp_path / "again")
     made = release(document)
