@@ -1,12 +1,15 @@
 """The reference is complete, and what it points at is there."""
 
 import argparse
+import inspect
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tclose
 from support.pages import (
     DEPLOY,
     PAGES,
@@ -45,6 +48,7 @@ SECTION_OF = {
     "KubernetesSettings": "engine",
 }
 VALUES = {"Role": Role, "Kind": Kind, "Distance": Distance}
+SYSTEM_MESSAGES = {"No space left on device"}
 
 
 def keys_of(schema: dict[str, Any]) -> set[str]:
@@ -150,3 +154,39 @@ def test_readme_is_short_and_says_how_to_start() -> None:
     assert len(text.splitlines()) <= 130
     assert "make demo" in text
     assert "make test" in text
+
+
+def test_layers_are_those_of_the_contract() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    layers = [line.replace(" | ", ", ").replace("tclose.", "") for line in contracts[0]["layers"]]
+    text = " ".join(sections_of(DOCS / "developers.md")["Layers"].split())
+    assert " -> ".join(layers) in text
+
+
+def test_messages_in_the_guide_are_those_of_the_code() -> None:
+    table = sections_of(DEPLOY)["Failure"]
+    sources = [path.read_text() for path in PACKAGE.rglob("*.py")]
+    code = re.sub(r'"\s*f?"', "", "\n".join(sources))
+    quoted = re.findall(r"^\|[^|]*\|[^|`]*`([^`]{12,})`", table, re.MULTILINE)
+    assert len(quoted) >= 3
+    assert [m for m in quoted if m not in code and m not in SYSTEM_MESSAGES] == []
+
+
+@pytest.mark.parametrize("name", ["Release", "Plan", "Audit", "Frontier", "Check"])
+def test_python_page_names_what_results_have(name: str) -> None:
+    text = (DOCS / "python.md").read_text()
+    [row] = re.findall(rf"^\| `{name}` \| (.*) \|$", text, re.MULTILINE)
+    result = getattr(tclose, name)
+    known = {*dir(result), *getattr(result, "__dataclass_fields__", ())}
+    named = re.findall(r"(?:^|, |and |by )`(\w+)(?:\(\))?`", re.sub(r"\([^()]*\)", "", row))
+    assert named
+    assert [attribute for attribute in named if attribute not in known] == []
+
+
+@pytest.mark.parametrize("name", ["load_policy", "plan", "release", "audit", "frontier", "check"])
+def test_python_page_has_the_parameters_of_each_function(name: str) -> None:
+    [said] = re.findall(rf"^\| `{name}\((.*)\)` \|", (DOCS / "python.md").read_text(), re.MULTILINE)
+    signature = inspect.signature(getattr(tclose, name))
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    assert f"({said})" == str(inspect.Signature(plain))
