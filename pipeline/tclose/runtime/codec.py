@@ -4,6 +4,9 @@ A value is written by its declared type: dataclasses field by field, arrays as t
 and bytes, other types as JSON has them or as text. Where a declaration leaves a type open (``Any``,
 a union), the value's own type is written with it, and only types of a fixed list are read. So
 whoever can write to the storage that workers share can damage a run, and cannot make it run code.
+
+pydantic, which reads policies, has no types for arrays, Arrow schemas and values of an open type:
+each would need a validator and a serialiser of its own, which are what this module consists of.
 """
 
 import base64

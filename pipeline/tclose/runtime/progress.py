@@ -1,6 +1,7 @@
 """What a user sees while waiting: a live bar on a terminal, plain lines elsewhere, or nothing.
 
-And what is remembered of it for a profile. Lines carry counts and times only.
+And what is remembered of it for a profile. Lines carry counts and times only. rich draws the bar;
+in a file or pipe it would print nothing before the end.
 """
 
 import contextlib

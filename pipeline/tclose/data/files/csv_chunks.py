@@ -1,4 +1,8 @@
-"""CSV: cut at record boundaries into chunks that can be read on their own."""
+"""CSV: cut at record boundaries into chunks that can be read on their own.
+
+pyarrow parses the chunks. It does not cut: its streams begin at the start of a file, and the blocks
+of fsspec and Dask end at any line feed, also at one inside quotes.
+"""
 
 import hashlib
 import io

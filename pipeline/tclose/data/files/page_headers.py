@@ -2,6 +2,7 @@
 
 A header is a Thrift struct in the compact protocol (parquet-format, PageHeader). What is looked at
 is its kind, its size, how many values it has and how they are encoded; all else is skipped.
+pyarrow reads these headers too, and does not show them.
 """
 
 from collections.abc import Iterator

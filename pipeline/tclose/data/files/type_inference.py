@@ -1,4 +1,8 @@
-"""Type inference for the texts of a CSV column: counted in parts, decided over all of them."""
+"""Type inference for the texts of a CSV column: counted in parts, decided over all of them.
+
+pyarrow and pandas decide by the block that they read first, or for each block anew, so that types
+would depend on how the input is cut.
+"""
 
 from dataclasses import dataclass
 

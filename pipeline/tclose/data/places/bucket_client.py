@@ -3,6 +3,10 @@
 Endpoint and credentials come from where AWS clients look for them (``AWS_ENDPOINT_URL``,
 ``AWS_PROFILE``, ``AWS_ACCESS_KEY_ID``, ``~/.aws`` and so on): they are in no path, no policy and no
 message.
+
+s3fs is the client. obstore keeps to conditional writes just as well, but reads no profiles and no
+``~/.aws``, hangs in a process that was forked after its first request, and would be a second client
+beside fsspec's, which inputs are read with.
 """
 
 import contextlib

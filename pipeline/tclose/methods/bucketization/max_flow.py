@@ -1,4 +1,8 @@
-"""Whole numbers in a table with given margins and limits: a small maximum flow."""
+"""Whole numbers in a table with given margins and limits: a small maximum flow.
+
+The order in which paths are found decides which of several tables is returned, and so released
+bytes: a library may change that order in any version.
+"""
 
 from collections import deque
 from itertools import pairwise

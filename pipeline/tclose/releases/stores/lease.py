@@ -8,6 +8,9 @@ monotonic clock, the watcher makes the next number. No clock of another machine 
 being wrong about a holder costs that holder its run, no more: before each step that makes
 something visible `check` looks whether the claim still stands and is the highest, and the step
 itself has a condition that whoever took over has broken (see `stores`).
+
+Locks of libraries (filelock, locket) know neither expiry nor buckets; those that do (etcd, Redis,
+ZooKeeper) need a server of their own.
 """
 
 import contextlib

@@ -2,6 +2,8 @@
 
 Dask trusts whatever the cluster's authority signed, on both sides of every connection. Here the
 certificate is its own authority, and its key exists in the memory of the run's processes alone.
+``Security.temporary`` of Dask is not used: its certificates are valid from now on for a year, so
+that a clock that is set back parts a run from its workers.
 """
 
 import datetime

@@ -1,4 +1,8 @@
-"""Where an existing scheduler is, what opens it, and whether it answers."""
+"""Where an existing scheduler is, what opens it, and whether it answers.
+
+Whether it does is asked of a socket. ``distributed.comm.connect`` tries a closed port again until
+its time is over, and takes the first bytes of a server of another kind for sizes of memory.
+"""
 
 import contextlib
 import os

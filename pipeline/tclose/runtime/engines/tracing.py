@@ -1,8 +1,8 @@
 """What a cluster knows of a pass that is over: when each task ran, on which worker, in what code.
 
 Kept of a task are its number, its worker and its times, and nothing else: what Dask says of failed
-tasks quotes their arguments. Dask's own report, which holds such log lines and needs bokeh, is not
-asked for.
+tasks quotes their arguments. Times come from Dask's own stream of tasks; why its report is not used
+is explained in `task_report`.
 """
 
 import contextlib

@@ -1,7 +1,9 @@
 """The report of a run on a cluster: one HTML file that needs no script and no other file.
 
-It shows what Dask's own performance report does of tasks, workers and code, and is there without
-bokeh.
+It shows what Dask's own performance report does of tasks, workers and code. That one is not used:
+it is drawn by the scheduler, so that every cluster would need bokeh (70 MB with what it needs), it
+is made of scripts, and it also shows the caller's source code and the tasks of a scheduler's other
+users.
 """
 
 from collections.abc import Iterable, Iterator
