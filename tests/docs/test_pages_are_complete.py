@@ -99,6 +99,19 @@ def test_commands_page_names_every_command_and_option() -> None:
     assert "`--version`" in text
 
 
+def test_commands_in_prose_have_the_options_that_they_are_given() -> None:
+    [commands] = [a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    n_commands = 0
+    for page in ALL:
+        for code in codes_of(page):
+            words = code.replace("[", " ").replace("]", " ").split()
+            if words[0] == "tclose" and len(words) > 1 and not words[1].startswith("-"):
+                known = commands.choices[words[1]]._option_string_actions
+                assert [w for w in words if w.startswith("--") and w not in known] == [], code
+                n_commands += 1
+    assert n_commands > 40
+
+
 @pytest.mark.parametrize("page", ALL, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_resolve(page: Path) -> None:
     for link in links_of(page):
