@@ -1,21 +1,34 @@
 """What tests of all packages share: object storage for those that ask for it; what is told last."""
 
+import gc
 import signal
 
 import pytest
+from hypothesis import settings
 
 from nightly.counts import add_up
 from support.buckets import environment, make_bucket, running_server
 from support.killed_run import SMALL_REGION
+from support.tables import repeatable
 from tclose.passes.plan import coarse_tree
 
 # What passing tests record of what they drew, and under what title it is told at the end.
 TITLES = {"fault": "trials of faults"}
 
+settings.register_profile("repeatable", repeatable)
+settings.load_profile("repeatable")  # for what names no settings of its own, too
+gc.disable()  # half of the time of loading modules goes into looking for garbage among them
+
 
 def pytest_configure() -> None:
     """Let Ctrl-C be heard: a shell has what runs in the background ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, but not in what was loaded, which stays."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

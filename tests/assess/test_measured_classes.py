@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import naive_taxonomy
+from support.length import count
 from support.released import as_tree
 from support.tables import repeatable, seeds
 from tclose.assess.auditing.audit import audit_release
@@ -66,7 +67,7 @@ def ground(name: str, values: list[Any]) -> Any:
 
 @pytest.mark.parametrize("name", ["mdav", "mondrian", "t-closeness-first"])
 def test_audit_measures_the_least_work_of_any_transport(name: str) -> None:
-    @settings(repeatable, max_examples=15)
+    @settings(repeatable, max_examples=count(3, 50))
     @given(seed=seeds, n_records=st.integers(6, 40))
     def one_table(seed: int, n_records: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

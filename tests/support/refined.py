@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from support import naive_refine
 from support.classed import MARGIN, ClassedRecords, classed_records
+from support.length import count
 from support.tables import repeatable
 from tclose.methods.scaling import Scaled
 from tclose.model import Int64
 from tclose.passes.microaggregate.refine_classes import Refiner, make_refiner
 from tclose.passes.plan.search_budget import SearchBudget
 
-fewer = settings(repeatable, max_examples=40)
+fewer = settings(repeatable, max_examples=count(10, 100))
 
 regions = classed_records(n_classes=st.integers(1, 9), max_size=6)
 efforts = st.builds(

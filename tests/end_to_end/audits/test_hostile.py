@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support.length import count
+from support.tables import repeatable
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.catalog import has_form
@@ -135,7 +137,7 @@ def test_file_that_is_no_parquet_is_found(handed_out, content):
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(repeatable, max_examples=count(15, 300), suppress_health_check=list(HealthCheck))
 def test_damaged_parquet_with_the_right_digest_is_found(handed_out, data):
     name = "data/part-00000.parquet"
     aside = handed_out / "manifest.json"
@@ -227,7 +229,7 @@ def mutate(document: dict[str, Any], data) -> None:
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(repeatable, max_examples=count(50, 1_000), suppress_health_check=list(HealthCheck))
 def test_any_edit_of_a_manifest_ends_in_findings_or_a_pass(varied, data):
     release = data.draw(st.sampled_from(varied))
     path = release / "manifest.json"
