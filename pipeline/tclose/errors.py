@@ -68,7 +68,7 @@ class VerificationError(TcloseError):
 
 
 class UnreachableError(DataError):
-    """What the policy says to run on does not answer."""
+    """The scheduler or storage that the policy names is not reachable."""
 
     retryable = True
 
@@ -116,6 +116,6 @@ class UnitError(TcloseError):
 
 
 class LostError(UnitError):
-    """What a unit of work ran on went away: a worker, a connection, a disk."""
+    """A worker, a connection or a disk was lost during a task."""
 
     retryable = True

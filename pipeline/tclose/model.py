@@ -15,7 +15,7 @@ Float64 = NDArray[np.float64]
 
 
 class Role(StrEnum):
-    """What a column is to an adversary (Soria-Comas et al. 2015, section 2)."""
+    """The role of a column in disclosure control (Soria-Comas et al. 2015, section 2)."""
 
     IDENTIFIER = "identifier"
     QUASI_IDENTIFIER = "quasi-identifier"
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 
 class Kind(StrEnum):
-    """How the values of a column compare."""
+    """The kind of a column's values, which decides how they compare."""
 
     NUMERIC = "numeric"
     DATE = "date"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
     @property
     def is_categorical(self) -> bool:
-        """Whether keys are positions in a list of categories."""
+        """True if keys are indices in a list of categories."""
         return self in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
@@ -43,7 +43,7 @@ ANCESTOR = "ancestor"
 
 
 class Distance(StrEnum):
-    """How far two confidential values are from each other (Li et al. 2007, section 5)."""
+    """The distance between two confidential values (Li et al. 2007, section 5)."""
 
     ORDERED = "ordered"
     EQUAL = "equal"
@@ -145,12 +145,12 @@ class Column:
 
     @property
     def is_held_to_t(self) -> bool:
-        """Whether classes are held to a distance in it: not where its values get noise."""
+        """True if classes are held to a distance in it; those of values with noise are not."""
         return self.role is Role.CONFIDENTIAL and self.attribute.noise is None
 
     @property
     def is_joint(self) -> bool:
-        """Whether its values are combinations of other columns', held to a t and never released."""
+        """True if its values are combinations of other columns', held to a t and never released."""
         return bool(self.attribute.combines)
 
     @property
@@ -164,7 +164,7 @@ class Column:
 
     @property
     def aggregate(self) -> str:
-        """How a cluster's values become one: mean, median, mode or ancestor."""
+        """The aggregate that replaces a cluster's values: mean, median, mode or ancestor."""
         if self.attribute.aggregate is not None:
             return self.attribute.aggregate
         by_kind = {Kind.NUMERIC: "mean", Kind.DATE: "mean", Kind.ORDINAL: "median"}
@@ -218,7 +218,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a released table does not meet the policy."""
+    """A reason why a released table does not meet the policy."""
 
     what: str
     asked: str
@@ -227,7 +227,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class AttributeResult:
-    """What was reached for one confidential attribute."""
+    """The achieved distances of one confidential attribute."""
 
     name: str
     max_emd: Fraction
@@ -237,7 +237,7 @@ class AttributeResult:
 
 @dataclass(frozen=True)
 class Achieved:
-    """What classes have under a further model: the extremes of their measures; merges."""
+    """The extremes of the classes' measures under a further model; two of them merge."""
 
     n_classes: int = 0
     n_failing: int = 0
@@ -245,7 +245,7 @@ class Achieved:
     largest: float = -inf
 
     def merge(self, other: "Achieved") -> "Achieved":
-        """What the classes of both have; a measure that is not a number stays one."""
+        """Merge with the measures of other classes; a measure that is not a number stays so."""
         return Achieved(
             self.n_classes + other.n_classes,
             self.n_failing + other.n_failing,
@@ -256,7 +256,7 @@ class Achieved:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What was asked by a further model for one confidential attribute, and what was reached.
+    """A further model's parameters for one confidential attribute, and the achieved measures.
 
     ``asked``: its parameters by name; ``reached``: the measure of the class that has the worst.
     """
@@ -301,7 +301,7 @@ class ClassSizes:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What verification found: exact k, exact distances, and whether every record is there."""
+    """The result of verification: exact k, exact distances, and whether every record is present."""
 
     k: int
     n_records: int
@@ -314,5 +314,5 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the table may be published."""
+        """True if the table may be published."""
         return not self.failures

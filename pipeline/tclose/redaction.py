@@ -55,7 +55,7 @@ def _split_user(rest: str) -> tuple[str, str]:
 
 
 def _split_at_last(user: str, rest: str) -> tuple[str, str]:
-    """Where what looks like a port may begin a password that has a slash in it."""
+    """Split user and host where a password with a slash begins like a port."""
     before, at, after = rest.rpartition("@")
     return (f"{user}@{before}", after) if at else (user, rest)
 

@@ -184,7 +184,7 @@ class _Walk:
         return os.stat(name, dir_fd=self.here, follow_symlinks=False)
 
     def _keeps(self, above: os.stat_result, entry: os.stat_result) -> bool:
-        """Whether nobody but root or this user can have put an entry into a folder."""
+        """Return whether only root or this user can have put an entry into a folder."""
         if above.st_uid not in self._owners:
             return False
         if not above.st_mode & _WRITABLE:

@@ -22,7 +22,7 @@ FARS_QIS = ["age", "year", "modelyr", "sex", "Restraint"]
 )
 @pytest.mark.parametrize("confidential", ["FEDTAX", "FICA"])
 def test_census_class_sizes_are_those_of_the_paper(t, size, confidential, tmp_path):
-    """003, Table 3: minimum cluster sizes at k = 2 (1,080 records)."""
+    """Soria-Comas et al. 2015, Table 3: minimum cluster sizes at k = 2 (1,080 records)."""
     path = shared_file("casc_census.csv")
     roles = {"TAXINC": "quasi-identifier", "POTHVAL": "quasi-identifier"}
     policy = parse_policy(

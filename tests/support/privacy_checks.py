@@ -96,7 +96,10 @@ def _places(released: pd.Series, own: list[Any], attribute: dict[str, Any]) -> A
 def _check_ratio(
     released: pd.Series, classes: list[pd.DataFrame], in_buckets: bool, document: dict[str, Any]
 ) -> None:
-    """Shares of the buckets, those of section 6.2, are within the ratio: 001, Definition 4."""
+    """Shares of the buckets, those of section 6.2, are within the ratio.
+
+    Domingo-Ferrer and Soria-Comas 2015, Definition 4.
+    """
     name, method = str(released.name), document["method"]
     bucket_of = {value: value for value in released}
     is_nominal = isinstance(released[0], str) or attributes_of(document)[name].get("type")
@@ -122,7 +125,10 @@ def _check_noise(released: pd.Series, noise: dict[str, Any]) -> None:
 def _check_stochastic(
     classes: list[pd.DataFrame], noise: dict[str, Any], document: dict[str, Any]
 ) -> None:
-    """001, Proposition 1: t = max over |E| of |E|/n (1 + (n/|E| - 1) e^epsilon)."""
+    """t = max over |E| of |E|/n (1 + (n/|E| - 1) e^epsilon).
+
+    Domingo-Ferrer and Soria-Comas 2015, Proposition 1.
+    """
     n_records = sum(map(len, classes))
     for model in document["privacy"].get("models", []):
         shares = [len(members) / n_records for members in classes]

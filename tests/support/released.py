@@ -145,7 +145,10 @@ def check_release(release: Path, table: pa.Table, document: dict[str, Any]) -> p
 def check_buckets(
     released: pd.Series, own: list[Any], classes: list[pd.DataFrame], document: dict[str, Any]
 ) -> None:
-    """Each bucket's share is within the ratio of the table's, either way; 001, Definition 4."""
+    """Each bucket's share is within the ratio of the table's, either way.
+
+    Domingo-Ferrer and Soria-Comas 2015, Definition 4.
+    """
     name = str(released.name)
     attribute, ratio = attributes_of(document)[name], Fraction(str(document["method"]["ratio"]))
     for bucket, value in set(zip(released, own, strict=True)):

@@ -1,1 +1,1 @@
-"""How classes are made: one module for each method, which registers itself."""
+"""Methods that partition records into classes: one module for each, which registers itself."""

@@ -1,4 +1,4 @@
-"""What a method makes classes of, and what it makes."""
+"""The input of a method, a region's records and demands, and its result, their classes."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +17,7 @@ from tclose.privacy.t_closeness import class_distances, find_above
 
 @dataclass(frozen=True, eq=False)
 class SubsetCut:
-    """How a region's records lie in quantile subsets, and what a cluster takes of each.
+    """The quantile subsets of a region's records, and the number of each that a cluster takes.
 
     ``cells`` int64 (n,): of each record; ``subset_starts``: where subsets begin; ``take``: records
     of each subset in each cluster.
@@ -55,17 +55,17 @@ class ClusteringProblem:
     cut: SubsetCut | None = None
 
     def holds(self, order: Int64, starts: Int64) -> NDArray[np.bool_]:
-        """Which classes have k records, are within every t, and meet the further models."""
-        found: NDArray[np.bool_] = np.diff(starts) >= self.k
-        asked = self.privacy_models.by_class
-        if asked:
-            found &= meet_all(asked, starts, self.codes[:, order], self.distributions)
+        """Return which classes have k records, are within every t and meet the further models."""
+        met: NDArray[np.bool_] = np.diff(starts) >= self.k
+        requirements = self.privacy_models.by_class
+        if requirements:
+            met &= meet_all(requirements, starts, self.codes[:, order], self.distributions)
         above = find_above(order, starts, self.codes, self.distributions, self.max_emds)
-        found[above] = False
-        return found
+        met[above] = False
+        return met
 
     def excess_of(self, rows: Int64) -> float:
-        """What a class of some rows has above t in the largest attribute; 0 or less: none."""
+        """Return the excess above t of a class of some rows, in the largest attribute."""
         ends = np.array([0, rows.size])
         margin = ERROR_PER_STEP * (rows.size + 8)
         return max(

@@ -1,4 +1,4 @@
-"""What a method is: its settings as a policy gives them, what it can do, and its work.
+"""The protocol of a method: its policy settings, its capabilities, and its work.
 
 A method is one module: a class that derives from `Method`, has its keys as fields, says what it can
 do by class variables, and is decorated with `tclose.methods.registry.register_method`. The rest of
@@ -80,7 +80,7 @@ class MethodContext:
 
 
 class Method(Registrable):
-    """How classes are made."""
+    """A method that partitions records into classes."""
 
     generalises: ClassVar[bool] = False
     """Quasi-identifiers are released as intervals, sets and nodes rather than as one value."""
@@ -101,7 +101,7 @@ class Method(Registrable):
     uses_intervals: ClassVar[bool] = False
     """Numbers are generalised to the intervals that the policy has."""
     without_joint: ClassVar[str] = ""
-    """Why classes cannot be held to a joint t, as in "works with ..."; empty if they can."""
+    """The reason why classes cannot be held to a joint t ("works with ..."); empty if they can."""
     alternatives: ClassVar[tuple[str, ...]] = (DEFAULT_METHOD,)
     """Methods that hold a t which the classes of this one turned out to be above."""
 
@@ -149,7 +149,7 @@ class Method(Registrable):
 
     @property
     def is_one_block(self) -> bool:
-        """Whether the table is to be one block."""
+        """True if the table is to be one block."""
         return getattr(self, "scope", "blocks") == "table"
 
     @property
@@ -164,11 +164,11 @@ class Method(Registrable):
 
     @property
     def releases_buckets(self) -> bool:
-        """Whether the confidential attribute is released as its buckets."""
+        """True if the confidential attribute is released as its buckets."""
         return False
 
     def require_models(self, _: Iterable[str], /) -> tuple[PrivacyModel, ...]:
-        """What the method itself asks of the confidential attributes of these names, unbound."""
+        """Return the method's own, unbound requirements on the named confidential attributes."""
         return ()
 
     def cut_buckets(

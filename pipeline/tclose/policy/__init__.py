@@ -1,1 +1,1 @@
-"""What is asked: a YAML file becomes a frozen, validated policy."""
+"""The policy: a YAML file, parsed to a frozen, validated value."""

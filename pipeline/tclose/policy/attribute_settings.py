@@ -47,7 +47,7 @@ class NoiseSettings(Settings):
 
 
 class AttributeSettings(Settings):
-    """What one column is and how it is treated."""
+    """The role of one column and its treatment."""
 
     role: Role
     type: Kind | None = Field(default=None, description="Inferred where it is not given.")

@@ -49,7 +49,7 @@ def read_day(text: str) -> date:
 
 
 def has_placeholder(document: Any) -> bool:
-    """Whether a policy that was read, and not checked, says ``{as_of}`` where it may."""
+    """Return whether an unvalidated policy has ``{as_of}`` where it is allowed."""
     return any(_PLACEHOLDER.search(text) for text in _texts(document).values())
 
 

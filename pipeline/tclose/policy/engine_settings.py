@@ -37,7 +37,7 @@ class KubernetesSettings(_Section):
 
 
 class EngineSettings(_Section):
-    """What the passes run on; has no influence on a byte of the data."""
+    """The engine that the passes run on; it has no influence on a byte of the data."""
 
     scheduler: str = Field(
         default=LOCAL,

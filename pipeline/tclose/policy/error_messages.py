@@ -1,4 +1,4 @@
-"""What is wrong with a policy, a line for each key, in words for a release officer."""
+"""Messages about an invalid policy, a line for each key, in words for a release officer."""
 
 from typing import Any, get_args
 
@@ -52,7 +52,7 @@ def _say(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> st
 
 
 def _wanted_of_model(location: tuple[str, ...]) -> str | None:
-    """What a key of a privacy model has to be, if the model says it."""
+    """Return the values that a key of a privacy model may have, if the model states them."""
     if location[:2] != ("privacy", "models") or len(location) < 4:
         return None
     return MODELS.classes()[location[2]].wanted.get(location[3])

@@ -27,7 +27,7 @@ INDEX_OF_DASK = "__null_dask_index__"
 
 
 class OutputSettings(Settings):
-    """Where the release goes and how it is cut into files."""
+    """The release's location, and its division into files."""
 
     path: str = Field(
         default="releases",
@@ -196,7 +196,7 @@ class Policy(Settings):
         return tuple(n for n, a in self.attributes.items() if a.noise is not None)
 
     def require_models(self) -> tuple[PrivacyModel, ...]:
-        """What `privacy.models`, and the method, ask of the confidential attributes, unbound."""
+        """Return the unbound requirements of the models and of the method on the attributes."""
         of_method = self.method.require_models(self.confidential)
         return (*self.privacy.require(self.confidential), *of_method)
 

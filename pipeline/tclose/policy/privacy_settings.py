@@ -50,7 +50,7 @@ class JointSettings(Settings):
 
 
 class PrivacySettings(Settings):
-    """What every equivalence class has to meet."""
+    """The requirements on every equivalence class."""
 
     k: int = Field(ge=2, description="Records in a class, at least.")
     t: Threshold | None = Field(
@@ -123,7 +123,7 @@ class PrivacySettings(Settings):
         return tuple(joint.combine(confidential) for joint in self.joint)
 
     def covers(self, attribute: str) -> bool:
-        """Whether a model or a joint t holds for a confidential attribute."""
+        """Return whether a model or a joint t applies to a confidential attribute."""
         held = [*(m.attributes for m in self.models), *(j.attributes for j in self.joint)]
         return any(names is None or attribute in names for names in held)
 
@@ -148,7 +148,7 @@ class PrivacySettings(Settings):
         return min(asked, default=None)
 
     def require(self, confidential: Sequence[str]) -> tuple[PrivacyModel, ...]:
-        """What the models ask of each of these attributes, unbound."""
+        """Return the unbound requirements of the models on each of these attributes."""
         return tuple(
             model.require(name, self.k)
             for model in self.models

@@ -108,7 +108,7 @@ def _read_csv(text: str) -> Taxonomy:
 
 
 def _has_semicolons(text: str) -> bool:
-    """Whether semicolons part the fields of the first record."""
+    """Return whether the fields of the first record are separated by semicolons."""
     try:
         return len(next(_records(text, ";"), (0, []))[1]) > 1
     except PolicyError:  # quotes that do not end at one

@@ -1,1 +1,1 @@
-"""What classes can be held to and measured by, beside k and t; and attacks on them."""
+"""Privacy models besides k and t for classes to meet, and measures of attacks on classes."""

@@ -1,4 +1,4 @@
-"""What an observer learns of confidential values from the classes as they are released.
+"""Attribute disclosure: confidential values that an observer learns from the released classes.
 
 Homogeneity (Li et al. 2007, section 2, Example 1), skewness (section 3) and similarity (sections 3
 and 6). Results of ranges of classes merge. Linkage of records to persons is in `linkage`.
@@ -36,7 +36,7 @@ class Exposure:
 
 @dataclass(frozen=True)
 class Skewness:
-    """How far classes raise the probability of some value over that in the table.
+    """The factors by which classes raise the probability of some value over that in the table.
 
     ``exposure``: of classes that raise one by more than the factor asked for. ``largest``: factor
     of any class; ``total``: sum over the records of the largest factor of their class.

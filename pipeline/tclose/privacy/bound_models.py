@@ -15,7 +15,7 @@ from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_value_ranges
 
 @dataclass(frozen=True, eq=False)
 class PrivacyModels:
-    """What classes are held to and measured by, beside k and t.
+    """The models besides k and t that classes are held to, and the groups they are measured by.
 
     ``requirements``: bound; ``groupings``: of each confidential attribute the groups of values that
     attacks of similarity and skewness are measured with, empty where they are not.
@@ -113,7 +113,7 @@ def meet_all(
     codes: Int64,
     distributions: Sequence[Distribution],
 ) -> np.ndarray:
-    """Whether each class meets every requirement that is decided class by class: bool (c,).
+    """Return whether each class meets every requirement that is decided class by class: bool (c,).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How often each class has each value of one confidential attribute: what the models count.
+"""Counts of each value of one confidential attribute in each class, the input of the models.
 
 Classes come record by record: ``starts`` int64 (c + 1,), ``codes`` int64 (n,). Only pairs of class
 and value that occur are kept, so the size is at most that of the records, however many values the
@@ -59,7 +59,7 @@ class ClassCounts:
 
 @dataclass(frozen=True, eq=False)
 class ClassMeasures:
-    """What each class has under one model, on the scale of its limit, and whether that meets it.
+    """Each class's measure under one model, on the scale of its limit, and whether it meets that.
 
     ``values`` float64 (c,) are for reading; ``meets`` bool (c,) was decided without rounding.
     """
@@ -102,7 +102,7 @@ def _from_pairs(sizes: Int64, class_of: Int64, codes: Int64, counts: Int64) -> C
 
 
 def _are_ascending(class_of: Int64, codes: Int64) -> bool:
-    """Whether pairs are in order, as those of a release's rows are: sorting them is the dearer."""
+    """Return whether pairs are in order, as those of a release's rows are: sorting costs more."""
     same_class = class_of[1:] == class_of[:-1]
     return not np.any(same_class & (codes[1:] < codes[:-1]))
 

@@ -29,7 +29,7 @@ class Combinations:
 
     @property
     def n_combinations(self) -> int:
-        """How many there are."""
+        """The number of combinations."""
         return int(self.keys[-1].size)
 
     def find(self, codes: Int64) -> Int64:
@@ -40,14 +40,14 @@ class Combinations:
         DataError
             A combination that the table did not have.
         """
-        found = codes[0]
+        combined = codes[0]
         for width, keys, part in zip(self.widths[1:], self.keys, codes[1:], strict=True):
-            wanted = found * width + part
-            found = np.searchsorted(keys, wanted)
-            known = np.minimum(found, keys.size - 1)
-            if not np.array_equal(keys[known], wanted):
+            sought = combined * width + part
+            combined = np.searchsorted(keys, sought)
+            known = np.minimum(combined, keys.size - 1)
+            if not np.array_equal(keys[known], sought):
                 raise DataError("the input changed while it was read; run again when it is at rest")
-        return found.astype(np.int64)
+        return combined.astype(np.int64)
 
     def parts(self) -> Int64:
         """Codes of the parts of every combination, int64 (p, combinations), in their order."""
@@ -69,12 +69,12 @@ def number_combinations(
     codes : int64 (p, n), p at least 2: codes of the parts, those of part i below widths[i]
     counts : int64 (n,): records that each column stands for; by default one
     """
-    found, keys = codes[0], []
+    combined, keys = codes[0], []
     for width, part in zip(widths[1:], codes[1:], strict=True):
-        distinct, found = np.unique(found * width + part, return_inverse=True)
+        distinct, combined = np.unique(combined * width + part, return_inverse=True)
         keys.append(distinct)
     of_each = np.zeros(keys[-1].size, dtype=np.int64)
-    np.add.at(of_each, found, np.ones_like(found) if counts is None else counts)
+    np.add.at(of_each, combined, np.ones_like(combined) if counts is None else counts)
     return Combinations(tuple(int(w) for w in widths), tuple(keys)), of_each
 
 
@@ -98,7 +98,7 @@ def append_joint(codes: Int64, joints: Sequence[Joint]) -> Int64:
 
 
 def place_parts(attribute: Attribute, names: Sequence[str]) -> tuple[int, ...]:
-    """Where the parts of a joint attribute are among the confidential attributes' names."""
+    """Return the indices of a joint attribute's parts among the confidential attributes' names."""
     return tuple(names.index(name) for name in attribute.combines)
 
 

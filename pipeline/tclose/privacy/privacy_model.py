@@ -1,4 +1,4 @@
-"""Privacy models that classes are held to beside k and t: what is asked of an attribute, the check.
+"""Privacy models besides k and t: the parameters for an attribute, and the check of classes.
 
 All but (n, t)-closeness are decided class by class, and monotone: a union of two classes that meet
 one meets it, so merging can bring it about. (n, t)-closeness needs the whole table, and is not.
@@ -63,7 +63,7 @@ class PrivacyModel:
 
     @property
     def needs_table(self) -> bool:
-        """Whether the classes of the whole table have to be checked together."""
+        """True if the classes of the whole table have to be checked together."""
         return self.kind.needs_table
 
     @property
@@ -96,7 +96,7 @@ class Model(Registrable):
     is_whole: ClassVar[bool] = False
     """The limit is a whole number."""
     wanted: ClassVar[Mapping[str, str]] = {}
-    """What keys have to be, where a message of pydantic's does not say it."""
+    """The values that keys may have, for keys whose errors pydantic does not explain."""
 
     name: str
     attributes: tuple[str, ...] | None = Field(
@@ -144,7 +144,7 @@ class Model(Registrable):
         """
 
     def require(self, attribute: str, _k: int) -> PrivacyModel:
-        """What is asked of one attribute, of classes of k records."""
+        """Return the requirement on one attribute, for classes of k records."""
         limit = Fraction(str(getattr(self, self.limit_key)))
         count = getattr(self, self.count_key) if self.count_key else 0
         return PrivacyModel(self.name, attribute, limit, count)
@@ -200,7 +200,7 @@ class Model(Registrable):
 
     @classmethod
     def describe(cls, _asked: Mapping[str, Any], *, is_bucketed: bool) -> dict[str, Any]:  # noqa: ARG003
-        """What a manifest says beside what was asked and reached.
+        """Return the manifest's entries besides the parameters and the achieved values.
 
         Parameters
         ----------

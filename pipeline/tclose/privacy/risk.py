@@ -1,4 +1,4 @@
-"""What attacks learn of a confidential attribute from the classes as they are released."""
+"""The risk of each attack on a confidential attribute, measured on the released classes."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ def measure_risk(counts: ClassCounts, table: Distribution, grouping: Grouping) -
 def describe_risks(
     risks: tuple[Risk, ...], names: tuple[str, ...], groupings: tuple[Grouping, ...]
 ) -> tuple[RiskResult, ...]:
-    """What was measured of each confidential attribute; none where nothing was."""
+    """Return the measured risk of each confidential attribute; empty if none was measured."""
     if not risks:
         return ()
     return tuple(

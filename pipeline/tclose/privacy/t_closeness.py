@@ -141,16 +141,16 @@ def find_above(
     max_emds: tuple[Fraction, ...],
 ) -> Int64:
     """Classes above t for some confidential attribute, decided exactly, ascending."""
-    found = [np.empty(0, dtype=np.int64)]
+    above = [np.empty(0, dtype=np.int64)]
     for of_attribute, distribution, limit in zip(codes, distributions, max_emds, strict=True):
         members = of_attribute[order]
         emds = class_distances(members, starts, distribution)
-        found.append(classes_above(emds, limit, members, starts, distribution))
-    return np.unique(np.concatenate(found))
+        above.append(classes_above(emds, limit, members, starts, distribution))
+    return np.unique(np.concatenate(above))
 
 
 def is_equal(distribution: Distribution) -> bool:
-    """Whether every value is as far from any other: right below the root of a tree."""
+    """Return whether all values are equally far apart: right below the root of a tree."""
     metric = distribution.metric
     return metric is not None and metric.paths.shape[1] == 2 and bool((metric.paths >= 0).all())
 

@@ -68,11 +68,11 @@ def cut_value_ranges(n_groups: int, distribution: Distribution, where: str = "gr
     if n_values < n_groups:
         raise PolicyError(f"{where}: {n_groups} buckets of {n_values} values; ask for fewer")
     starts = [0]
-    for left in range(n_groups, 1, -1):
+    for n_left in range(n_groups, 1, -1):
         taken = int(distribution.cumulative[starts[-1] - 1]) if starts[-1] else 0
-        share = taken + -(-(n_records - taken) // left)
+        share = taken + -(-(n_records - taken) // n_left)
         stop = int(np.searchsorted(distribution.cumulative, share, side="left")) + 1
-        starts.append(min(stop, n_values - left + 1))
+        starts.append(min(stop, n_values - n_left + 1))
     return Grouping(
         np.array(starts, dtype=np.int64), np.arange(n_groups), f"{n_groups} stretches of the table"
     )

@@ -51,7 +51,7 @@ def check_size(privacy_models: PrivacyModels, n_records: int) -> None:
 def take_class_rows(
     keys: list[Keys], starts: Int64, codes: Int64, privacy_models: PrivacyModels
 ) -> ClassRows:
-    """What has to be kept of some classes; ``codes`` int64 (p, n) of all attributes."""
+    """Return the rows of classes for a later check; ``codes`` int64 (p, n) of all attributes."""
     kept = [
         codes[requirement.attribute].astype(np.int32) for requirement in privacy_models.by_table
     ]

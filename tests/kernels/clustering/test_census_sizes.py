@@ -64,7 +64,7 @@ def test_sizes_of_the_second_algorithm(confidential, k, t, cell):
 
 @pytest.mark.parametrize("confidential", ATTRIBUTES)
 def test_smallest_limit_unites_all_records(confidential):
-    """003, Table 1: at t = .01 Algorithm 1 ends with one class, whatever k."""
+    """Soria-Comas et al. 2015, Table 1: at t = .01 Algorithm 1 ends with one class, whatever k."""
     census = load_census(confidential, percent(1))
     labels = merge_census(census, cluster_census(census, 1, 10))
     assert size_cell(labels) == "1080/1080"

@@ -58,7 +58,10 @@ class TestPaper:
 
     @pytest.mark.parametrize("t", range(2, 8))
     def test_table_1_has_distance_exactly_t(self, t: int) -> None:
-        """001, Table 1: own bucket t/(t+1), the t others 1/(t(t+1)) each, 1/(t+1) in the table."""
+        """Own bucket t/(t+1), the t others 1/(t(t+1)) each, 1/(t+1) in the table.
+
+        Domingo-Ferrer and Soria-Comas 2015, Table 1.
+        """
         buckets = range(t + 1)
         members = [[b for b in buckets for _ in range(t * t if b == own else 1)] for own in buckets]
         classes = classes_of(*members)

@@ -40,7 +40,7 @@ BLOCK_CLASSES = 64
 
 @dataclass(frozen=True)
 class RatioDemand:
-    """What classes are held to; ``n_buckets`` None: as many as t allows."""
+    """The ratio limit that classes are held to; ``n_buckets`` None: as many as t allows."""
 
     k: int
     t: Fraction

@@ -61,7 +61,7 @@ class Bucketization(Method):
 
     @property
     def releases_buckets(self) -> bool:
-        """Whether the confidential attribute is released as its buckets."""
+        """True if the confidential attribute is released as its buckets."""
         return self.release == "bucket"
 
     def require_models(self, confidential: Iterable[str], /) -> tuple[PrivacyModel, ...]:

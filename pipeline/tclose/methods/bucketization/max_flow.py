@@ -20,45 +20,45 @@ def fill_between(
     of the margins, so an answer of None is a proof.
     """
     table = [list(row) for row in least]
-    give = [total - sum(row) for total, row in zip(rows, least, strict=True)]
-    want = [total - sum(row[c] for row in least) for c, total in enumerate(columns)]
-    if min(give) < 0 or min(want) < 0 or sum(give) != sum(want):
+    surplus = [total - sum(row) for total, row in zip(rows, least, strict=True)]
+    deficit = [total - sum(row[c] for row in least) for c, total in enumerate(columns)]
+    if min(surplus) < 0 or min(deficit) < 0 or sum(surplus) != sum(deficit):
         return None
     n_columns = len(columns)
     for turn in range(n_columns):
         for r, first in enumerate(preferred):
             c = (first + turn) % n_columns
-            amount = min(give[r], want[c], most[r][c] - table[r][c])
+            amount = min(surplus[r], deficit[c], most[r][c] - table[r][c])
             if amount > 0:
                 table[r][c] += amount
-                give[r] -= amount
-                want[c] -= amount
-    while any(give):
-        path = _find_path(table, least, most, give, want)
+                surplus[r] -= amount
+                deficit[c] -= amount
+    while any(surplus):
+        path = _find_path(table, least, most, surplus, deficit)
         if path is None:
             return None
-        _augment(table, least, most, (give, want), path)
+        _augment(table, least, most, (surplus, deficit), path)
     return table
 
 
 def _find_path(
-    table: Table, least: Table, most: Table, give: list[int], want: list[int]
+    table: Table, least: Table, most: Table, surplus: list[int], deficit: list[int]
 ) -> list[int] | None:
     """Rows and columns in turn from one that gives to one that wants; columns as -1 - c."""
-    came_from: dict[int, int | None] = {r: None for r, amount in enumerate(give) if amount}
-    waiting = deque(came_from)
+    previous: dict[int, int | None] = {r: None for r, amount in enumerate(surplus) if amount}
+    waiting = deque(previous)
     while waiting:
         node = waiting.popleft()
-        if node < 0 and want[-1 - node]:
+        if node < 0 and deficit[-1 - node]:
             path: list[int] = []
             step: int | None = node
             while step is not None:
                 path.append(step)
-                step = came_from[step]
+                step = previous[step]
             return path[::-1]
         for other in _neighbours(node, table, least, most):
-            if other not in came_from:
-                came_from[other] = node
+            if other not in previous:
+                previous[other] = node
                 waiting.append(other)
     return None
 
@@ -75,8 +75,8 @@ def _augment(
     table: Table, least: Table, most: Table, ends: tuple[list[int], list[int]], path: list[int]
 ) -> None:
     """Send as much along a path as its ends and steps allow."""
-    give, want = ends
-    room = [give[path[0]], want[-1 - path[-1]]]
+    surplus, deficit = ends
+    room = [surplus[path[0]], deficit[-1 - path[-1]]]
     for a, b in pairwise(path):
         r, c = (a, -1 - b) if a >= 0 else (b, -1 - a)
         room.append(most[r][c] - table[r][c] if a >= 0 else table[r][c] - least[r][c])
@@ -84,5 +84,5 @@ def _augment(
     for a, b in pairwise(path):
         r, c = (a, -1 - b) if a >= 0 else (b, -1 - a)
         table[r][c] += amount if a >= 0 else -amount
-    give[path[0]] -= amount
-    want[-1 - path[-1]] -= amount
+    surplus[path[0]] -= amount
+    deficit[-1 - path[-1]] -= amount

@@ -1,4 +1,4 @@
-"""How many records of each bucket each class takes.
+"""The number of records of each bucket in each class, decided before the records.
 
 Domingo-Ferrer and Soria-Comas 2015, section 6.2, Table 1.
 
@@ -118,16 +118,16 @@ def counts_for(sizes: Int64, n_classes: int, t: Fraction) -> Int64 | None:
         [[n * most for _, most in pairs] for n, pairs in zip(n_each, of_kind, strict=True)],
         kinds[1].tolist(),
     )
-    return None if totals is None else _deal(totals, kind_of.reshape(-1), n_each)
+    return None if totals is None else _assign_counts(totals, kind_of.reshape(-1), n_each)
 
 
 def _has_room(size: int, pairs: list[tuple[int, int]]) -> bool:
-    """Whether a class of ``size`` records has counts within its limits at all."""
+    """Return whether any counts within the limits add up to a class of ``size`` records."""
     possible = all(least <= most for least, most in pairs)
     return possible and sum(p[0] for p in pairs) <= size <= sum(p[1] for p in pairs)
 
 
-def _deal(totals: list[list[int]], kind_of: Int64, n_each: list[int]) -> Int64:
+def _assign_counts(totals: list[list[int]], kind_of: Int64, n_each: list[int]) -> Int64:
     """Deal each kind's records out in turn, bucket after bucket.
 
     Each class of a kind gets the same number of records, and of every bucket the kind's mean,
@@ -143,15 +143,15 @@ def _deal(totals: list[list[int]], kind_of: Int64, n_each: list[int]) -> Int64:
 
 def _explain(sizes: Int64, k: int, t: Fraction) -> str:
     nearest = nearest_t(sizes, k)
-    found = f"{sizes.size} buckets of {int(sizes.min()):,} to {int(sizes.max()):,} records"
+    described = f"{sizes.size} buckets of {int(sizes.min()):,} to {int(sizes.max()):,} records"
     if nearest is None:
         return (
-            f"{found}: no ratio allows two classes, since equal values stay in one bucket and "
+            f"{described}: no ratio allows two classes, since equal values stay in one bucket and "
             "every class needs a record of each; choose fewer buckets or another attribute"
         )
     rounded_up = ceil(nearest * 10**6) / 10**6
     return (
-        f"{found}: no two classes of k = {k:,} are within the ratio {float(t):g}; these buckets "
+        f"{described}: no two classes of k = {k:,} are within the ratio {float(t):g}; these buckets "
         f"can meet {rounded_up:.6f}: raise the ratio to that, or choose fewer buckets"
     )
 

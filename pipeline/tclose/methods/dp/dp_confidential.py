@@ -1,4 +1,4 @@
-"""Differentially private confidential attributes, released beside k-anonymous quasi-identifiers.
+"""Differentially private confidential attributes, released with k-anonymous quasi-identifiers.
 
 Domingo-Ferrer and Soria-Comas 2015, Proposition 1: if every confidential value c is released as
 Z(c), Z epsilon-differentially private, classes are stochastically t-close (Definition 3, ratio
@@ -62,7 +62,7 @@ class Grid:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all its values are integers."""
+        """True if all its values are integers."""
         return self.low.denominator == 1 and self.step.denominator == 1
 
     def to_steps(self, values: Int64 | Float64) -> Int64:

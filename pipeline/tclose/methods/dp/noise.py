@@ -70,13 +70,13 @@ def check_closeness(columns: Sequence[Column], n_records: int, k: int) -> None:
         noise = column.attribute.noise
         if noise is None or noise.max_t is None:
             continue
-        found = stochastic_closeness(noise.epsilon, n_records, k).t
-        if found > noise.max_t:
+        closeness = stochastic_closeness(noise.epsilon, n_records, k).t
+        if closeness > noise.max_t:
             most = floor(epsilon_for(noise.max_t, n_records, k) * 10**6) / 10**6
             lower = f"lower epsilon to {most:.6f}, raise k" if most else "raise k"
             raise InfeasibleError(
                 f"column {column.name!r}: noise of epsilon {float(noise.epsilon):g} gives classes "
-                f"of k = {k} stochastic t-closeness of {ceil(found * 10**6) / 10**6:.6f}, above t "
+                f"of k = {k} stochastic t-closeness of {ceil(closeness * 10**6) / 10**6:.6f}, above t "
                 f"= {float(noise.max_t):g}; {lower}, or raise t to that"
             )
 

@@ -45,14 +45,14 @@ class Hierarchy:
 
 @dataclass(frozen=True, eq=False)
 class FullDomain:
-    """What the search chose: a level of each attribute, and the classes that this makes."""
+    """The result of the search: a level of each attribute, and the classes at these levels."""
 
     node: tuple[int, ...]
     labels: Int64
     hierarchies: tuple[Hierarchy, ...]
 
     def release(self, j: int, keys: Keys, order: Int64, starts: Int64) -> Generalised:
-        """What classes are released as for attribute j; their records share its text."""
+        """Return the released texts of classes for attribute j; their records share their text."""
         hierarchy, level = self.hierarchies[j], self.node[j]
         of_class = np.searchsorted(hierarchy.keys, keys[order[starts[:-1]]])
         return Generalised(
@@ -79,7 +79,7 @@ def height_of(encoding: Encoding) -> int:
 
 
 def describe_level(encoding: Encoding, level: int) -> str:
-    """What values are released as at a level of their hierarchy."""
+    """Describe the released values at a level of an attribute's hierarchy."""
     attribute, is_top = encoding.column.attribute, level == height_of(encoding)
     if level == 0:
         return "the value itself"

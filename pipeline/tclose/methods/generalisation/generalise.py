@@ -1,4 +1,4 @@
-"""What classes are released as when their quasi-identifiers are generalised, and what that loses.
+"""Generalised values of classes for their quasi-identifiers, and the loss of generalising them.
 
 Numbers, dates and ordinal values become the interval from a class's smallest value to its largest,
 "[low, high]"; nominal ones the set of its values, "{a, b}", or the lowest node of a taxonomy that
@@ -48,7 +48,7 @@ def ancestors_of(encoding: Encoding) -> Ancestors | None:
 
 @dataclass(frozen=True, eq=False)
 class Generalised:
-    """What classes are released as, for one quasi-identifier; all (c,).
+    """The generalised values of classes for one quasi-identifier, and their losses; all (c,).
 
     ``texts``; ``low`` and ``high``: smallest and largest key of each class; ``spans`` float64: the
     normalised certainty penalty, 0 for one value and 1 for all. That is the interval's share of the
@@ -70,7 +70,7 @@ class Generalised:
 def generalise_column(
     encoding: Encoding, keys: Keys, order: Int64, starts: Int64, ancestors: Ancestors | None = None
 ) -> Generalised:
-    """What each class is released as.
+    """Generalise one quasi-identifier of each class.
 
     Parameters
     ----------
@@ -138,10 +138,10 @@ def _cover_values(
 
 
 def _cover_by_nodes(
-    ancestors: Ancestors, values: Int64, ends: Int64, found: tuple[NDArray[np.object_], Int64]
+    ancestors: Ancestors, values: Int64, ends: Int64, sets: tuple[NDArray[np.object_], Int64]
 ) -> tuple[NDArray[np.bool_], Int64]:
     """Enter the lowest node above all values of each class with several; which have none, too."""
-    texts, covered = found[0], found[1].copy()
+    texts, covered = sets[0], sets[1].copy()
     is_open = covered > 1
     for nodes, names in zip(ancestors.nodes, ancestors.names, strict=True):
         low = np.minimum.reduceat(nodes[values], ends[:-1])

@@ -38,7 +38,7 @@ class IntervalTaxonomy:
         return len(self.widths) + 1
 
     def generalise(self, keys: Keys, level: int) -> Keys:
-        """What numbers become: level 0 the keys, then int64 numbers of intervals, at last 0.
+        """Generalise numbers: level 0 the keys, then int64 numbers of intervals, at the top 0.
 
         Interval i of width w is [origin + i w, origin + (i + 1) w), its bounds rounded to the
         keys' precision: 0.3 is in [0.3, 0.6).
@@ -105,10 +105,10 @@ class IntervalTaxonomy:
 
 def _find_float_intervals(keys: Float64, parts: int, width: int, origin: int) -> Int64:
     """The interval between whose bounds, as floats, each key is; the quotient is off by one."""
-    found = np.floor((keys * parts - origin) / width).astype(np.int64)
-    found -= keys < (origin + found * width) / parts
-    found += keys >= (origin + (found + 1) * width) / parts
-    return found
+    numbers = np.floor((keys * parts - origin) / width).astype(np.int64)
+    numbers -= keys < (origin + numbers * width) / parts
+    numbers += keys >= (origin + (numbers + 1) * width) / parts
+    return numbers
 
 
 def _to_text(number: Fraction) -> str:

@@ -1,4 +1,4 @@
-"""How generalised values stand in a release, and what they stand for when they are read again.
+"""The notation of generalised values in a release, written and parsed.
 
 "[low, high]" has both of its ends, "[low, high)", of a full domain, the lower one; "{a, b}" is a
 set; "*" is any value. Texts that could be mistaken for such notation (with a comma, a bracket, a
@@ -37,8 +37,8 @@ def spell_keys(encoding: Encoding, keys: Keys) -> list[str]:
     Integers and decimals are written in full, floats with as many digits as tell them apart, dates
     and times as in ISO 8601, durations as a number of their unit.
     """
-    found: tuple[Any, Int64] = np.unique(keys, return_inverse=True)
-    distinct, place = found
+    inverse: tuple[Any, Int64] = np.unique(keys, return_inverse=True)
+    distinct, place = inverse
     is_category = encoding.categories is not None
     values = encoding.decode_values(distinct) if is_category else from_keys(distinct, encoding.type)
     spelled = [quote_text(text) for text in _spell(values)]
@@ -55,13 +55,13 @@ def parse_interval(text: str) -> tuple[str, str]:
     """
     if _ONE.fullmatch(text):
         return _unquote(text), _unquote(text)
-    found = _INTERVAL.fullmatch(text)
-    if not found:
+    match = _INTERVAL.fullmatch(text)
+    if not match:
         raise DataError(
             "a released value is not an interval, [low, high], nor a value alone; release again, "
             "or audit the file as it was written"
         )
-    return _unquote(found[1]), _unquote(found[2])
+    return _unquote(match[1]), _unquote(match[2])
 
 
 def parse_set(text: str) -> tuple[str, ...]:
@@ -74,13 +74,13 @@ def parse_set(text: str) -> tuple[str, ...]:
     """
     if _ONE.fullmatch(text):
         return (_unquote(text),)
-    found = _SET.fullmatch(text)
-    if not found:
+    match = _SET.fullmatch(text)
+    if not match:
         raise DataError(
             "a released value is not a set, {a, b}, nor a value alone; release again, or audit the "
             "file as it was written"
         )
-    return tuple(_unquote(one) for one in _NEXT.findall(found[1]))
+    return tuple(_unquote(one) for one in _NEXT.findall(match[1]))
 
 
 def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
@@ -96,7 +96,7 @@ def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
     """
     listed = texts.tolist()
     half_open = {text: _HALF_OPEN.fullmatch(text) for text in set(listed)}
-    bounded = {t: _read_half_open(encoding, found) for t, found in half_open.items() if found}
+    bounded = {t: _read_half_open(encoding, match) for t, match in half_open.items() if match}
     bounded[EVERYTHING] = encoding.low, encoding.high
     closed = [text for text in listed if text not in bounded]
     ends = [parse_interval(text) for text in closed]
@@ -109,16 +109,16 @@ def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
             f"{encoding.type}; audit the file with the policy it was made by"
         ) from None
     is_bounded = np.array([text in bounded for text in listed], dtype=bool)
-    found = np.empty((2, len(listed)), dtype=pairs[0].dtype)
-    found[:, ~is_bounded] = pairs
-    found[:, is_bounded] = np.array([bounded[t] for t in listed if t in bounded]).reshape(-1, 2).T
-    return found[0], found[1]
+    bounds = np.empty((2, len(listed)), dtype=pairs[0].dtype)
+    bounds[:, ~is_bounded] = pairs
+    bounds[:, is_bounded] = np.array([bounded[t] for t in listed if t in bounded]).reshape(-1, 2).T
+    return bounds[0], bounds[1]
 
 
-def _read_half_open(encoding: Encoding, found: re.Match[str]) -> tuple[int | float, int | float]:
+def _read_half_open(encoding: Encoding, match: re.Match[str]) -> tuple[int | float, int | float]:
     """The smallest and the largest key in "[low, high)"."""
     try:
-        low, high = (Fraction(end) for end in found.groups())
+        low, high = (Fraction(end) for end in match.groups())
     except (ValueError, ZeroDivisionError):
         raise DataError(
             "a released value is not an interval, [low, high), of numbers; release again, or audit "
@@ -168,5 +168,5 @@ def quote_text(text: str) -> str:
 def _unquote(text: str) -> str:
     if not text.startswith('"'):
         return text
-    found: str = json.loads(text)
-    return found
+    value: str = json.loads(text)
+    return value

@@ -14,7 +14,7 @@ from tclose.privacy.bucket_cuts import Buckets, cut_buckets, name_buckets
 
 @dataclass(frozen=True, eq=False)
 class Bucketing:
-    """How the values of an attribute become buckets.
+    """The buckets of an attribute's values.
 
     ``source``: encodes the values; ``released``: decodes the buckets, an ordinal attribute of b
     texts; ``of_code`` int64 (m,): bucket of each value; ``sizes`` int64 (b,): records of each;

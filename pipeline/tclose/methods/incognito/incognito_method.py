@@ -53,11 +53,11 @@ def generalise_fully(encodings: tuple[Encoding, ...], keys: list[Keys], holds: H
     codes = np.array(
         [np.searchsorted(h.keys, column) for h, column in zip(hierarchies, keys, strict=True)]
     )
-    found = find_generalisations(codes, [h.tables for h in hierarchies], holds)
+    result = find_generalisations(codes, [h.tables for h in hierarchies], holds)
     labels = np.empty(codes.shape[1], dtype=np.int64)
-    sizes = np.diff(found.classes.starts)
-    labels[found.classes.order] = np.repeat(np.arange(sizes.size), sizes)
-    return FullDomain(found.chosen, labels, hierarchies)
+    sizes = np.diff(result.classes.starts)
+    labels[result.classes.order] = np.repeat(np.arange(sizes.size), sizes)
+    return FullDomain(result.chosen, labels, hierarchies)
 
 
 def check_hierarchies(encodings: Sequence[Encoding]) -> None:

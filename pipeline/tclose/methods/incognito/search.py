@@ -42,7 +42,7 @@ class Classes:
 
 @dataclass(frozen=True, eq=False)
 class Generalisation:
-    """What the search found.
+    """The result of the search: the chosen levels, and the minimal ones.
 
     ``minimal``: all nodes that meet the requirements and of which no less general one does,
     ascending. ``chosen``: one of them, with its ``classes``. ``n_checked``: nodes whose classes
@@ -57,7 +57,7 @@ class Generalisation:
 
 @dataclass(frozen=True, eq=False)
 class _Domain:
-    """What the search works on: combinations of level-0 codes that occur, each of them once.
+    """The input of the search: the distinct combinations of level-0 codes that occur.
 
     ``records``: which records each combination has. ``codes`` int64 (q, combinations). ``tables``:
     for each attribute its codes by level, from 0 up. ``each``: every combination a class.
@@ -224,7 +224,7 @@ def _join(
 def _search(
     domain: _Domain, subset: Node, candidates: NDArray[np.bool_], holds: Predicate
 ) -> tuple[NDArray[np.bool_], int]:
-    """Which candidates meet the requirements, breadth-first, and how many were tested.
+    """Find the candidates that meet the requirements, breadth-first, and count those tested.
 
     Of the nodes that failed, those one step less general are kept: their classes are rolled up.
     """
@@ -258,7 +258,7 @@ def _less_general(node: Node) -> list[Node]:
 
 
 def _all_hold(holds: Predicate, classes: Classes) -> bool:
-    """Whether every class holds; an answer of another shape says nothing about some of them."""
+    """Return whether every class holds; a result of another shape proves nothing."""
     answer = holds(classes.order, classes.starts)
     if answer.dtype != np.bool_ or answer.shape != classes.sizes.shape:
         raise ValueError("the predicate has to answer with one bool for each class")

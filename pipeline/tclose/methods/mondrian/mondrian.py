@@ -210,7 +210,7 @@ def _find_medians(ranks: Int64, starts: Int64) -> tuple[Int64, Int64, Int64]:
 def _test_halves(
     records: Int64, starts: Int64, is_upper: Bools, ready: Bools, holds: Holds
 ) -> Bools:
-    """Which of the ``ready`` classes may be cut: both halves hold."""
+    """Return which of the ``ready`` classes may be cut: those of which both halves hold."""
     passed = np.zeros(ready.size, dtype=bool)
     if not ready.any():
         return passed

@@ -48,7 +48,7 @@ class Buckets:
     scale: int
 
     def meet(self, taken: Int64, max_emd: Fraction) -> np.ndarray:
-        """Whether any class with these records of each bucket is within ``max_emd``: exact.
+        """Return exactly whether any class with these counts of each bucket is within ``max_emd``.
 
         ``taken`` int64 (c, b), at least one record in each row; gives bool (c,).
         """
@@ -141,7 +141,7 @@ class _OrderedWorst:
 
 
 def _split(n_values: int, worst: _OrderedWorst, limit: Fraction) -> Int64:
-    """Where ranges begin whose worst sums are at most ``limit`` together, and the end.
+    """Find starts of ranges whose worst sums are at most ``limit`` together, and the end.
 
     Every cut lowers the sum, and single values have none, so it ends.
     """

@@ -133,7 +133,7 @@ def _number_nodes(ancestors: Int64, levels: Int64) -> tuple[Int64, Int64]:
 
 
 def _group_by_node(ancestors: Int64, levels: Int64, firsts: Int64) -> Int64:
-    """Which buckets are below each node, level by level without the root: 0 or 1, int64 (g, b).
+    """Return which buckets are below each node, by level without the root: 0 or 1, int64 (g, b).
 
     On the levels below it, a bucket stands for its nodes: all of them have too much, or too little.
     """

@@ -57,7 +57,7 @@ class ReleasePartition:
 
 @dataclass(frozen=True)
 class Region:
-    """a range of a release partition's clusters that one unit of work makes."""
+    """A range of a release partition's clusters that one task makes."""
 
     release_partition: int
     first_cluster: int

@@ -1,1 +1,1 @@
-"""The privacy models that a policy can ask for beside k and t: a module registers each."""
+"""The privacy models that a policy can ask for besides k and t: a module registers each."""

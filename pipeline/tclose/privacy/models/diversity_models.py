@@ -107,7 +107,7 @@ class PSensitivity(Model):
             )
 
     def require(self, attribute: str, k: int) -> PrivacyModel:
-        """What is asked of one attribute, of classes of k records."""
+        """Return the requirement on one attribute, for classes of k records."""
         return PrivacyModel(self.name, attribute, Fraction(self.p), max(k, self.p))
 
     @classmethod

@@ -86,7 +86,7 @@ def class_entropies(counts: ClassCounts) -> Float64:
 
 
 def reaches_entropy(counts: list[int], limit: Fraction) -> bool:
-    """Whether a class with these counts has at least entropy log ``limit``, in integers.
+    """Return whether a class with these counts has at least entropy log ``limit``, in integers.
 
     With n the sum of the counts n_i and l = a/b: prod n_i^n_i * a^n <= n^n * b^n. The exponents are
     divided by their common divisor, so equal counts cost nothing; otherwise the numbers have about

@@ -55,16 +55,16 @@ def grow_class_tree(centres: Float64, sizes: Int64, least: int) -> ClassTree:
         start, stop = cells.pop()
         bounds.append((start, stop))
         members = order[start:stop]
-        left = _halve(centres[:, members], sizes[members], least)
-        if left is not None:
-            order[start:stop] = np.concatenate([members[left], members[~left]])
-            middle = start + int(np.count_nonzero(left))
+        lower = _halve(centres[:, members], sizes[members], least)
+        if lower is not None:
+            order[start:stop] = np.concatenate([members[lower], members[~lower]])
+            middle = start + int(np.count_nonzero(lower))
             cells += [(start, middle), (middle, stop)]
     return ClassTree(order, np.array(bounds, dtype=np.int64).T)
 
 
 def _halve(centres: Float64, sizes: Int64, least: int) -> NDArray[np.bool_] | None:
-    """Which classes of a cell go to its lower half; None where it cannot be cut."""
+    """Choose the classes of a cell that form its lower half; None where it cannot be cut."""
     n_records = int(sizes.sum())
     if n_records < 2 * least:
         return None
@@ -73,9 +73,9 @@ def _halve(centres: Float64, sizes: Int64, least: int) -> NDArray[np.bool_] | No
         if keys.min() == keys.max():
             return None
         cut = np.partition(keys, (keys.size - 1) // 2)[(keys.size - 1) // 2]
-        left: NDArray[np.bool_] = keys <= cut if cut < keys.max() else keys < cut
-        if least <= int(sizes[left].sum()) <= n_records - least:
-            return left
+        lower: NDArray[np.bool_] = keys <= cut if cut < keys.max() else keys < cut
+        if least <= int(sizes[lower].sum()) <= n_records - least:
+            return lower
     return None
 
 
@@ -129,8 +129,8 @@ def check_supersets(
 
 def _large_supersets(tree: ClassTree, starts: Int64, least: int) -> Iterator[tuple[int, int]]:
     """Bounds of the supersets with enough records, each once, the whole table among them."""
-    whole = np.array([[0], [tree.order.size]])
-    bounds = np.unique(np.concatenate([tree.bounds, whole], axis=1), axis=1)
+    table_bounds = np.array([[0], [tree.order.size]])
+    bounds = np.unique(np.concatenate([tree.bounds, table_bounds], axis=1), axis=1)
     large = starts[bounds[1]] - starts[bounds[0]] >= least
     yield from zip(*bounds[:, large].tolist(), strict=True)
 

@@ -38,9 +38,9 @@ is in the table at all may be seen from them.""",
 def check_ratio(counts: ClassCounts, table: Int64, limit: Fraction | int) -> ClassMeasures:
     """Ratio closeness: distance of each class to the table at most t = ``limit``.
 
-    001, Definition 4 and equation (4) of Proposition 2; "no more than t" as in Definition 1.
-    Monotone: the probability of a value in a union lies between those in its parts, so the distance
-    of a union is at most the larger of its parts'.
+    Domingo-Ferrer and Soria-Comas 2015, Definition 4 and equation (4) of Proposition 2; "no more
+    than t" as in Definition 1. Monotone: the probability of a value in a union lies between those
+    in its parts, so the distance of a union is at most the larger of its parts'.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ def largest_ratio(counts: ClassCounts, table: Int64) -> Fraction | float:
 def epsilon_of_ratio(ratio: Fraction | int) -> float:
     """Epsilon of the differential privacy that a ratio distance gives *under its assumptions*.
 
-    001, Proposition 3: exp(epsilon / 2)-closeness gives epsilon, so epsilon = 2 log t. It holds for
-    the view on one person's confidential value, and only where `ASSUMPTIONS` do: the prior view of
-    an observer is the table's distribution, the posterior view that of the class. The number is
-    rounded up.
+    Domingo-Ferrer and Soria-Comas 2015, Proposition 3: exp(epsilon / 2)-closeness gives epsilon, so
+    epsilon = 2 log t. It holds for the view on one person's confidential value, and only where
+    `ASSUMPTIONS` do: the prior view of an observer is the table's distribution, the posterior view
+    that of the class. The number is rounded up.
 
     Raises
     ------

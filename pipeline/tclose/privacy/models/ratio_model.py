@@ -55,7 +55,7 @@ class RatioCloseness(Model):
         return self
 
     def require(self, attribute: str, _k: int) -> PrivacyModel:
-        """What is asked of one attribute."""
+        """Return the requirement on one attribute."""
         given = self.buckets or ()
         buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
         return PrivacyModel(self.name, attribute, Fraction(str(self.t)), buckets=buckets)

@@ -29,7 +29,7 @@ DIGITS = 30
 
 @dataclass(frozen=True)
 class StochasticCloseness:
-    """What Proposition 1 gives a release; ``t`` is not below the exact value, which is no fraction.
+    """The closeness of a release by Proposition 1; ``t`` is rounded up from the irrational value.
 
     ``epsilon``: of all confidential attributes of a record together, or of one of them, then ``t``
     is for that one.
@@ -44,7 +44,9 @@ class StochasticCloseness:
 def stochastic_closeness(
     epsilon: Fraction, n_records: int, smallest_class: int
 ) -> StochasticCloseness:
-    """The t that epsilon gives: 001, Proposition 1, as its proof has it.
+    """Return the t that epsilon gives.
+
+    Domingo-Ferrer and Soria-Comas 2015, Proposition 1, as in its proof.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from tclose.setting_fields import refuse_truth
 
 @register_model
 class StochasticTCloseness(Model):
-    """What noise lets an observer learn, by Proposition 1.
+    """The closeness that noise provides, by Proposition 1.
 
     Domingo-Ferrer and Soria-Comas 2015, Definition 3.
     """
