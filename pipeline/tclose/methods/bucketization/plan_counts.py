@@ -151,8 +151,8 @@ def _explain(sizes: Int64, k: int, t: Fraction) -> str:
         )
     rounded_up = ceil(nearest * 10**6) / 10**6
     return (
-        f"{described}: no two classes of k = {k:,} are within the ratio {float(t):g}; these buckets "
-        f"can meet {rounded_up:.6f}: raise the ratio to that, or choose fewer buckets"
+        f"{described}: no two classes of k = {k:,} are within the ratio {float(t):g}; these "
+        f"buckets can meet {rounded_up:.6f}: raise the ratio to that, or choose fewer buckets"
     )
 
 

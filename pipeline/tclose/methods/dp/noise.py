@@ -76,8 +76,8 @@ def check_closeness(columns: Sequence[Column], n_records: int, k: int) -> None:
             lower = f"lower epsilon to {most:.6f}, raise k" if most else "raise k"
             raise InfeasibleError(
                 f"column {column.name!r}: noise of epsilon {float(noise.epsilon):g} gives classes "
-                f"of k = {k} stochastic t-closeness of {ceil(closeness * 10**6) / 10**6:.6f}, above t "
-                f"= {float(noise.max_t):g}; {lower}, or raise t to that"
+                f"of k = {k} stochastic t-closeness of {ceil(closeness * 10**6) / 10**6:.6f}, "
+                f"above t = {float(noise.max_t):g}; {lower}, or raise t to that"
             )
 
 
