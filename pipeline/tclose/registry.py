@@ -7,6 +7,9 @@ from importlib.metadata import EntryPoint, entry_points
 from threading import RLock
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
+from pydantic import ValidationError
+from pydantic_core import InitErrorDetails
+
 from tclose.errors import UsageError
 from tclose.setting_fields import Settings
 
@@ -79,6 +82,15 @@ class Registry(Generic[Registered]):
     def find(self, name: Any) -> type[Registered] | None:
         """The class of a name, if there is one."""
         return self.classes().get(name) if isinstance(name, str) else None
+
+    def refuse_name(self, name: Any, title: str) -> ValidationError:
+        """The error of a name that none of them has, located at the key ``name``."""
+        *others, last = map(repr, self.classes())
+        expected = f"{', '.join(others)} or {last}" if others else last
+        problem = InitErrorDetails(
+            type="literal_error", loc=("name",), input=name, ctx={"expected": expected}
+        )
+        return ValidationError.from_exception_data(title, [problem])
 
     def _load(self) -> None:
         for module in self._modules:

@@ -46,7 +46,7 @@ class TestPolicyFile:
                 ("method",),
                 "block_clusters, buckets, class_size, gamma, name, ratio, refine, release, scop",
             ),
-            (("output",), "partition_by, path, rows_per_file"),
+            (("output",), "format, partition_by, path, rows_per_file"),
             (("engine",), "claim_expiry, kubernetes, memory_per_worker, scheduler, tls, work_path"),
         ],
     )

@@ -2,7 +2,8 @@
 
 ``make golden`` releases every case anew and writes the digests. It refuses a case whose bytes
 changed while no version did, so that a version is raised first: `Method.version` of the method,
-`Model.version` of the model, or `Pass.version` of the pass whose code, kernels included, changed.
+`Model.version` of the model, `OutputFormat.version`, or `Pass.version` of the pass whose code,
+kernels included, changed.
 """
 
 import hashlib
@@ -144,7 +145,8 @@ def find_fault(name: str, made: dict[str, Any], golden: dict[str, Any]) -> str:
 def _name_versions(made: dict[str, Any], *, same_rows: bool) -> str:
     """The versions of which one has to be raised."""
     if same_rows:
-        return "Pass.version of publish: the rows are the same, their files are not"
+        [output_format] = made["versions"]["format"]
+        return f"OutputFormat.version of {output_format}: the rows are the same, their files not"
     of_kind = {"method": "Method", "models": "Model"}
     own = [
         f"{owner}.version of {name}, if its own code changed"

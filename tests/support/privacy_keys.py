@@ -216,7 +216,13 @@ CASES: dict[str, Demand] = {
 # Each is about the way, or the form, of a release; k, t and models hold whatever it says.
 OTHERS = {
     *("name", "seed", "input.path", "input.format", "input.delimiter", "input.missing_values"),
-    *("output.path", "output.rows_per_file", "output.signing_key", "engine"),
+    *(
+        "output.path",
+        "output.format.parquet",
+        "output.rows_per_file",
+        "output.signing_key",
+        "engine",
+    ),
     *("attributes.intervals", "attributes.aggregate", "attributes.round", "attributes.subsets_by"),
     *("method.name", "method.scope", "method.block_clusters", "method.class_size"),
     *("method.refine", "method.start", "method.gamma"),

@@ -5,11 +5,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tclose.data.keys import folder_type
 from tclose.data.places.locations import Location
+from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
+from tclose.formats.released_file import open_released
 
 
 def read_released(release: Location, manifest: Mapping[str, Any]) -> pa.Table:
@@ -26,7 +27,7 @@ def read_released_file(release: Location, manifest: Mapping[str, Any], file: str
     OutputError
         It is gone, or damaged.
     """
-    table = _open(release, file, lambda stream: pq.ParquetFile(stream).read())
+    table = _read(release, file)
     types = {column["name"]: column["type"] for column in manifest["columns"]}
     for folder in file.split("/")[1:-1]:
         name, _, text = folder.partition("=")
@@ -41,13 +42,13 @@ def released_schema(release: Location, manifest: Mapping[str, Any]) -> pa.Schema
     return read_released_file(release, manifest, first).slice(0, 0).schema
 
 
-def _open(release: Location, file: str, read: Any) -> pa.Table:
+def _read(release: Location, file: str) -> pa.Table:
     try:
-        with (release / file).open("rb") as stream:
-            return read(stream)
+        with open_released(release / file) as released:
+            return released.read()
     except MemoryError:  # which an exception of pyarrow can be
         raise
-    except (OSError, pa.ArrowException):
+    except (OSError, MalformedError, pa.ArrowException):
         raise OutputError(
             f"{release}: {file} is gone or damaged; audit the release, and publish it again"
         ) from None

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tclose.assess.linking import link_attackers, read_rows
 from tclose.assess.sample import Sample, take_sample
 from tclose.data.files import input_files
 from tclose.data.places.locations import Location, parse_location
+from tclose.formats.released_file import open_released
 from tclose.model import Verdict
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
@@ -141,8 +141,8 @@ class _Made:
 
 
 def _read_rows(place: Location) -> pa.Table:
-    with place.open("rb") as stream:
-        return pq.ParquetFile(stream).read()
+    with open_released(place) as file:
+        return file.read()
 
 
 def _are_equal(mine: Iterator[pa.Table], theirs: Iterator[pa.Table]) -> bool:

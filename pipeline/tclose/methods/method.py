@@ -15,11 +15,10 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
-    ValidationError,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, InitErrorDetails
+from pydantic_core import CoreSchema
 
 from tclose.data.keys import Encoding
 from tclose.methods.generalisation.value_buckets import Bucketing
@@ -117,7 +116,7 @@ class Method(Registrable):
         name = value.get("name", DEFAULT_METHOD)
         found = METHODS.find(name)
         if found is None:
-            raise _unknown(name)
+            raise METHODS.refuse_name(name, "Method")
         made: Method = found.model_validate(_own_keys(name, found, value))
         return made
 
@@ -239,17 +238,6 @@ def _own_keys(name: str, method: type[Method], given: Mapping[str, Any]) -> dict
             raise ValueError(f"{key} goes with {names}, not with {name}")
         del kept[key]
     return kept
-
-
-def _unknown(name: Any) -> ValidationError:
-    *others, last = map(repr, registered_methods())
-    problem = InitErrorDetails(
-        type="literal_error",
-        loc=("name",),
-        input=name,
-        ctx={"expected": f"{', '.join(others)} or {last}"},
-    )
-    return ValidationError.from_exception_data("Method", [problem])
 
 
 def _all_properties() -> dict[str, Any]:

@@ -6,10 +6,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_serializer, model_validator
+from pydantic import Field, SerializeAsAny, ValidationError, field_serializer, model_validator
 
 from tclose.data.files.input_settings import InputSettings
 from tclose.errors import PolicyError
+from tclose.formats.output_format import OutputFormat
+from tclose.formats.registry import DEFAULT_FORMAT
 from tclose.methods.method import name_methods
 from tclose.model import ANCESTOR, Attribute, Distance, Role
 from tclose.policy.attribute_settings import AttributeSettings
@@ -34,6 +36,11 @@ class OutputSettings(Settings):
         min_length=1,
         pattern=NO_NUL,
         description="Folder, or s3://bucket/folder (endpoint and credentials: the environment).",
+    )
+    format: SerializeAsAny[OutputFormat] = Field(
+        default_factory=lambda: OutputFormat.model_validate(DEFAULT_FORMAT),
+        json_schema_extra={"default": DEFAULT_FORMAT},
+        description="Of the files: a name, or a section of a name and keys.",
     )
     partition_by: tuple[str, ...] = ()
     rows_per_file: int = Field(default=1_000_000, ge=1)

@@ -13,13 +13,12 @@ import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tclose
-from tclose.methods.method import Method
-from tclose.policy.policy import Policy
-from tclose.privacy.privacy_model import Model
-from tclose.privacy.registry import MODELS
+
+if TYPE_CHECKING:
+    from tclose.policy.policy import Policy
 
 PACKAGE = Path(tclose.__file__).resolve().parent
 
@@ -48,18 +47,21 @@ def code_version() -> dict[str, str]:
     return {"tclose": tclose.__version__, "source_sha256": source_digest()} | library_versions()
 
 
-def byte_versions(policy: Policy, passes: Mapping[str, int]) -> dict[str, dict[str, int]]:
+def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict[str, int]]:
     """Versions of all code that the bytes of a release depend on, by kind and name.
 
     Parameters
     ----------
     passes : version of each pass, which covers the kernels and the data types that it works with
     """
-    method: Method = policy.method
+    from tclose.privacy.registry import MODELS
+
+    method, output_format = policy.method, policy.output.format
     required = {one.model for one in method.require_models(policy.confidential)}
     asked = {model.name for model in policy.privacy.models}
-    models: dict[str, type[Model]] = MODELS.classes()
+    models = MODELS.classes()
     return {
+        "format": {output_format.name: output_format.version},
         "method": {method.name: method.version},
         "models": {name: models[name].version for name in sorted(required | asked)},
         "passes": dict(passes),

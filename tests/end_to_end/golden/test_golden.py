@@ -42,7 +42,7 @@ def test_every_method_and_model_has_a_case(golden: dict[str, Any]) -> None:
     [
         ({"rows": "other"}, r"Method\.version of mondrian, .* else Pass\.version .*microaggregate"),
         ({"rows": "other", "files": "other"}, "released bytes of 'mondrian' changed, and no"),
-        ({"files": "other"}, r"Raise Pass\.version of publish"),
+        ({"files": "other"}, r"Raise OutputFormat\.version of parquet"),
         ({"versions": {}}, "of other versions: write it anew"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from support.golden import read_golden
 from support.method_cases import STAGE, publish
 from support.patients import patient_document, write_patients
+from tclose.formats.parquet_format import Parquet
 from tclose.methods.microaggregation.microaggregation import Mdav
 from tclose.methods.mondrian.mondrian_method import Mondrian
 from tclose.passes import release
@@ -48,7 +49,13 @@ def test_another_comment_makes_no_other_release(
 
 @pytest.mark.parametrize(
     ("registered", "is_other"),
-    [(Mondrian, True), (Mdav, False), (DistinctDiversity, True), (EntropyDiversity, False)],
+    [
+        (Mondrian, True),
+        (Mdav, False),
+        (DistinctDiversity, True),
+        (EntropyDiversity, False),
+        (Parquet, True),
+    ],
 )
 def test_versions_of_what_is_used_alone_make_another_release(
     registered: type[Any],

@@ -10,8 +10,8 @@ import pytest
 from support.cases import people, policy_for, release, write_parquet
 from support.repositories import fake_manifest, publish_on, write_people
 from tclose.assess.auditing.audit import audit_release
+from tclose.formats.parquet_format import Parquet
 from tclose.releases.manifest.datapackage import (
-    MEDIA_TYPE,
     PROFILE,
     describe_field,
     describe_package,
@@ -116,7 +116,7 @@ def test_package_is_as_the_standard_demands(made):
         assert resource["path"] == file["path"]
         assert resource["bytes"] == (made.folder / file["path"]).stat().st_size
         assert resource["hash"] == f"sha256:{file['sha256']}"
-        assert (resource["format"], resource["mediatype"]) == ("parquet", MEDIA_TYPE)
+        assert (resource["format"], resource["mediatype"]) == ("parquet", Parquet.media_type)
 
 
 def test_fields_are_the_columns_of_the_files_in_their_order(made):

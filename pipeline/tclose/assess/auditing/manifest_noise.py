@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from tclose.assess.auditing.parquet_footers import refusing_content
+from tclose.assess.auditing.parquet_footers import open_checked
 from tclose.data.keys import is_text, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
@@ -68,11 +67,10 @@ def check_noise(manifest: dict[str, Any], measured: Noises, paths: list[Location
 
 
 def _read_column(path: Location, name: str) -> pa.Array:
-    with refusing_content(), path.open("rb") as stream:
-        is_listed = is_text(pq.read_schema(stream).field(name).type)
-        stream.seek(0)
-        parquet = pq.ParquetFile(stream, read_dictionary=[name] if is_listed else [])
-        return parquet.read([name])[name].combine_chunks()
+    with open_checked(path) as file:
+        is_listed = is_text(file.schema.field(name).type)
+    with open_checked(path, [name] if is_listed else []) as file:
+        return file.read([name])[name].combine_chunks()
 
 
 def _count_others(values: pa.Array, given: Mapping[str, Any]) -> int:

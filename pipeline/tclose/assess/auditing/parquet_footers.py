@@ -1,40 +1,48 @@
-"""The Parquet files of a release as far as their footers tell: columns, rows, nothing beside them.
+"""The files of a release as far as their schemas tell: columns, rows, and nothing beside them.
 
 They are read by others than who wrote them, so whether their rows fit in memory is asked first.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tclose.data.keys import natural_kind, plain_type
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
+from tclose.formats.registry import find_format
+from tclose.formats.released_file import ReleasedFile, open_released
 
-_OWN_METADATA = {b"ARROW:schema", b"PARQUET:field_id"}
 _BYTES_PER_VALUE = 24  # of a column that is checked: the value, its key, and a copy of one
 
 
 @contextmanager
-def refusing_content() -> Iterator[None]:
-    """Turn what Arrow says of a file that is no sound Parquet into `MalformedError`.
+def refusing_content(file_name: str) -> Iterator[None]:
+    """Turn what Arrow says of a file that is not of its format into `MalformedError`.
 
     An error of the system, as a disk's, and one of memory stay what they are.
     """
+    title = find_format(file_name).title
     try:
         yield
     except pa.ArrowMemoryError:
         raise
     except (pa.ArrowException, UnicodeDecodeError):
-        raise MalformedError("cannot be read as Parquet") from None
+        raise MalformedError(f"cannot be read as {title}") from None
     except OSError as error:
         if error.errno is not None:
             raise
-        raise MalformedError("cannot be read as Parquet") from None
+        raise MalformedError(f"cannot be read as {title}") from None
+
+
+@contextmanager
+def open_checked(place: Location, listed: Collection[str] = ()) -> Iterator[ReleasedFile]:
+    """Open a file of a release; one that is not of its format is a `MalformedError`."""
+    with refusing_content(place.name), open_released(place, listed) as released:
+        yield released
 
 
 def check_files(release: Location, manifest: dict[str, Any]) -> list[str]:
@@ -48,19 +56,17 @@ def check_files(release: Location, manifest: dict[str, Any]) -> list[str]:
     findings = []
     for entry in manifest["files"]:
         try:
-            with refusing_content():
-                wrong = _check_file(release / entry["path"], entry["rows"], manifest)
+            with open_checked(release / entry["path"]) as file:
+                wrong = _check_file(file, entry["rows"], manifest)
         except MalformedError as error:
             wrong = [str(error)]
         findings += [f"{entry['path']}: {what}" for what in wrong]
     return findings
 
 
-def _check_file(path: Location, n_rows: int, manifest: dict[str, Any]) -> list[str]:
+def _check_file(file: ReleasedFile, n_rows: int, manifest: dict[str, Any]) -> list[str]:
     inside = [c for c in manifest["columns"] if c["name"] not in manifest["partition_by"]]
-    with path.open("rb") as stream:
-        parquet = pq.ParquetFile(stream)
-        schema, footer = parquet.schema_arrow, parquet.metadata
+    schema = file.schema
     found = []
     if [(field.name, str(field.type)) for field in schema] != [
         (column["name"], column["type"]) for column in inside
@@ -68,11 +74,9 @@ def _check_file(path: Location, n_rows: int, manifest: dict[str, Any]) -> list[s
         found.append("its columns are not those of the manifest")
     if any(natural_kind(field.type) is None or not _is_plain(field.type) for field in schema):
         found.append("has columns of types that no release has")
-    fields = any(set(field.metadata or ()) - _OWN_METADATA for field in schema)
-    if fields or set(footer.metadata or ()) - _OWN_METADATA:
-        found.append("has metadata beside its schema")
-    if footer.num_rows != n_rows:
-        found.append(f"has {footer.num_rows:,} rows, not the {n_rows:,} of the manifest")
+    found += file.find_extras()
+    if file.n_rows != n_rows:
+        found.append(f"has {file.n_rows:,} rows, not the {n_rows:,} of the manifest")
     if n_rows * len(manifest["columns"]) * _BYTES_PER_VALUE > machine_memory():
         found.append(f"{n_rows:,} rows are more than this machine has the memory to check")
     return found

@@ -9,9 +9,8 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from tclose.assess.auditing.parquet_footers import refusing_content
+from tclose.assess.auditing.parquet_footers import open_checked, refusing_content
 from tclose.data.keys import Keys, folder_type, plain_type, to_keys
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
@@ -76,8 +75,8 @@ def check_roles(layout: Layout, asked: dict[str, Any], *, has_files: bool) -> No
 
 
 def _read_schema(path: Location) -> pa.Schema:
-    with refusing_content(), path.open("rb") as stream:
-        return pq.read_schema(stream)
+    with open_checked(path) as file:
+        return file.schema
 
 
 def _read_file(path: Location, layout: Layout) -> pa.Table:
@@ -87,10 +86,8 @@ def _read_file(path: Location, layout: Layout) -> pa.Table:
     """
     names = [c["name"] for c in layout.columns if c["name"] not in layout.partition_by]
     texts = [c["name"] for c in layout.columns if c["name"] in names and "string" in c["type"]]
-    with refusing_content(), path.open("rb") as stream:
-        parquet = pq.ParquetFile(stream, read_dictionary=texts)
-        table = parquet.read(names).select(names)
-        n_rows = parquet.metadata.num_rows
+    with open_checked(path, texts) as file:
+        table, n_rows = file.read(names), file.n_rows
     if len(table) != n_rows:
         raise MalformedError("a file has other rows than its footer says")
     _check_values(table)
@@ -99,7 +96,7 @@ def _read_file(path: Location, layout: Layout) -> pa.Table:
         name, _, text = folder.partition("=")
         if unquote(name) != column["name"]:
             raise MalformedError("folders of other columns")
-        with refusing_content():
+        with refusing_content(path.name):
             value = pa.scalar(unquote(text)).cast(folder_type(column["type"]))
         table = table.append_column(column["name"], pa.repeat(value, len(table)))
     return table

@@ -20,6 +20,8 @@ import pyarrow as pa
 from tclose.data.keys import Encoding
 from tclose.data.widths import NO_WIDTHS, WIDE_RECORD, CarriedWidths
 from tclose.errors import InfeasibleError, PolicyError
+from tclose.formats.output_format import OutputFormat
+from tclose.formats.registry import DEFAULT_FORMAT
 from tclose.methods.generalisation.value_buckets import Bucketing
 from tclose.methods.method import Method
 from tclose.model import Column, Int64
@@ -95,6 +97,9 @@ class Plan:
     release_partitions: tuple[ReleasePartition, ...]
     block_clusters: int
     rows_per_file: int
+    output_format: OutputFormat = field(
+        default_factory=lambda: OutputFormat.model_validate(DEFAULT_FORMAT)
+    )
     effort: SearchBudget = OFF
     seed: int = 1
     method: Method = field(default_factory=lambda: Method.model_validate({}))
@@ -173,8 +178,8 @@ class Plan:
         return digest.hexdigest()
 
 
-PLAN = Artifact("plan", Plan)
-DRAFT_PLAN = Artifact("draft-plan", Plan)  # before its coarse trees are grown
+PLAN = Artifact("plan", Plan, version=2)
+DRAFT_PLAN = Artifact("draft-plan", Plan, version=2)  # before its coarse trees are grown
 
 
 def _feed(digest: Any, value: Any) -> None:

@@ -89,11 +89,11 @@ def _cut_files(made: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
             rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
             start += n_rows
     columns = tuple(name for name in made.released if name not in made.partition_by)
-    items = []
+    items, suffix = [], made.output_format.suffix
     for prefix, pieces in rows_of.items():
         folder = "/".join(("data", *_folder_names(made, prefix)))
         for number, part in enumerate(_split_pieces(pieces, made.rows_per_file)):
-            items.append(FileInput(f"{folder}/part-{number:05d}.parquet", part, columns))
+            items.append(FileInput(f"{folder}/part-{number:05d}.{suffix}", part, columns))
     return items
 
 
@@ -164,7 +164,8 @@ def _stage_release(
     shutil.rmtree(staging, ignore_errors=True)
     for file in files:
         (staging / file.path).parent.mkdir(parents=True, exist_ok=True)
-    written = [run.workspace.unit("publish", i).path("parquet") for i in range(len(files))]
+    suffix = account.plan.output_format.suffix
+    written = [run.workspace.unit("publish", i).path(suffix) for i in range(len(files))]
     with ThreadPoolExecutor(SYNC_THREADS) as pool:
         list(pool.map(_place_file, written, [staging / file.path for file in files]))
     internal = staging / INTERNAL

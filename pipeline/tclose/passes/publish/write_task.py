@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tclose.data.files.input_files import STREAM_BYTES
 from tclose.data.files.input_partitions import COLUMNS_AT_ONCE
-from tclose.data.widths import CarriedWidths
 from tclose.errors import VerificationError
+from tclose.formats.released_file import ReleasedFile
 from tclose.passes.compare.digest_task import WrittenDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes
 from tclose.passes.plan.plan import PLAN
@@ -19,8 +17,6 @@ from tclose.runtime.arrays import as_bits, read_slices
 from tclose.runtime.artifacts import PendingFiles, Workspace, load_shared
 from tclose.runtime.tasks import Task
 
-ROW_GROUP_ROWS = 131_072
-GROUP_BYTES = 1 << 28  # of what a row group carries; up to 2 kB a record have `ROW_GROUP_ROWS`
 COMPARED_BYTES = 1 << 24
 WRITTEN_AT_ONCE = 1_024  # values of a column between two looks at the size of a page
 
@@ -46,35 +42,22 @@ class FileResult:
 
 
 def write_task(workspace: Workspace, item: FileInput, pending: PendingFiles) -> FileResult:
-    """Write one Parquet file, read it back, and compare it with the rows that were verified."""
+    """Write one file, read it back, and compare it with the rows that were verified."""
     plan = load_shared(workspace, PLAN)
-    path, n_rows = pending.new("parquet"), rows_per_group(plan.widths)
-    writer = None
-    try:
-        for table in _row_groups(workspace, item, n_rows):
-            writer = writer or pq.ParquetWriter(path, table.schema)
-            writer.write_table(table, row_group_size=n_rows)
-            del table  # before the next one is made
-    finally:
-        if writer is not None:
-            writer.close()
-    with pq.ParquetFile(path, pre_buffer=False, buffer_size=STREAM_BYTES) as written:
+    output_format = plan.output_format
+    path, n_rows = pending.new(output_format.suffix), output_format.rows_per_chunk(plan.widths)
+    output_format.write(path, _cut_chunks(workspace, item, n_rows))
+    with output_format.open(path) as written:
         reader = _Reader(workspace, item.path, written)
-        for table in _row_groups(workspace, item, n_rows):
-            reader.compare_group(table)
+        for table in _cut_chunks(workspace, item, n_rows):
+            reader.compare_chunk(table)
             del table  # before the next one is made
         n_found, digest = reader.finish()
     return FileResult(item.path, n_found, path.stat().st_size, file_sha256(path), digest)
 
 
-def rows_per_group(widths: CarriedWidths) -> int:
-    """Rows of a row group: as many in every release but those of very wide records."""
-    fitting = GROUP_BYTES * widths.n_records // max(1, sum(widths.columns.values()))
-    return min(ROW_GROUP_ROWS, max(1, fitting)) if widths.n_records else ROW_GROUP_ROWS
-
-
-def _row_groups(workspace: Workspace, item: FileInput, n_rows: int) -> Iterator[pa.Table]:
-    """The rows of a file, as its row groups have them."""
+def _cut_chunks(workspace: Workspace, item: FileInput, n_rows: int) -> Iterator[pa.Table]:
+    """The rows of a file, as its chunks have them."""
     waiting: list[pa.RecordBatch] = []
     room = n_rows
     for index, start, stop in item.pieces:
@@ -127,13 +110,13 @@ def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 class _Reader:
     """Reads a file back beside the rows that it was written from, and digests what it reads."""
 
-    def __init__(self, workspace: Workspace, path: str, written: pq.ParquetFile) -> None:
+    def __init__(self, workspace: Workspace, path: str, written: ReleasedFile) -> None:
         self._digesting, self._path, self._written = WrittenDigests(workspace), path, written
-        self._n_groups, self._digests = 0, []  # type: int, list[RecordDigest | None]
+        self._n_chunks, self._digests = 0, []  # type: int, list[RecordDigest | None]
 
-    def compare_group(self, table: pa.Table) -> None:
-        """Read the next row group, some columns and some rows at a time."""
-        if self._n_groups == self._written.num_row_groups:
+    def compare_chunk(self, table: pa.Table) -> None:
+        """Read the next chunk, some columns and some rows at a time."""
+        if self._n_chunks == self._written.n_chunks:
             raise self._refusal()
         parts = [
             self._read_columns(table.select(table.column_names[start : start + COLUMNS_AT_ONCE]))
@@ -141,14 +124,13 @@ class _Reader:
         ]
         folders = self._digesting.hash_folders(self._path, len(table))
         self._digests.append(self._digesting.close([*parts, folders]))
-        self._n_groups += 1
+        self._n_chunks += 1
 
     def _read_columns(self, table: pa.Table) -> RecordHashes | None:
         names, at, hashes = table.column_names, 0, []
         n_rows = max(1, min(len(table), len(table) * COMPARED_BYTES // max(1, table.nbytes)))
-        groups = [self._n_groups]
-        for batch in self._written.iter_batches(n_rows, row_groups=groups, columns=names):
-            found = pa.Table.from_batches([batch]).select(names)
+        for batch in self._written.read_chunk(self._n_chunks, names, n_rows):
+            found = pa.Table.from_batches([batch])
             if not as_bits(found).equals(as_bits(table.slice(at, len(found)))):
                 raise self._refusal()
             hashes.append(self._digesting.hash_columns(found))
@@ -159,11 +141,11 @@ class _Reader:
 
     def finish(self) -> tuple[int, RecordDigest | None]:
         """Rows of the file, and their digest."""
-        if self._n_groups != self._written.num_row_groups:
+        if self._n_chunks != self._written.n_chunks:
             raise self._refusal()
         digests = [digest for digest in self._digests if digest is not None]
         digest = reduce(RecordDigest.merge, digests) if digests else None
-        return self._written.metadata.num_rows, digest
+        return self._written.n_rows, digest
 
     def _refusal(self) -> VerificationError:
         return VerificationError(f"file {self._path}: does not read back as it was written")

@@ -6,7 +6,6 @@ Everything in it is taken from the public manifest.
 from typing import Any
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
-MEDIA_TYPE = "application/vnd.apache.parquet"
 
 # How the name of an Arrow type begins, and the type that the Table Schema has for it.
 _FIELD_TYPES = {
@@ -49,12 +48,15 @@ def describe_package(manifest: dict[str, Any]) -> dict[str, Any]:
 def _describe_file(
     index: int, file: dict[str, Any], fields: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    from tclose.formats.registry import find_format  # slow to import, and for writing alone
+
+    output_format = find_format(file["path"])
     return {
         "name": f"part-{index:05d}",
         "type": "table",
         "path": file["path"],
-        "format": "parquet",
-        "mediatype": MEDIA_TYPE,
+        "format": output_format.suffix,
+        "mediatype": output_format.media_type,
         "bytes": file["bytes"],
         "hash": f"sha256:{file['sha256']}",
         "rows": file["rows"],

@@ -46,15 +46,18 @@ def write_dictionary(manifest: dict[str, Any]) -> str:
 
 
 def _introduce(manifest: dict[str, Any]) -> str:
+    from tclose.formats.registry import find_format  # slow to import, and for writing alone
+
     given = {key: escape(manifest[key]) for key in ("name", "release_id", "published_at", "method")}
     version, n_files = escape(manifest["code"]["tclose"]), len(manifest["files"])
-    classes = manifest["classes"]
+    classes, files = manifest["classes"], manifest["files"]
+    title = f"{find_format(files[0]['path']).title} " if files else ""
     made = (
         f"Release {given['release_id']}, published at {given['published_at']}; made by tclose "
         f"{version}, method {given['method']}."
     )
     counts = (
-        f"{manifest['records']:,} records in {n_files:,} Parquet file{'s' if n_files != 1 else ''} "
+        f"{manifest['records']:,} records in {n_files:,} {title}file{'s' if n_files != 1 else ''} "
         f"below `data/`. They form {classes['n_classes']:,} classes of {classes['smallest']:,} to "
         f"{classes['largest']:,} records, {classes['mean']:.2f} on average; the records of a class "
         "share the values of all quasi-identifiers."

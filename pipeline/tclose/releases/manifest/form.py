@@ -145,7 +145,7 @@ class _Column(_Form):
 
 class _File(_Form):
     # Readers skip folders and files whose names begin with a dot or an underscore.
-    path: Annotated[str, Field(pattern=r"^data/([^/._=][^/=]*=[^/]*/)*part-[0-9]{5,}\.parquet$")]
+    path: Annotated[str, Field(pattern=r"^data/([^/._=][^/=]*=[^/]*/)*part-[0-9]{5,}\.[a-z0-9]+$")]
     rows: Count
     bytes: Count
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

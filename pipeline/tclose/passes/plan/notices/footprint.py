@@ -14,7 +14,6 @@ from tclose.data.files.piece_widths import WORKER_BYTES
 from tclose.data.widths import WIDE_RECORD
 from tclose.errors import DataError, PolicyError
 from tclose.passes.plan.plan import Plan
-from tclose.passes.publish.write_task import rows_per_group
 from tclose.passes.verify.key_range_rows import FETCHED_BYTES
 
 STREAM_BYTES = 200_000_000  # pages and batches of the columns that are decoded together
@@ -41,7 +40,8 @@ def wide_bytes(plan: Plan) -> int:
         max(release_partition.class_size.adjusted for release_partition in plan.release_partitions)
         * of_record
     )
-    in_group = min(rows_per_group(plan.widths), plan.rows_per_file, plan.n_records) * of_record
+    in_chunk = plan.output_format.rows_per_chunk(plan.widths)
+    in_group = min(in_chunk, plan.rows_per_file, plan.n_records) * of_record
     streamed = STREAM_BYTES + COPIES_OF_LARGEST * plan.widths.largest
     fetched = COPIES_OF_FETCHED * max(min(FETCHED_BYTES, plan.n_records * of_record), in_class)
     return int(streamed + max(fetched, COPIES_OF_GROUP * in_group))

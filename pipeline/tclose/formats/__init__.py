@@ -1,0 +1,1 @@
+"""Formats of released files (registered): how rows are written, and read back."""

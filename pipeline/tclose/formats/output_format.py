@@ -1,0 +1,91 @@
+"""What an output format is: its settings as a policy gives them, and how it writes and reads files.
+
+A format is one module: a class that derives from `OutputFormat`, has its keys as fields, and is
+decorated with `tclose.formats.registry.register_format`. Its bytes are decided by the rows, their
+chunks and its keys alone. The rest of the package knows files of a release by this class only.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import pyarrow as pa
+from pydantic import GetJsonSchemaHandler, ModelWrapValidatorHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tclose.data.widths import CarriedWidths
+from tclose.formats.registry import DEFAULT_FORMAT, FORMATS
+from tclose.formats.released_file import ReleasedFile
+from tclose.registry import Registrable, check_hooks
+
+
+class OutputFormat(Registrable):
+    """How the files of a release are written and read."""
+
+    suffix: ClassVar[str]
+    """How names of files end, without the dot: a file's format is known again by it."""
+    media_type: ClassVar[str]
+    title: ClassVar[str]
+    """As texts name it, as in "3 Parquet files"."""
+
+    name: str = DEFAULT_FORMAT
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _find_format(
+        cls, value: Any, handler: ModelWrapValidatorHandler["OutputFormat"]
+    ) -> "OutputFormat":
+        """A format of any name where any is allowed; a text is a name."""
+        given = {"name": value} if isinstance(value, str) else value
+        if cls is not OutputFormat or not isinstance(given, Mapping):
+            return handler(given)
+        name = given.get("name", DEFAULT_FORMAT)
+        found = FORMATS.find(name)
+        if found is None:
+            raise FORMATS.refuse_name(name, "OutputFormat")
+        made: OutputFormat = found.model_validate(given)
+        return made
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """One of the formats or its name, for editors."""
+        if cls is not OutputFormat:
+            return handler(schema)
+        formats = FORMATS.classes()
+        keys = [one.model_json_schema() for one in formats.values()]
+        return {"oneOf": [{"enum": list(formats)}, *keys]}
+
+    @classmethod
+    def check_class(cls) -> None:
+        """Refuse a class without what it has to define."""
+        check_hooks(cls, OutputFormat, ["rows_per_chunk", "write", "open"])
+        lacking = [n for n in ("suffix", "media_type", "title") if not hasattr(cls, n)]
+        if lacking:
+            raise ValueError(f"{cls.__name__} has to define {', '.join(lacking)}")
+
+    def rows_per_chunk(self, widths: CarriedWidths) -> int:
+        """Rows that are in memory together, in the writer and in readers of the file."""
+        raise NotImplementedError
+
+    def write(self, path: Path, chunks: Iterator[pa.Table]) -> None:
+        """Write a file of tables that have `rows_per_chunk` rows each, but for the last one.
+
+        Each table is to be given up before the next one is asked for.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def open(
+        cls, source: Path | IO[bytes], listed: Collection[str] = ()
+    ) -> AbstractContextManager[ReleasedFile]:
+        """Open a file for reading.
+
+        Parameters
+        ----------
+        listed : columns of texts that are read as dictionaries, if the format can
+        """
+        raise NotImplementedError

@@ -1,0 +1,34 @@
+"""The formats that a policy can have its releases written in."""
+
+from typing import Any
+
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.registry import Decorated, Registry
+
+DEFAULT_FORMAT = "parquet"
+# In the order of messages; modules of other distributions: entry points of the group.
+FORMATS: Registry[Any] = Registry("tclose.formats", ("tclose.formats.parquet_format",))
+
+
+def register_format(output_format: Decorated) -> Decorated:
+    """Make a format known by the value of its field ``name``; a decorator.
+
+    A process that is started for a run imports modules that the entry points ``tclose.formats``
+    name; what is registered by hand is known to the process alone.
+    """
+    return FORMATS.register(output_format)
+
+
+def find_format(path: str) -> Any:
+    """The registered format of a released file, by how its name ends.
+
+    Raises
+    ------
+    MalformedError
+        No format's files end so.
+    """
+    suffix = path.rpartition(".")[2]
+    for output_format in FORMATS.classes().values():
+        if output_format.suffix == suffix:
+            return output_format
+    raise MalformedError(f"is of an unknown format, .{suffix}")
