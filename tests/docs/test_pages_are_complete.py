@@ -46,6 +46,7 @@ SECTION_OF = {
     "EngineSettings": "engine",
     "TlsSettings": "engine",
     "KubernetesSettings": "engine",
+    "OutputFormat": "output",
 }
 VALUES = {"Role": Role, "Kind": Kind, "Distance": Distance}
 SYSTEM_MESSAGES = {"No space left on device"}
