@@ -26,6 +26,7 @@ from support.pages import (
 from tclose.cli.main import _parser
 from tclose.methods.method import Method, registered_methods
 from tclose.model import Distance, Kind, Role
+from tclose.passes.release import RELEASE
 from tclose.policy.policy import policy_schema
 from tclose.privacy.privacy_model import Model
 from tclose.privacy.registry import MODELS
@@ -176,6 +177,17 @@ def test_layers_are_those_of_the_contract() -> None:
     layers = [line.replace(" | ", ", ").replace("tclose.", "") for line in contracts[0]["layers"]]
     text = " ".join(sections_of(DOCS / "developers.md")["Layers"].split())
     assert " -> ".join(layers) in text
+
+
+def test_passes_are_those_of_the_release() -> None:
+    rows = re.findall(
+        r"^\| `([a-z]+)` \| (.*) \| (.*) \|$", (DOCS / "developers.md").read_text(), re.MULTILINE
+    )
+    said = [(name, *(re.findall(r"`([^`]+)`", cell) for cell in cells)) for name, *cells in rows]
+    assert said == [
+        (one.name, [a.name for a in one.reads], [a.name for a in (*one.writes, *one.optional)])
+        for one in RELEASE.passes
+    ]
 
 
 def test_messages_in_the_guide_are_those_of_the_code() -> None:
