@@ -2,6 +2,7 @@
 
 import gc
 import signal
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -47,6 +48,15 @@ def object_store():
 def bucket(object_store):
     """A new bucket."""
     return make_bucket()
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """Where scratch folders are made, so that what is left of them is seen."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.policies import discharge_policy, write_discharges
+from support.published import copy_at_home, hand_out, publish_discharges
 from tclose.assess.auditing import audit_claims
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
@@ -24,18 +25,13 @@ pytestmark = pytest.mark.usefixtures("small_regions")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    path = write_discharges(folder / "discharges.parquet", 5_000)
-    output = {"path": str(folder / "releases"), "rows_per_file": 1_500}
-    policy = discharge_policy(path, folder / "releases", output=output)
-    return run_release(policy, Progress("none")).release
+    return publish_discharges(tmp_path_factory.mktemp("made"), 5_000)
 
 
 @pytest.fixture
 def published(made, tmp_path):
     """The release, for a test to change."""
-    shutil.copytree(made.parents[1], tmp_path / "releases")
-    return tmp_path / "releases" / made.parent.name / made.name
+    return copy_at_home(made, tmp_path)
 
 
 def test_untouched_release_passes(published, capsys):
@@ -145,9 +141,7 @@ def test_seals_of_another_release_are_found(published, tmp_path):
 
 
 def test_release_that_was_handed_out_needs_no_seal(published, tmp_path):
-    public = tmp_path / "elsewhere" / published.name
-    shutil.copytree(published, public, ignore=shutil.ignore_patterns("internal"))
-    assert audit_release(public)["findings"] == []
+    assert audit_release(hand_out(published, tmp_path / "elsewhere"))["findings"] == []
 
 
 def test_swapped_files_are_found(published):

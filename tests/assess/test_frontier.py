@@ -1,6 +1,5 @@
 """Frontiers: the policy's point is what a run publishes, and nothing else is left behind."""
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,20 +29,11 @@ from tclose.policy.policy import parse_policy
 from tclose.runtime.pipeline import PassContext, Pipeline
 from tclose.runtime.progress import Progress
 
-pytestmark = pytest.mark.usefixtures("small_regions")
+pytestmark = pytest.mark.usefixtures("scratch", "small_regions")
 
 N_RECORDS = 240
 GRID = Grid((3, 8), (0.1, 0.3), 3, 0.3)
 ALL = 20_000
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where scratch folders are made, so that what is left of them is seen."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
 
 
 def compute(

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,16 +19,9 @@ from support.cases import (
 from support.partitions import far_partition, far_policy
 from tclose.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("scratch")
+
 N_RECORDS = 240
-
-
-@pytest.fixture(autouse=True)
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where scratch folders are made, so that what is left of them is seen."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
 
 
 def run(tmp_path: Path, document: dict[str, Any], *options: str) -> int:

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from support.length import FULL, count
+from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.methods.scaling import Scaled
 from tclose.model import Distribution, Float64, Int64
 
@@ -58,6 +59,15 @@ class RegionTable:
         """Records of each subset."""
         ends = self.subset_starts.tolist()
         return [list(range(a, b)) for a, b in pairwise(ends)]
+
+
+def cut_region(region: RegionTable, block_clusters: int) -> tuple[Int64, Int64, Int64]:
+    """Its blocks, whatever cells its records are in: `cut_blocks`."""
+    cells = np.zeros(region.n_records, dtype=np.int64)
+    columns = region.numeric, region.nominal, region.weights, region.n_levels, cells
+    return cut_blocks(
+        *columns, region.subset_starts, region.take, region.n_clusters, block_clusters
+    )
 
 
 @st.composite

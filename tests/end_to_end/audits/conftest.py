@@ -1,13 +1,10 @@
 """A release that is made once, and a copy of it for each test to change."""
 
-import shutil
-
 import pytest
 
 from support import joint_cases, method_cases, model_cases, noise_cases, patients
-from support.policies import discharge_policy, write_discharges
-from tclose.passes.release import run_release
-from tclose.runtime.progress import Progress
+from support.policies import write_discharges
+from support.published import copy_at_home, hand_out, publish_discharges
 
 FOLDERS = ("mondrian in folders", "mdav by site")
 
@@ -15,26 +12,19 @@ FOLDERS = ("mondrian in folders", "mdav by site")
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """A release in several files, below an output folder that has the release key."""
-    folder = tmp_path_factory.mktemp("made")
-    path = write_discharges(folder / "discharges.parquet", 3_000)
-    output = {"path": str(folder / "releases"), "rows_per_file": 1_500}
-    policy = discharge_policy(path, folder / "releases", output=output)
-    return run_release(policy, Progress("none")).release
+    return publish_discharges(tmp_path_factory.mktemp("made"), 3_000)
 
 
 @pytest.fixture
 def published(made, tmp_path):
     """The release, at home: the release key is at hand."""
-    shutil.copytree(made.parents[1], tmp_path / "releases")
-    return tmp_path / "releases" / made.parent.name / made.name
+    return copy_at_home(made, tmp_path)
 
 
 @pytest.fixture
 def handed_out(made, tmp_path):
     """The release as a recipient has it: no internal part, and no key."""
-    place = tmp_path / "received" / made.name
-    shutil.copytree(made, place, ignore=shutil.ignore_patterns("internal"))
-    return place
+    return hand_out(made, tmp_path / "received")
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +45,4 @@ def varied(made, tmp_path_factory):
     noised = {"pay": noise_cases.PAY, "ill": noise_cases.ILL}
     document = noise_cases.document_of(table, folder / "noise", attributes=noised)
     releases.append(method_cases.publish(document).release)
-    places = [folder / "out" / str(i) / release.name for i, release in enumerate(releases)]
-    for release, place in zip(releases, places, strict=True):
-        shutil.copytree(release, place, ignore=shutil.ignore_patterns("internal"))
-    return places
+    return [hand_out(release, folder / "out" / str(i)) for i, release in enumerate(releases)]

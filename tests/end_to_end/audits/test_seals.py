@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from support.published import hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError
@@ -58,8 +59,7 @@ def test_seals_hold_by_the_name_of_the_release_from_wherever_the_audit_is_called
 
 def test_release_behind_a_link_to_elsewhere_is_found(published, tmp_path):
     """Else a release without seals could stand where no key is above it."""
-    elsewhere = tmp_path / "elsewhere" / "x" / published.name
-    shutil.copytree(published, elsewhere, ignore=shutil.ignore_patterns("internal"))
+    elsewhere = hand_out(published, tmp_path / "elsewhere" / "x")
     shutil.rmtree(published)
     published.symlink_to(elsewhere)
     findings = audit_release(published)["findings"]

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from support.cases import people, policy_for, write_parquet
+from support.published import hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import PolicyError, UsageError
@@ -59,15 +60,8 @@ def find(release, keys):
     return audit_release(release, read_public_key(keys.public))["findings"]
 
 
-def hand_out(release, tmp_path):
-    """What a recipient gets."""
-    place = tmp_path / "received" / release.name
-    shutil.copytree(release, place, ignore=shutil.ignore_patterns("internal"))
-    return place
-
-
 def test_signed_release_passes_with_and_without_the_key(signed, keys, tmp_path, capsys):
-    place = hand_out(signed, tmp_path)
+    place = hand_out(signed, tmp_path / "received")
     assert is_intact(signed)
     assert find(place, keys) == []
     assert main(["audit", str(place), "--public-key", str(keys.public)]) == 0
@@ -96,7 +90,7 @@ def test_signed_release_passes_with_and_without_the_key(signed, keys, tmp_path, 
     ],
 )
 def test_edits_that_no_outsider_could_find_are_found(signed, keys, tmp_path, change):
-    place = hand_out(signed, tmp_path)
+    place = hand_out(signed, tmp_path / "received")
     path = place / "manifest.json"
     manifest = json.loads(path.read_text())
     change(manifest)
@@ -115,7 +109,7 @@ def test_another_form_of_the_same_manifest_is_found(signed, keys):
 @pytest.mark.parametrize("name", ["dictionary.md", "datapackage.json", "data/part-00000.parquet"])
 def test_all_other_files_are_covered_by_the_digests_of_the_manifest(signed, keys, tmp_path, name):
     """Who forges the digest too breaks the signature."""
-    place = hand_out(signed, tmp_path)
+    place = hand_out(signed, tmp_path / "received")
     file, path = place / name, place / "manifest.json"
     before = hashlib.sha256(file.read_bytes()).hexdigest()
     file.write_bytes(file.read_bytes().replace(b"e", b"o"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from support.published import hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.passes.release import run_release
@@ -66,8 +67,7 @@ def test_every_one_passes_its_audit(earlier, capsys):
 
 def test_every_one_passes_where_it_was_handed_out_to(earlier, capsys):
     for release in every_release(earlier):
-        copy = earlier / "elsewhere" / release.name
-        shutil.copytree(release, copy, ignore=shutil.ignore_patterns("internal"))
+        copy = hand_out(release, earlier / "elsewhere")
         audit = tell_json(capsys, "audit", str(copy))
         assert (audit["findings"], audit["notes"], audit["checked"]) == ([], [], True)
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from math import exp
 from pathlib import Path
@@ -15,6 +14,7 @@ from support.cases import write_policy
 from support.noise_cases import HEIGHT, ILL, ILLS, N_RECORDS, STAGE, document_of, publish
 from support.patients import CONFIDENTIAL, STAGES, patient_document, patients
 from support.policies import shared_file
+from support.published import hand_out
 from support.released import check_release, read_rows
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
@@ -121,9 +121,7 @@ class TestAudit:
 
     @pytest.fixture
     def copied(self, published: Path, tmp_path: Path) -> Path:
-        place = tmp_path / "copy"
-        shutil.copytree(published, place, ignore=shutil.ignore_patterns("internal"))
-        return place
+        return hand_out(published, tmp_path / "copy")
 
     def test_closeness_is_that_of_the_smallest_class(
         self, copied: Path, capsys: pytest.CaptureFixture[str]
@@ -221,8 +219,7 @@ class TestAsked:
         made = publish(document)
         assert made.manifest["noise"]["pay"]["asked_t"] == 7.4
         assert audit_release(made.release)["findings"] == []
-        copy = tmp_path / "copy"
-        shutil.copytree(made.release, copy, ignore=shutil.ignore_patterns("internal"))
+        copy = hand_out(made.release, tmp_path / "copy")
         edit(copy, lambda m: m["noise"]["pay"].update(asked_t=7))
         (finding,) = audit_release(copy)["findings"]
         assert finding.startswith("stochastic t of pay: asked at most 7, found 7.3")

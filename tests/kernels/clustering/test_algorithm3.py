@@ -8,14 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import naive
-from support.tables import RegionTable, distribution_of, regions, repeatable, seeds, starts_of
+from support.tables import (
+    RegionTable,
+    cut_region,
+    distribution_of,
+    regions,
+    repeatable,
+    seeds,
+    starts_of,
+)
 from tclose.kernels.clustering.algorithm3 import (
     cluster_block,
     cluster_blocks,
     compact_codes,
 )
 from tclose.kernels.clustering.assign_subsets import subset_sizes
-from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.kernels.emd.ordered import exact_emd
 
 CENSUS = Path(__file__).resolve().parents[4] / "shared" / "data" / "casc_census.csv"
@@ -33,17 +40,7 @@ def cluster(region: RegionTable) -> np.ndarray:
 
 
 def cluster_in_blocks(region: RegionTable, block_clusters: int) -> np.ndarray:
-    order, starts, sizes = cut_blocks(
-        region.numeric,
-        region.nominal,
-        region.weights,
-        region.n_levels,
-        np.zeros(region.subset_starts[-1], dtype=np.int64),
-        region.subset_starts,
-        region.take,
-        region.n_clusters,
-        block_clusters,
-    )
+    order, starts, sizes = cut_region(region, block_clusters)
     columns = region.numeric, region.nominal, region.weights
     return cluster_blocks(*columns, order, starts, sizes, region.take)
 
@@ -168,17 +165,7 @@ class TestBlocks:
     def test_each_block_is_clustered_by_itself(
         self, region: RegionTable, block_clusters: int
     ) -> None:
-        order, starts, sizes = cut_blocks(
-            region.numeric,
-            region.nominal,
-            region.weights,
-            region.n_levels,
-            np.zeros(region.subset_starts[-1], dtype=np.int64),
-            region.subset_starts,
-            region.take,
-            region.n_clusters,
-            block_clusters,
-        )
+        order, starts, sizes = cut_region(region, block_clusters)
         columns = region.numeric, region.nominal, region.weights
         labels = cluster_blocks(*columns, order, starts, sizes, region.take)
         first = 0

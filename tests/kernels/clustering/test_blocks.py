@@ -1,5 +1,6 @@
 """Blocks: cuts along quasi-identifiers that keep every subset's share, exactly."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from support import naive
 from support.tables import (
     RegionTable,
+    cut_region,
     quasi_identifiers,
     regions,
     repeatable,
@@ -37,17 +39,7 @@ def weigh(numeric: np.ndarray) -> np.ndarray:
 
 
 def cut(region: RegionTable, block_clusters: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return cut_blocks(
-        weigh(region.numeric),
-        region.nominal,
-        region.weights,
-        region.n_levels,
-        np.zeros(region.subset_starts[-1], dtype=np.int64),
-        region.subset_starts,
-        region.take,
-        region.n_clusters,
-        block_clusters,
-    )
+    return cut_region(replace(region, numeric=weigh(region.numeric)), block_clusters)
 
 
 class TestCuts:

@@ -1,0 +1,28 @@
+"""Releases of generated discharges, and copies of releases for tests to change or hand out."""
+
+import shutil
+from pathlib import Path
+
+from support.policies import discharge_policy, write_discharges
+from tclose.passes.release import run_release
+from tclose.runtime.progress import Progress
+
+
+def publish_discharges(folder: Path, n_rows: int) -> Path:
+    """A release in several files, below an output folder that has the release key."""
+    path = write_discharges(folder / "discharges.parquet", n_rows)
+    output = {"path": str(folder / "releases"), "rows_per_file": 1_500}
+    policy = discharge_policy(path, folder / "releases", output=output)
+    return run_release(policy, Progress("none")).release
+
+
+def copy_at_home(release: Path, folder: Path) -> Path:
+    """A copy of a release with its whole output folder: the release key is at hand."""
+    shutil.copytree(release.parents[1], folder / "releases")
+    return folder / "releases" / release.parent.name / release.name
+
+
+def hand_out(release: Path, folder: Path) -> Path:
+    """A copy of a release as a recipient has it: no internal part, and no key."""
+    place = folder / release.name
+    return shutil.copytree(release, place, ignore=shutil.ignore_patterns("internal"))
