@@ -10,6 +10,8 @@ from hypothesis import settings
 from nightly.counts import add_up
 from support.buckets import environment, make_bucket, running_server
 from support.killed_run import SMALL_REGION
+from support.length import FULL
+from support.order import order_tests
 from support.tables import repeatable
 from tclose.passes.plan import coarse_tree
 
@@ -24,6 +26,18 @@ gc.disable()  # half of the time of loading modules goes into looking for garbag
 def pytest_configure() -> None:
     """Let Ctrl-C be heard: a shell has what runs in the background ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only all trials have; put the others in an order that several soon end."""
+    if not FULL:
+        left_out = [test for test in items if test.get_closest_marker("nightly")]
+        items[:] = [test for test in items if not test.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left_out)
+    workers = getattr(config, "workerinput", None)
+    if workers is not None:
+        items[:] = order_tests(items, workers["workercount"])
 
 
 def pytest_collection_finish() -> None:

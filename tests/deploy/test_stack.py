@@ -178,6 +178,7 @@ def _environment_of(process: psutil.Process) -> str:
 
 @pytest.mark.timeout(600)
 class TestAll:
+    @pytest.mark.nightly
     def test_interrupted_it_ends_every_part(self, tmp_path: Path) -> None:
         with stack(tmp_path) as command:
             assert command.stdout is not None

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pyarrow.parquet as pq
 import pytest
 
+from support.length import every
 from support.policies import data_digests, discharge_policy, write_discharges
 from tclose.data.files import input_partitions
 from tclose.data.synthetic import generate_rows
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("small_regions")
 
 ROWS = 50_000
 OFF = {"method": {"refine": "off"}}
+CUTS = [(0, 1, 2, ROWS - 1, ROWS), (0, 7, 30_000, ROWS), (0, ROWS)]
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +30,13 @@ def expected(discharges, tmp_path_factory):
     return data_digests(run_release(policy, Progress("none")).release)
 
 
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("workers", every(2, [4, 1]))
 def test_workers_change_no_byte(workers, discharges, expected, tmp_path):
     policy = discharge_policy(discharges, tmp_path / "out", engine={"workers": workers})
     assert data_digests(run_release(policy, Progress("none")).release) == expected
 
 
-@pytest.mark.parametrize("cuts", [(0, ROWS), (0, 7, 30_000, ROWS), (0, 1, 2, ROWS - 1, ROWS)])
+@pytest.mark.parametrize("cuts", every(3, CUTS))
 def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, monkeypatch):
     folder = tmp_path / "input"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Prefect's server: slow to start, so one for the session, with a database and a home of its own.
+"""Prefect's server: slow to start, so one for these tests, with a database and a home of its own.
 
 It runs on PostgreSQL; where that is not to be had it keeps a file, and the test that asks for
 PostgreSQL is skipped. Flows on the embedded server are what ``test_command.py`` is about.
@@ -20,7 +20,7 @@ from support.servers import (
 from tclose.data.synthetic import generate_rows
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
     """A server, as a deployment has it; flows that tests call report to it, too."""
     folder = tmp_path_factory.mktemp("prefect")
@@ -41,7 +41,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def prefect_home(prefect_server: PrefectServer) -> Path:
     """Folder of the files that Prefect keeps."""
     return prefect_server.home

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from support.cases import people, policy_for, write_csv, write_policy
+from support.length import every
 from support.runs import artifacts_of, attempts_of, read_tasks, wait_until
 from support.servers import ROOT, PrefectServer, running_worker
 
@@ -89,7 +90,7 @@ class TestFile:
         with pytest.raises(Exception, match="folder"):
             start("audit", folder=7)
 
-    @pytest.mark.parametrize("kind", ["docker", "kubernetes"])
+    @pytest.mark.parametrize("kind", every(2, ["kubernetes", "docker"]))
     def test_variants_differ_in_one_word(self, kind, deployed, tmp_path):
         """Deployed to pools of that type; what starts their containers is not at hand."""
         text = FILE.read_text()
@@ -130,6 +131,7 @@ class TestRun:
         assert account.startswith("# people-2026-11-01: PASS")
         assert place.as_uri() in account
 
+    @pytest.mark.nightly
     def test_inline_policy_of_short_forms_bad_policy_and_schedule(self, deployed, policy, tmp_path):
         """Three runs, at the same time."""
         document = yaml.safe_load(Path(policy).read_text())
@@ -154,6 +156,7 @@ class TestRun:
         place = tmp_path / "releases" / f"people-{scheduled.expected_start_time:%Y-%m-%d}"
         assert scheduled.state.message.startswith(f"published: {place}/")
 
+    @pytest.mark.nightly
     def test_damage_is_found_by_the_audit_and_mended_by_the_next_run(
         self, deployed, policy, tmp_path
     ):

@@ -44,7 +44,13 @@ def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("by_terminal", [True, False], ids=["ctrl-c", "terminated"])
+@pytest.mark.parametrize(
+    "by_terminal",
+    [
+        pytest.param(True, id="ctrl-c"),
+        pytest.param(False, id="terminated", marks=pytest.mark.nightly),
+    ],
+)
 def test_interrupted_command_ends_at_once_and_leaves_no_process(
     by_terminal: bool, discharges: Path, tmp_path: Path
 ) -> None:

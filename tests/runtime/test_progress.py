@@ -242,8 +242,10 @@ def test_silence_is_of_everything_but_errors(policy, monkeypatch):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("run", "--set=seed=3", "--set=engine.workers=1"), ("flow", "--set=seed=4")],
-    ids=["run", "flow"],
+    [
+        pytest.param(("run", "--set=seed=3", "--set=engine.workers=1"), id="run"),
+        pytest.param(("flow", "--set=seed=4"), id="flow", marks=pytest.mark.nightly),
+    ],
 )
 def test_nothing_else_breaks_the_silence(arguments, policy, tmp_path):
     """Neither Dask nor Prefect, in processes of their own, nor a warning."""

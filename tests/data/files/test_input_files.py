@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.cases import N_PEOPLE, people, policy_for, release, write_csv, write_parquet
+from support.length import count
 from tclose.data.files import input_files
 from tclose.data.files.input_files import find_files, total_bytes
 from tclose.data.files.input_settings import InputSettings
@@ -116,7 +117,7 @@ class TestFind:
 class TestWeb:
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
     def test_same_release_as_from_disk(self, write, served, tmp_path):
-        path = write(tmp_path / "served" / "people.data", people(20_000))
+        path = write(tmp_path / "served" / "people.data", people(count(5_000, 20_000)))
         urls = policy_for(f"{served}/people.data?as=1")
         urls["output"]["path"] = str(tmp_path / "releases")
         assert release(urls).data == release(policy_for(path)).data

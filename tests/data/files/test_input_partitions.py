@@ -163,8 +163,8 @@ class TestHowItIsCut:
         assert len(data[0]) > 5
 
     def test_several_regions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(coarse_tree, "MIN_REGION_RECORDS", 5_000)
-        table = mixed_people(20_000)
+        monkeypatch.setattr(coarse_tree, "MIN_REGION_RECORDS", 2_000)
+        table = mixed_people(8_000)
         assert (
             coarse_tree.count_regions(int(0.9 * table.num_rows)) > 1
         )  # some records are incomplete
@@ -172,7 +172,7 @@ class TestHowItIsCut:
         first = mixed_policy(whole, tmp_path / "0")
         first["output"]["rows_per_file"] = 1_000_000
         data = [release(first).data]
-        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 2_000)
+        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 800)
         second = mixed_policy(whole, tmp_path / "1")
         second["output"]["rows_per_file"] = 1_000_000
         data.append(release(second).data)
