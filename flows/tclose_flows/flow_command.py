@@ -35,7 +35,7 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
     if not LOGS_TO_TERMINAL:  # the caller tells of errors; the server keeps the log
         for name in ("prefect.flow_runs", "prefect.task_runs"):
             logging.getLogger(name).propagate = False
-    Progress(default_style(quiet)).say("starting Prefect")
+    Progress(default_style(quiet)).info("starting Prefect")
     try:
         with remembering_interrupts(), _server():
             outcome = cast(Outcome, release(policy, retries=0, quiet=quiet))

@@ -103,7 +103,7 @@ def _compute_points(
     policy: Policy, sample: Sample, grid: Grid, address: str, progress: Progress
 ) -> tuple[Point, ...]:
     if not kernels_are_compiled(choose_search_budget(policy.method.refine, sample.n_records)):
-        progress.say(COMPILING)
+        progress.info(COMPILING)
     quiet, pairs = Progress("none"), list(grid.points())
     points: list[Point] = []
     paths = input_files.find_files(sample.policy.input)
@@ -119,7 +119,7 @@ def _compute_points(
             points.append(Point(k, t, (k, t) == (grid.k, grid.t), figures, reason))
             if progress.style == "lines":
                 name = f"k = {k}" if t is None else f"k = {k}, t = {t:g}"
-                progress.say(f"{name}: {time.perf_counter() - start:.1f} s")
+                progress.info(f"{name}: {time.perf_counter() - start:.1f} s")
             step()
     return tuple(points)
 

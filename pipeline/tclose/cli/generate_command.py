@@ -30,7 +30,7 @@ def generate(given: argparse.Namespace, progress: Progress) -> str:
         if progress.style == "bar":
             follow = _move_bar(progress, given.rows, shown)
         else:
-            follow = _say_now_and_then(progress, given.rows)
+            follow = _report_now_and_then(progress, given.rows)
         paths = write_microdata(given.out, given.rows, given.seed, progress=follow)
     return f"{given.rows:,} records in {len(paths)} files: {given.out}"
 
@@ -55,14 +55,14 @@ def _move_bar(
     return move
 
 
-def _say_now_and_then(progress: Progress, n_rows: int) -> Callable[[int], None]:
+def _report_now_and_then(progress: Progress, n_rows: int) -> Callable[[int], None]:
     """A function of the records written so far."""
     said = time.monotonic()
 
-    def say(n_written: int) -> None:
+    def report(n_written: int) -> None:
         nonlocal said
         if time.monotonic() - said >= _SECONDS_BETWEEN_LINES:
             said = time.monotonic()
-            progress.say(f"{n_written:,} of {n_rows:,} records written")
+            progress.info(f"{n_written:,} of {n_rows:,} records written")
 
-    return say
+    return report

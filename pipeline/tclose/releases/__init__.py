@@ -1,1 +1,1 @@
-"""What is published: repository, catalog, provenance."""
+"""Published releases: their repository, catalog and provenance."""

@@ -22,7 +22,7 @@ class Entry:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the manifest is there, whole, and that of this release."""
+        """True if the manifest is present, intact, and that of this release."""
         return self.published_at is not None
 
 
@@ -38,7 +38,7 @@ def _rank(entry: Entry) -> tuple[str, str]:
 
 
 def _read_date(repository: ReleaseRepository, release_id: str) -> datetime | None:
-    """When a release was published, if its public manifest is one and is its own."""
+    """Return a release's time of publication, if its public manifest is intact and its own."""
     manifest = read_manifest(repository.release(release_id))
     if manifest is None or not has_form(manifest) or manifest["release_id"] != release_id:
         return None
@@ -47,7 +47,7 @@ def _read_date(repository: ReleaseRepository, release_id: str) -> datetime | Non
 
 
 def has_form(manifest: dict[str, Any]) -> bool:
-    """Whether a manifest has what is told of a release, in the form that it is told in."""
+    """Return whether a manifest has the entries that a catalog shows, in their form."""
     try:
         texts = [manifest[key] for key in ("name", "release_id", "verdict", "method")]
         datetime.fromisoformat(manifest["published_at"])
@@ -92,7 +92,7 @@ def _is_release(place: Location) -> bool:
 
 
 def _is_repository(place: Location) -> bool:
-    """Whether the releases of one name stand here, or a run has begun to make the first one."""
+    """Return whether the folder is a repository of one name, or of a first run in progress."""
     if not place.is_dir() or _is_release(place):
         return False
     if (place / "CURRENT").is_file() or (place / ".lock").is_file():
@@ -132,11 +132,11 @@ def find_repositories(place: Location) -> tuple[ReleaseRepository, ...]:
         There are none.
     """
     if place.is_dir() and not _is_release(place) and not _is_repository(place):
-        found = tuple(
+        entries = tuple(
             open_repository(path) for path in _list_folders(place) if _is_repository(path)
         )
-        if found:
-            return found
+        if entries:
+            return entries
     return (open_repository(place),)
 
 

@@ -1,4 +1,4 @@
-"""What is in a release, beside what its manifest says is in it.
+"""The contents of a release, compared with its manifest.
 
 Nothing outside the release is read, whatever its manifest lists or its links point to.
 """
@@ -36,7 +36,7 @@ def file_sha256(path: Location) -> str:
 
 
 def open_store(root: Location) -> Store:
-    """What knows how to write to a place."""
+    """Return the store of a location."""
     return BucketStore(root) if isinstance(root, BucketPath) else FolderStore(root)
 
 
@@ -64,19 +64,19 @@ def parse_manifest(content: bytes) -> dict[str, Any]:
     """
     from tclose.releases.manifest.form import check_form
 
-    found = parse_json(content)
-    check_form(found)
-    manifest: dict[str, Any] = found
+    parsed = parse_json(content)
+    check_form(parsed)
+    manifest: dict[str, Any] = parsed
     return manifest
 
 
 def read_manifest(release: Location) -> dict[str, Any] | None:
     """The public manifest of a release; None where it is missing or no JSON."""
     try:
-        found = parse_json(read_bounded(release / MANIFEST))
+        parsed = parse_json(read_bounded(release / MANIFEST))
     except (OSError, MalformedError):
         return None
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
 def read_internal(release: Location) -> dict[str, Any] | None:
@@ -88,7 +88,7 @@ def read_internal(release: Location) -> dict[str, Any] | None:
 
 
 def verify_checksums(release: Location, manifest: dict[str, Any]) -> list[str]:
-    """What differs between a release's files and its manifest; empty where nothing does."""
+    """List the differences between a release's files and its manifest; empty if there are none."""
     documents = {e["path"]: e for e in manifest.get("documents", ()) if e["path"] in DOCUMENTS}
     listed = documents | {entry["path"]: entry for entry in manifest["files"]}
     own = {MANIFEST, SIGNATURE_FILE}
@@ -116,7 +116,7 @@ def _find_strangers(entries: Entries, known: set[str]) -> list[str]:
 
 
 def _find_strangers_inside(release: Location) -> list[str]:
-    """What stands in the internal part beside the files of a run, where it can be read."""
+    """List the entries of the internal part that are not files of a run, where it is readable."""
     known = {*INSIDE, SEAL_FILE}
     try:
         entries = list_inside(internal_of(release), known)
@@ -173,7 +173,7 @@ def _list_outputs(release: Location) -> list[Location]:
 
 
 def is_intact(release: Location) -> bool:
-    """Whether a release stands as it was published: data, both manifests, plan and lineage."""
+    """Return whether a release is as published: data, both manifests, plan and lineage."""
     try:
         manifest = parse_manifest(read_content(release))
         if read_internal(release) is None or diff_manifests(release, manifest):

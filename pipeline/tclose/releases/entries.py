@@ -1,4 +1,4 @@
-"""What stands in the folders of a release: regular files, and whatever else somebody put there."""
+"""Entries of a release's folders: regular files, and entries that others have added."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ class Entries:
 
 
 def list_entries(root: Location, expected: Collection[str], aside: Collection[str] = ()) -> Entries:
-    """What stands below a folder; links are not followed.
+    """List the entries below a folder; links are not followed.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ def digests_of(release: Location) -> set[str]:
 def _find_epsilons(release: Location, columns: Collection[str]) -> Iterator[tuple[str, Fraction]]:
     internal = read_internal(release) or {}
     noise = internal.get("noise")
-    for name, given in noise.items() if isinstance(noise, dict) else ():
-        epsilon = given.get("epsilon") if isinstance(given, dict) else None
+    for name, settings in noise.items() if isinstance(noise, dict) else ():
+        epsilon = settings.get("epsilon") if isinstance(settings, dict) else None
         if name in columns and type(epsilon) in (int, float):
             yield name, Fraction(str(epsilon))
 
@@ -77,7 +77,7 @@ def add_up(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Fr
 
 
 def describe_draws(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Any]:
-    """What an internal manifest says of them; nothing where there are none."""
+    """Describe the draws for an internal manifest; empty if there are none."""
     if not draws:
         return {}
     return {

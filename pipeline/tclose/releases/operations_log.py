@@ -42,16 +42,16 @@ def read_lines(repository: ReleaseRepository) -> list[dict[str, Any]]:
         lines = (repository.store.read(FILE) or b"").splitlines()
     except (OSError, ForbiddenError):
         return []
-    found = [_parse(line) for line in lines]
-    return [line for line in found if line is not None]
+    entries = [_parse(line) for line in lines]
+    return [line for line in entries if line is not None]
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
-        found = parse_json(line)
+        entry = parse_json(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) and "action" in found else None
+    return entry if isinstance(entry, dict) and "action" in entry else None
 
 
 def list_withdrawn(repository: ReleaseRepository) -> set[str]:

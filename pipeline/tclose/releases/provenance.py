@@ -1,4 +1,4 @@
-"""Who and what made a release, and the versions that its bytes depend on.
+"""The user, host and versions by which a release was made.
 
 The digest of the sources is recorded and decides nothing of a release: an edited comment changes
 it. A release's id has the versions of `byte_versions`, which are raised where bytes change; golden
@@ -58,12 +58,12 @@ def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict
 
     method, output_format = policy.method, policy.output.format
     required = {one.model for one in method.require_models(policy.confidential)}
-    asked = {model.name for model in policy.privacy.models}
+    requested = {model.name for model in policy.privacy.models}
     models = MODELS.classes()
     return {
         "format": {output_format.name: output_format.version},
         "method": {method.name: method.version},
-        "models": {name: models[name].version for name in sorted(required | asked)},
+        "models": {name: models[name].version for name in sorted(required | requested)},
         "passes": dict(passes),
     }
 
@@ -80,12 +80,12 @@ def git_state() -> dict[str, Any] | None:
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(PACKAGE.parent), *arguments]  # fixed words, no user's
     try:
-        found = subprocess.run(  # noqa: S603
+        completed = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return found.stdout.strip() if found.returncode == 0 else ""
+    return completed.stdout.strip() if completed.returncode == 0 else ""
 
 
 def who() -> dict[str, str]:

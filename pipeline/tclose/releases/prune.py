@@ -13,7 +13,7 @@ from tclose.releases.repository import ReleaseRepository
 
 @dataclass(frozen=True)
 class Pruning:
-    """What goes, oldest first, and what stays though it is old, each with the reason."""
+    """Releases to remove, oldest first, and those skipped though they are old, with reasons."""
 
     removed: tuple[str, ...]
     kept: tuple[str, ...]

@@ -46,7 +46,7 @@ from tclose.releases.manifest.public_signatures import (
 )
 from tclose.releases.stores import lease
 from tclose.releases.stores.folder_entries import WORK
-from tclose.releases.stores.lease import EXPIRY, LeaseToken, Tell
+from tclose.releases.stores.lease import EXPIRY, LeaseToken, Notify
 from tclose.releases.stores.store import Store, lost_lease
 from tclose.releases.work_folders import open_folder, read_note, work_folders, write_note
 
@@ -86,7 +86,7 @@ class ReleaseRepository:
 
     @property
     def store(self) -> Store:
-        """What knows how to write to it."""
+        """The store that the repository writes to."""
         return open_store(self.root)
 
     def release(self, release_id: str) -> Location:
@@ -110,11 +110,11 @@ class ReleaseRepository:
 
     @contextlib.contextmanager
     def claim(
-        self, expiry: float = EXPIRY, tell: Tell = lambda _: None
+        self, expiry: float = EXPIRY, notify: Notify = lambda _: None
     ) -> Iterator["ReleaseRepository"]:
         """Hold the only right to write here; it ends with the process, however that ends.
 
-        ``expiry``: seconds after which a claim that is not renewed may be taken over; ``tell`` is
+        ``expiry``: seconds after which a claim that is not renewed may be taken over; ``notify`` is
         told what is waited for. In the block the repository that is given is the one to write to.
 
         Raises
@@ -124,7 +124,7 @@ class ReleaseRepository:
         OutputError
             The output cannot be written.
         """
-        with lease.holding(self.store, expiry, tell) as lease_token:
+        with lease.holding(self.store, expiry, notify) as lease_token:
             yield replace(self, lease_token=lease_token)
 
     def check_lease(self) -> None:
@@ -201,7 +201,7 @@ class ReleaseRepository:
 
     @property
     def scratch(self) -> Path:
-        """Where this process's workers spill; private like all working files."""
+        """Return the private folder that this process's workers spill to."""
         return self.work / f"dask-{os.getpid()}"
 
     def open_work(self) -> None:

@@ -51,12 +51,12 @@ def find_siblings(
     return tuple(
         Sibling(
             f"{place.parent.name}/{place.name}",
-            _compare(policy, found),
-            frozenset(_list_digests(found, "files")),
-            _rows_per_file(policy) == _rows_per_file(found.get("policy")),
+            _compare(policy, manifest),
+            frozenset(_list_digests(manifest, "files")),
+            _rows_per_file(policy) == _rows_per_file(manifest.get("policy")),
         )
-        for place, found in zip(places, manifests, strict=True)
-        if found is not None and not set(_list_digests(found, "inputs")).isdisjoint(digests)
+        for place, manifest in zip(places, manifests, strict=True)
+        if manifest is not None and not set(_list_digests(manifest, "inputs")).isdisjoint(digests)
     )
 
 
@@ -65,18 +65,18 @@ def _compare(policy: Mapping[str, Any], manifest: Mapping[str, Any]) -> tuple[st
     other = manifest.get("policy")
     if not isinstance(other, dict):
         return ("policy",)
-    asked = [_decide_classes(document) for document in (policy, other)]
-    names = sorted(asked[0].keys() | asked[1].keys())
-    return tuple(name for name in names if asked[0].get(name) != asked[1].get(name))
+    deciding = [_decide_classes(document) for document in (policy, other)]
+    names = sorted(deciding[0].keys() | deciding[1].keys())
+    return tuple(name for name in names if deciding[0].get(name) != deciding[1].get(name))
 
 
 def _decide_classes(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a policy decides the classes; where files are, and how they are cut, does not."""
+    """Return the part of a policy that decides the classes, without files and their division."""
     kept = {key: value for key, value in policy.items() if key not in _APART}
     for section, keys in (("input", ("missing_values",)), ("output", ("partition_by",))):
-        found = policy.get(section)
-        if isinstance(found, dict):
-            kept[section] = {key: found.get(key) for key in keys}
+        settings = policy.get(section)
+        if isinstance(settings, dict):
+            kept[section] = {key: settings.get(key) for key in keys}
     return kept
 
 
@@ -93,7 +93,7 @@ def _list_digests(manifest: Mapping[str, Any], key: str) -> Iterator[str]:
 
 
 def describe_siblings(siblings: Collection[Sibling]) -> dict[str, Any]:
-    """What an internal manifest says of them; nothing where there are none."""
+    """Describe the siblings for an internal manifest; empty if there are none."""
     if not siblings:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Where working files stand if not beside the releases: a private folder of this machine.
+"""Private working folders of this machine, for releases whose storage has no room for them.
 
 Working files hold records, so the folder and those above it that are made for it belong to the
 user alone, and one that does not is refused.
@@ -18,30 +18,30 @@ _NOTE = "work-path"
 
 
 def read_note(store: Store) -> Path | None:
-    """Where the last run of a name, which may have crashed, was asked to have its working files."""
+    """Read the working folder noted by the last run of a name, which may have crashed."""
     note = store.read(_NOTE)
     return Path(note.decode()) if note else None
 
 
-def write_note(store: Store, asked: Path | None) -> None:
+def write_note(store: Store, work_path: Path | None) -> None:
     """Note that for commands that have no policy at hand; nothing where the policy says nothing."""
-    if asked is not None:
-        store.write(_NOTE, str(asked).encode())
+    if work_path is not None:
+        store.write(_NOTE, str(work_path).encode())
     elif store.read(_NOTE) is not None:
         store.remove(_NOTE)
 
 
-def work_folders(asked: Path | None, output: Location, name: str) -> tuple[Path, ...]:
+def work_folders(work_path: Path | None, output: Location, name: str) -> tuple[Path, ...]:
     """The private folders, each in the one before: the last one is for the runs of a name.
 
     They are below the folder asked for, which is the user's affair, or in the user's cache, or in
     TMPDIR where there is none.
     """
     digest = hashlib.sha256(str(output).encode()).hexdigest()[:_DIGITS]
-    above = asked.absolute() if asked is not None else _usual_folder()
+    above = work_path.absolute() if work_path is not None else _usual_folder()
     folder = above / f"tclose-{digest}"
     own = (folder, folder / name)
-    return own if asked is not None else (above, *own)
+    return own if work_path is not None else (above, *own)
 
 
 def _usual_folder() -> Path:
@@ -54,8 +54,8 @@ def _usual_folder() -> Path:
 def cache_folder() -> Path | None:
     """The user's cache, where there is one or one can be made."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # noqa: PTH111
-    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
-    is_usable = cache.is_absolute() and os.access(there, os.W_OK | os.X_OK)
+    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    is_usable = cache.is_absolute() and os.access(existing, os.W_OK | os.X_OK)
     return cache if is_usable else None
 
 

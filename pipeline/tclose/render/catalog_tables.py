@@ -4,7 +4,7 @@ from typing import Any
 
 from tclose.data.places.locations import Location
 from tclose.releases.catalog import has_form, list_entries
-from tclose.releases.diff import Comparison, Told
+from tclose.releases.diff import Comparison, JsonScalar
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.public_signatures import find_signing_key
 from tclose.releases.operations_log import read_lines
@@ -37,14 +37,14 @@ def describe_repository(repository: ReleaseRepository) -> dict[str, Any]:
 def _describe_entry(
     repository: ReleaseRepository, release_id: str, is_readable: bool, is_current: bool
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {"release_id": release_id, "current": is_current}
+    summaries: dict[str, Any] = {"release_id": release_id, "current": is_current}
     manifest = read_manifest(repository.release(release_id)) if is_readable else None
     if manifest is None or not has_form(manifest):
-        return told | {"readable": False}
+        return summaries | {"readable": False}
     keys = ("published_at", "verdict", "method", "records", "privacy")
-    told |= {"readable": True} | {key: manifest[key] for key in keys}
-    told["information_loss"] = manifest["information_loss"]["total"]
-    return told | {"made_by": describe_maker(repository.release(release_id), manifest)}
+    summaries |= {"readable": True} | {key: manifest[key] for key in keys}
+    summaries["information_loss"] = manifest["information_loss"]["total"]
+    return summaries | {"made_by": describe_maker(repository.release(release_id), manifest)}
 
 
 def describe_maker(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -53,19 +53,19 @@ def describe_maker(release: Location, manifest: dict[str, Any]) -> dict[str, Any
     run, code = internal.get("run"), internal.get("code")
     run, code = (value if isinstance(value, dict) else {} for value in (run, code))
     keys = ("user", "host", "flow_run", "lineage_run")
-    told: dict[str, Any] = {key: str(run[key]) if run.get(key) else None for key in keys}
-    return told | {"tclose": manifest["code"]["tclose"], "git": code.get("git")}
+    summaries: dict[str, Any] = {key: str(run[key]) if run.get(key) else None for key in keys}
+    return summaries | {"tclose": manifest["code"]["tclose"], "git": code.get("git")}
 
 
-def report_repository(told: dict[str, Any]) -> str:
+def report_repository(summaries: dict[str, Any]) -> str:
     """A table of the releases of a name; the current one is marked."""
-    if not told["releases"]:
-        return f"{printable(told['name'])}: no releases"
-    rows: list[Row] = [_HEAD, *(_entry_row(entry) for entry in told["releases"])]
-    lines = [printable(told["name"]), *align_rows(rows)]
-    if not any(entry["current"] for entry in told["releases"]):
+    if not summaries["releases"]:
+        return f"{printable(summaries['name'])}: no releases"
+    rows: list[Row] = [_HEAD, *(_entry_row(entry) for entry in summaries["releases"])]
+    lines = [printable(summaries["name"]), *align_rows(rows)]
+    if not any(entry["current"] for entry in summaries["releases"]):
         lines.append("  no release is current")
-    moves = [line for line in told["journal"] if line["action"] == "rollback"]
+    moves = [line for line in summaries["journal"] if line["action"] == "rollback"]
     if moves:
         last = moves[-1]
         told_by = f"{last.get('user')}@{last.get('host')}"
@@ -131,20 +131,20 @@ def describe_release(
     }
 
 
-def report_one(told: dict[str, Any]) -> str:
+def report_one(summaries: dict[str, Any]) -> str:
     """Policy in short, privacy, classes, loss, columns and files of one release."""
-    manifest, files = told["manifest"], told["manifest"]["files"]
+    manifest, files = summaries["manifest"], summaries["manifest"]["files"]
     keys = ("name", "role", "type", "treatment")
     columns: list[Row] = [("", "column", *keys[1:])]
     columns += [("", *(column[key] for key in keys)) for column in manifest["columns"]]
     listed: list[Row] = [("", "file", "rows", "bytes")]
     listed += [("", f["path"], f"{f['rows']:,}", f"{f['bytes']:,}") for f in files[:_MOST_FILES]]
-    lines = [render_table(_head_rows(told) + release_rows(manifest))]
-    if isinstance(told["utility"], dict):
+    lines = [render_table(_head_rows(summaries) + release_rows(manifest))]
+    if isinstance(summaries["utility"], dict):
         lines += [
             "",
             "beside the originals (internal)",
-            render_table(utility_rows(told["utility"])),
+            render_table(utility_rows(summaries["utility"])),
         ]
     lines += ["", *align_rows(columns), "", *align_rows(listed)]
     if len(files) > _MOST_FILES:
@@ -152,20 +152,24 @@ def report_one(told: dict[str, Any]) -> str:
     return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
-def _head_rows(told: dict[str, Any]) -> list[tuple[str, str]]:
-    manifest, maker = told["manifest"], told["made_by"]
-    rows = [("release", f"{told['release']}{' (current)' if told['current'] else ''}")]
+def _head_rows(summaries: dict[str, Any]) -> list[tuple[str, str]]:
+    manifest, maker = summaries["manifest"], summaries["made_by"]
+    rows = [("release", f"{summaries['release']}{' (current)' if summaries['current'] else ''}")]
     rows += [("name", manifest["name"]), ("published", manifest["published_at"])]
     rows.append(("made by", _short_maker(maker)))
-    if told["signed_by"]:
-        rows.append(("signed by", f"{told['signed_by']} (not checked: audit --public-key does)"))
+    if summaries["signed_by"]:
+        rows.append(
+            ("signed by", f"{summaries['signed_by']} (not checked: audit --public-key does)")
+        )
     if maker["flow_run"]:
         rows.append(("flow run", maker["flow_run"]))
     rows.append(("columns", _count_roles(manifest)))
     if manifest["partition_by"]:
         rows.append(("folders by", ", ".join(manifest["partition_by"])))
-    if isinstance(told["records_dropped"], int):
-        rows.append(("dropped", f"{told['records_dropped']:,} with a missing value (internal)"))
+    if isinstance(summaries["records_dropped"], int):
+        rows.append(
+            ("dropped", f"{summaries['records_dropped']:,} with a missing value (internal)")
+        )
     return rows
 
 
@@ -202,14 +206,14 @@ def report_comparison(first: Location, second: Location, found: Comparison) -> s
     return "\n".join(lines)
 
 
-def _show_both(first: Told, second: Told) -> Row:
+def _show_both(first: JsonScalar, second: JsonScalar) -> Row:
     """Two values that differ, in as many digits as it takes to see it."""
     short = _show(first), _show(second)
-    told = short if short[0] != short[1] else (repr(first), repr(second))
-    return told[0], "->", told[1]
+    summaries = short if short[0] != short[1] else (repr(first), repr(second))
+    return summaries[0], "->", summaries[1]
 
 
-def _show(value: Told) -> str:
+def _show(value: JsonScalar) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):

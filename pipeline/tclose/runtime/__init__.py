@@ -1,1 +1,1 @@
-"""How passes are run: tasks, checkpoints, progress."""
+"""Execution of passes: tasks, checkpoints, progress."""

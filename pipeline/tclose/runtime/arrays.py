@@ -66,10 +66,10 @@ def read_records(path: Path, dtype: np.dtype, starts: Int64, sizes: Int64) -> np
         pieces = []
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
             pieces.append(os.pread(stream.fileno(), size * dtype.itemsize, start * dtype.itemsize))
-    found = np.frombuffer(b"".join(pieces), dtype=dtype)
-    if found.size != sizes.sum():
+    records = np.frombuffer(b"".join(pieces), dtype=dtype)
+    if records.size != sizes.sum():
         raise OSError(errno.EIO, "a working file is shorter than it was written")
-    return found
+    return records
 
 
 def write_columns(columns: Sequence[np.ndarray], path: Path) -> None:
@@ -92,11 +92,11 @@ def map_columns(path: Path, dtype: np.dtype) -> dict[str, np.ndarray]:
         if rest or not n_rows:
             raise OSError(errno.EIO, "a working file is not as long as it was written")
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    found, offset = {}, 0
+    records, offset = {}, 0
     for name in dtype.names or ():
-        found[name] = np.frombuffer(data, dtype[name], n_rows, offset)
-        offset += found[name].nbytes
-    return found
+        records[name] = np.frombuffer(data, dtype[name], n_rows, offset)
+        offset += records[name].nbytes
+    return records
 
 
 def read_rows(path: Path, starts: Int64, sizes: Int64) -> pa.RecordBatch:

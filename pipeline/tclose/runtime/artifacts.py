@@ -57,7 +57,7 @@ class Workspace:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def path(self, pass_name: str, file_name: str) -> Path:
-        """Where a file of a pass stands."""
+        """Return the path of a file of a pass."""
         return self.root / pass_name / file_name
 
     def unit(self, pass_name: str, unit: int | str) -> "UnitFiles":
@@ -79,18 +79,18 @@ class Workspace:
         OutputError
             It is not there, or damaged.
         """
-        found = self._value(artifact).read_result(artifact)
-        if found is None:
+        checkpoint = self._value(artifact).read_result(artifact)
+        if checkpoint is None:
             raise OutputError(
                 f"working files {self.root.parent}: {artifact.name} is missing or damaged; "
                 "run again"
             )
-        return typing.cast("T", found.result)
+        return typing.cast("T", checkpoint.result)
 
     def find(self, artifact: Artifact[T]) -> T | None:
         """Return a value that was kept; None where there is none, or it is damaged."""
-        found = self._value(artifact).read_result(artifact)
-        return None if found is None else typing.cast("T", found.result)
+        checkpoint = self._value(artifact).read_result(artifact)
+        return None if checkpoint is None else typing.cast("T", checkpoint.result)
 
     def stamp(self, artifact: Artifact[Any]) -> int:
         """Moment at which a value was kept, in nanoseconds: another value has another."""
@@ -102,7 +102,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a finished unit leaves: its result and its files' digests."""
+    """The checkpoint of a finished task: its result and its files' digests."""
 
     result: Any
     digests: dict[str, str]
@@ -116,7 +116,7 @@ class UnitFiles:
     name: str
 
     def path(self, suffix: str) -> Path:
-        """Where a file of the unit stands."""
+        """Return the path of a file of the task."""
         return self.folder / f"{self.name}.{suffix}"
 
     @contextlib.contextmanager
@@ -182,7 +182,7 @@ class PendingFiles:
     suffixes: list[str]
 
     def draft(self, suffix: str) -> Path:
-        """Where the draft of a file stands."""
+        """Return the path of a file's draft."""
         return self.files.folder / f".{self.files.name}.{suffix}.{self.token}"
 
     def new(self, suffix: str) -> Path:

@@ -74,14 +74,14 @@ def _write_array(array: np.ndarray) -> dict[str, Any]:
     return {"dtype": _write_dtype(array.dtype), "shape": array.shape, "bytes": raw}
 
 
-def _read_array(found: Mapping[str, Any]) -> np.ndarray:
-    dtype = _read_dtype(found["dtype"])
+def _read_array(encoded: Mapping[str, Any]) -> np.ndarray:
+    dtype = _read_dtype(encoded["dtype"])
     if dtype.kind in "OU":
-        array = np.empty(len(found["items"]), dtype=dtype)
-        array[:] = [_ANY[1](item) for item in found["items"]]
+        array = np.empty(len(encoded["items"]), dtype=dtype)
+        array[:] = [_ANY[1](item) for item in encoded["items"]]
     else:
-        array = np.frombuffer(base64.b64decode(found["bytes"]), dtype=dtype)
-    array = array.reshape(found["shape"])
+        array = np.frombuffer(base64.b64decode(encoded["bytes"]), dtype=dtype)
+    array = array.reshape(encoded["shape"])
     array.setflags(write=False)
     return array
 
@@ -90,8 +90,8 @@ def _write_dtype(dtype: np.dtype) -> Any:
     return dtype.str if dtype.names is None else dtype.descr
 
 
-def _read_dtype(found: Any) -> np.dtype:
-    return np.dtype(found if isinstance(found, str) else [tuple(field) for field in found])
+def _read_dtype(encoded: Any) -> np.dtype:
+    return np.dtype(encoded if isinstance(encoded, str) else [tuple(field) for field in encoded])
 
 
 def _write_type(arrow: pa.DataType) -> str:
@@ -102,8 +102,8 @@ def _write_schema(schema: pa.Schema) -> str:
     return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
-def _read_schema(found: str) -> pa.Schema:
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found)))
+def _read_schema(encoded: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
 
 
 def _write_values(array: pa.Array) -> str:
@@ -114,8 +114,8 @@ def _write_values(array: pa.Array) -> str:
     return base64.b64encode(sink.getvalue().to_pybytes()).decode()
 
 
-def _read_values(found: str) -> pa.Array:
-    return pa.ipc.open_stream(base64.b64decode(found)).read_next_batch().column(0)
+def _read_values(encoded: str) -> pa.Array:
+    return pa.ipc.open_stream(base64.b64decode(encoded)).read_next_batch().column(0)
 
 
 # Types that are written as one text or number, by the name they have in JSON.
@@ -164,17 +164,17 @@ def _zone(value: Any) -> str | None:
     return None if zone is None else str(zone)
 
 
-def _read_nanoseconds(found: tuple[bool, int, str | None]) -> Any:
+def _read_nanoseconds(encoded: tuple[bool, int, str | None]) -> Any:
     import pandas as pd
 
-    is_moment, count, zone = found
+    is_moment, count, zone = encoded
     return pd.Timestamp(count, unit="ns", tz=zone) if is_moment else pd.Timedelta(count, unit="ns")
 
 
-def _read_any(found: Any) -> Any:
-    if not isinstance(found, dict):
-        return found
-    [(name, inner)] = found.items()
+def _read_any(encoded: Any) -> Any:
+    if not isinstance(encoded, dict):
+        return encoded
+    [(name, inner)] = encoded.items()
     if name in ("list", "tuple"):
         items = [_read_any(item) for item in inner]
         return tuple(items) if name == "tuple" else items
@@ -190,7 +190,7 @@ _ANY: Form = (_write_any, _read_any)
 
 @functools.cache
 def _form(declared: Any) -> Form:
-    """How values of a declared type are written and read."""
+    """Return the writer and the reader of a declared type's values."""
     declared = getattr(declared, "__value__", declared)
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
     if origin is typing.Annotated:
@@ -238,16 +238,16 @@ def _container(origin: Any, arguments: tuple[Any, ...]) -> Form:
         )
     if origin in (tuple, list, set, frozenset) or issubclass(origin, Sequence):
         write, read = _form(arguments[0])
-        made = list if origin in (list, Sequence) else origin
-        return lambda v: [write(i) for i in v], lambda f: made(read(i) for i in f)
+        container = list if origin in (list, Sequence) else origin
+        return lambda v: [write(i) for i in v], lambda f: container(read(i) for i in f)
     if issubclass(origin, Counter):
         arguments = (*arguments, int)
     if issubclass(origin, Mapping):
-        made = origin if issubclass(origin, dict) else dict
+        container = origin if issubclass(origin, dict) else dict
         (key_in, key_out), (in_, out) = _form(arguments[0]), _form(arguments[1])
         return (
             lambda v: [[key_in(k), in_(i)] for k, i in v.items()],
-            lambda f: made(dict((key_out(k), out(i)) for k, i in f)),  # noqa: C402 (a counter would count pairs)
+            lambda f: container(dict((key_out(k), out(i)) for k, i in f)),  # noqa: C402 (a counter would count pairs)
         )
     raise TypeError(f"no form for {origin}")
 
@@ -290,9 +290,9 @@ def _dataclass(declared: type) -> Form:
             raise TypeError(f"{type(value).__name__} where {declared.__name__} is declared")
         return {name: form[0](getattr(value, name)) for name, form in forms().items()}
 
-    def read(found: dict[str, Any]) -> Any:
-        if found.keys() != forms().keys():
+    def read(encoded: dict[str, Any]) -> Any:
+        if encoded.keys() != forms().keys():
             raise TypeError
-        return declared(**{name: form[1](found[name]) for name, form in forms().items()})
+        return declared(**{name: form[1](encoded[name]) for name, form in forms().items()})
 
     return write, read

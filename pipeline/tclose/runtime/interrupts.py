@@ -60,22 +60,22 @@ def held_back() -> Iterator[None]:
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-    """Let an interrupt that comes in the block be raised after it.
+    """Defer an interrupt that arrives in the block until after it.
 
-    For what starts or ends several processes: interrupted half-way, it would not know of all.
+    For starting or ending several processes: interrupted half-way, some would be missed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[tuple[int, FrameType | None]] = []
+    received: list[tuple[int, FrameType | None]] = []
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     heard = {number: handler for number, handler in before.items() if callable(handler)}
     for number in heard:
-        signal.signal(number, lambda *signalled: came.append(signalled))
+        signal.signal(number, lambda *signalled: received.append(signalled))
     try:
         yield
     finally:
         for number, handler in heard.items():
             signal.signal(number, handler)
-        for signalled in came[:1]:
+        for signalled in received[:1]:
             heard[signal.Signals(signalled[0])](*signalled)

@@ -1,4 +1,4 @@
-"""A run's lineage: begun, gone on with and ended; kept with the run, and told to who listens."""
+"""Lineage events of a run: start, heartbeat and end; stored with the run, and emitted."""
 
 import time
 
@@ -11,36 +11,36 @@ from tclose.runtime.progress import Progress
 
 LINEAGE = Artifact("lineage", Lineage)
 
-# A run that takes long says from time to time, after a unit of work or a stage, that it goes on.
+# A long run emits a heartbeat from time to time, after a task or a stage.
 SECONDS_OF_SILENCE = 60.0
 
 
 def begin(workspace: Workspace, lineage: Lineage, schema: pa.Schema, progress: Progress) -> None:
-    """A run begins. If it takes the place of one that ended without a word, that one is ended."""
+    """Start a run's lineage; that of an earlier run which ended without an event is aborted."""
     earlier = workspace.find(LINEAGE)
     if earlier is not None and not earlier.has_ended:
         earlier.abort(f"it ended without a word; run {lineage.run_id} goes on from there")
-        tell(earlier, progress)
+        report(earlier, progress)
     lineage.start(schema)
-    tell(lineage, progress)
+    report(lineage, progress)
     workspace.save(LINEAGE, lineage)
 
 
 def heartbeat(workspace: Workspace, progress: Progress) -> None:
-    """Tell that a run goes on, if nothing was heard of it for long."""
+    """Emit that a run is still running, if its last event was long ago."""
     lineage = workspace.find(LINEAGE)
     if lineage is None or lineage.has_ended:
         return
-    if time.monotonic() - lineage.told_at >= SECONDS_OF_SILENCE:
+    if time.monotonic() - lineage.emitted_at >= SECONDS_OF_SILENCE:
         lineage.heartbeat()
-        tell(lineage, progress)
+        report(lineage, progress)
         workspace.save(LINEAGE, lineage)
 
 
 def end(
     workspace: Workspace, message: str, progress: Progress, *, aborted: bool = False
 ) -> Lineage | None:
-    """Tell that a run has failed, or was interrupted; its lineage, if it had begun."""
+    """Emit that a run has failed or was interrupted; return its lineage, if it had begun."""
     lineage = workspace.find(LINEAGE)
     if lineage is None or lineage.has_ended:
         return None
@@ -48,17 +48,17 @@ def end(
         lineage.abort(message)
     else:
         lineage.fail(message)
-    tell(lineage, progress)
+    report(lineage, progress)
     workspace.save(LINEAGE, lineage)
     return lineage
 
 
-def tell(lineage: Lineage, progress: Progress) -> None:
-    """Tell whoever listens of what has not been told yet; if that fails, say so and go on."""
-    if not lineage.untold or not emit.is_configured():
+def report(lineage: Lineage, progress: Progress) -> None:
+    """Emit the pending events to the configured listener; a failure is only reported."""
+    if not lineage.pending or not emit.is_configured():
         return
-    problem = emit.tell(lineage.untold)
+    problem = emit.emit_events(lineage.pending)
     if problem:
-        progress.say(problem)
+        progress.info(problem)
     else:
-        lineage.untold.clear()
+        lineage.pending.clear()

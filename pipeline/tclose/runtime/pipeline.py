@@ -77,7 +77,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class PassContext:
-    """What the work of a pass may use: the artifacts that it declares, an engine, and progress."""
+    """The context of a pass's work: the artifacts that it declares, an engine, and progress."""
 
     of: Pass
     run: Run

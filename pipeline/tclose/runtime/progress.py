@@ -1,4 +1,4 @@
-"""What a user sees while waiting: a live bar on a terminal, plain lines elsewhere, or nothing.
+"""Progress for a waiting user: a live bar on a terminal, plain lines elsewhere, or nothing.
 
 And what is remembered of it for a profile. Lines carry counts and times only. rich draws the bar;
 in a file or pipe it would print nothing before the end.
@@ -25,7 +25,7 @@ _BAR_WIDTHS = 4, 40
 
 @dataclass
 class Work:
-    """How much a pass has to do and has done: units, and records where their number is known.
+    """The total and finished work of a pass: tasks, and records where their number is known.
 
     ``units_before`` and ``records_before`` are what an earlier run had done, ``units_done`` and
     ``records_done`` what this one has; ``seconds`` is the time from the start to the last of them.
@@ -48,12 +48,12 @@ class Work:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left."""
+        """True if no work is left."""
         return self.units_before + self.units_done >= self.n_units
 
     @property
     def share(self) -> float:
-        """What is done, of everything: 0 to 1."""
+        """The finished share of all work, 0 to 1."""
         if self.is_done:
             return 1.0
         units = self.units_before + self.units_done
@@ -72,7 +72,7 @@ class Work:
 
     @property
     def seconds_left(self) -> float | None:
-        """What is left at the speed so far, counted down; None as long as no unit is done."""
+        """The estimated seconds left, counted down; None until a task is finished."""
         if self.is_done:
             return 0.0
         done_now = self.share - self._part(self.units_before, self.records_before)
@@ -141,11 +141,11 @@ class Progress:
             nonlocal said
             if time.perf_counter() - said >= LINE_SECONDS and not work.is_done:
                 said = time.perf_counter()
-                self.say(f"{label}: {_describe_middle(work)}")
+                self.info(f"{label}: {_describe_middle(work)}")
 
-        self.say(f"{label}: {_describe_start(work)}")
+        self.info(f"{label}: {_describe_start(work)}")
         yield show
-        self.say(f"{label}: {_describe_end(work)}")
+        self.info(f"{label}: {_describe_end(work)}")
 
     @contextlib.contextmanager
     def tracing(self, engine: "Engine", pass_name: str) -> Iterator[None]:
@@ -157,7 +157,7 @@ class Progress:
             self.traces.append(trace)
             yield
 
-    def say(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """Print a line, unless silent."""
         if self.style != "none":
             self.warn(text)
@@ -182,8 +182,8 @@ def _describe_middle(work: Work) -> str:
     else:
         amount = f"{work.records_before + work.records_done:,} of {work.n_records:,} records"
     parts = [_percent(work), amount, *_speed(work)]
-    if (left := work.seconds_left) is not None:
-        parts.append(f"about {_clock(left)} left")
+    if (seconds_left := work.seconds_left) is not None:
+        parts.append(f"about {_clock(seconds_left)} left")
     return ", ".join(parts)
 
 
@@ -217,7 +217,7 @@ def _shorten(count: float) -> str:
 
 @dataclass(frozen=True)
 class _BarTexts:
-    """What stands beside a bar; asked for anew whenever the bar is drawn."""
+    """The text columns next to a bar, computed whenever the bar is drawn."""
 
     work: Work
 
@@ -242,8 +242,8 @@ class _BarTexts:
     def time(self) -> str:
         if self.work.is_done:
             return f"{self.work.seconds:.1f} s"
-        left = self.work.seconds_left
-        return "" if left is None else f"{_clock(left)} left"
+        seconds_left = self.work.seconds_left
+        return "" if seconds_left is None else f"{_clock(seconds_left)} left"
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ class Run:
 
     @property
     def repository(self) -> ReleaseRepository:
-        """Where the release goes, to be written to under the run's claim."""
+        """Return the repository of the release, writable under the run's lease."""
         return replace(repository_of(self.policy), lease_token=self.lease_token)
 
     @property
@@ -78,12 +78,12 @@ class Run:
 
     @property
     def is_published(self) -> bool:
-        """Whether the release stands, whole, and nothing is left to do."""
+        """True if the release is published and intact, so that nothing is left to do."""
         return bool(self.release_id) and not self.root.exists()
 
 
 def repository_of(policy: Policy) -> ReleaseRepository:
-    """Where the releases of a policy go: an absolute path, as workers may stand elsewhere."""
+    """Return the repository of a policy's releases, by an absolute path for all workers."""
     work = policy.engine.work_path
     output = parse_location(policy.output.path).absolute()
     return ReleaseRepository(output, policy.name, None if work is None else Path(work).absolute())
@@ -91,7 +91,7 @@ def repository_of(policy: Policy) -> ReleaseRepository:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended.
+    """The outcome of a run.
 
     ``budget``: epsilon of columns whose noise other releases have drawn too; ``beside``: other
     releases of the same input files.
@@ -125,7 +125,7 @@ def open_run(
     paths = input_files.find_files(policy.input)
     input_files.check_apart(policy.input, repository.output)
     n_bytes = input_files.total_bytes(paths)
-    with repository.claim(policy.engine.claim_expiry, progress.say) as held:
+    with repository.claim(policy.engine.claim_expiry, progress.info) as held:
         held.open_work()
         try:
             with contextlib.ExitStack() as cluster:
@@ -268,7 +268,7 @@ def begin_trial(run: Run, contents: list[FileContent]) -> None:
 
 
 def outcome_of(run: Run, *, already_published: bool) -> Outcome:
-    """What a finished run, or an earlier one, has published."""
+    """Return the outcome of a finished run, or of an earlier one that published the release."""
     release = run.repository.release(run.release_id)
     manifest = read_manifest(release)
     full = read_internal(release)

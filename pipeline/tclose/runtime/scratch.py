@@ -150,7 +150,7 @@ def _open(path: Path, *, make: bool) -> Iterator[TrustedFolder]:
 
 @contextlib.contextmanager
 def _notes(*, make: bool) -> Iterator[TrustedFolder]:
-    """Where folders that were used are noted."""
+    """Open the folder in which used folders are noted."""
     cache = cache_folder()
     if cache is None:
         raise FileNotFoundError
@@ -166,8 +166,8 @@ def _note(path: Path) -> None:
 
 def _noted_folders() -> list[Path]:
     with contextlib.suppress(OSError, UntrustedError), _notes(make=False) as notes:
-        found = [Path(os.fsdecode(notes.read(name))) for name in sorted(notes.names())]
-        return [path for path in found if path.name == temporary_folder().name]
+        folders = [Path(os.fsdecode(notes.read(name))) for name in sorted(notes.names())]
+        return [path for path in folders if path.name == temporary_folder().name]
     return []
 
 

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Task(Generic[Item, Result]):
-    """What is done with each of many items, on any worker, twice or again after a crash.
+    """A function that is applied to each of many items, on any worker, possibly more than once.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Task(Generic[Item, Result]):
 
     @cached_property
     def result(self) -> Artifact[Result]:
-        """What it leaves for each item."""
+        """The artifact of each item's result."""
         declared = typing.get_type_hints(self.function)["return"]
         return Artifact(self.name, declared, self.version)
 

@@ -64,11 +64,11 @@ class References:
 
     def measure(self, positions: Int64) -> Int64:
         """Bytes that records take, by their positions: int64 (n,)."""
-        found = np.empty(positions.size, dtype=np.int64)
+        widths = np.empty(positions.size, dtype=np.int64)
         for unit, rows, local in self._split(positions):
             sizes = [read_array(unit.path(f"{_SIZES}{g}"))[local] for g in _groups(unit)]
-            found[rows] = np.sum(sizes, axis=0)
-        return found
+            widths[rows] = np.sum(sizes, axis=0)
+        return widths
 
     def fetch(self, positions: Int64) -> pa.Table:
         """Records by their positions, in that order."""

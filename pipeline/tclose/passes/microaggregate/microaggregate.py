@@ -53,7 +53,7 @@ def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) ->
     n_terms = made.n_records * len(made.encodings)
     for number, found in enumerate(merge_rounds([result.rounds for result in results])):
         what = f"round {number}" if number else "start"
-        progress.say(
+        progress.info(
             f"  {what}: loss {found.loss / n_terms:.3g}, largest EMD {found.largest_emd:.6f}"
         )
 

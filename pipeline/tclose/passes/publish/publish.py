@@ -77,7 +77,7 @@ def publish(context: PassContext) -> None:
     run.repository.commit(staging, run.release_id)
     run.repository.set_current(run.release_id)
     run.repository.clear_work()
-    lineage_events.tell(lineage, context.progress)
+    lineage_events.report(lineage, context.progress)
 
 
 def _cut_files(made: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:

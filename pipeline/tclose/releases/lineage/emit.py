@@ -1,4 +1,4 @@
-"""Who else is told of a run: whom OpenLineage's own settings name, be it a file or a server.
+"""Emission of lineage events to the listeners of OpenLineage's own settings: a file or a server.
 
 The settings are those of every OpenLineage client: ``OPENLINEAGE_URL`` (and
 ``OPENLINEAGE_API_KEY``), ``OPENLINEAGE_CONFIG``, or ``OPENLINEAGE__TRANSPORT__...``.
@@ -13,15 +13,15 @@ ASKING = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
 
 
 def is_configured() -> bool:
-    """Whether the environment names somebody. Without, the client would print events."""
+    """Return whether the environment configures a listener; without one, the client would print."""
     return any(name.startswith(ASKING) for name, value in os.environ.items() if value)
 
 
-def tell(events: Iterable[Any]) -> str:
-    """Tell of events, in order; why that failed, or nothing. A release does not fail over it."""
+def emit_events(events: Iterable[Any]) -> str:
+    """Emit events in order; return why that failed, or nothing, as no release fails over it."""
     from openlineage.client import OpenLineageClient
 
-    # It would tell of failures itself, at length.
+    # The client would log failures itself, at length.
     logging.getLogger("openlineage").setLevel(logging.CRITICAL)
     try:
         client = OpenLineageClient()
@@ -29,7 +29,7 @@ def tell(events: Iterable[Any]) -> str:
             client.emit(event)
     except Exception as error:
         return (
-            f"lineage: nobody was told ({type(error).__name__}); see the settings of OpenLineage "
-            "in the environment; the events are kept with the release"
+            f"lineage: events were not emitted ({type(error).__name__}); see the settings of "
+            "OpenLineage in the environment; the events are kept with the release"
         )
     return ""

@@ -32,7 +32,7 @@ def _schema_facet(types: Mapping[str, str]) -> Any:
 
 
 def column_lineage(columns: Columns, source: tuple[str, str]) -> Any:
-    """What each released column was made of, and whether that masks it; ``source``: the input."""
+    """Return the columns that each released column is made of, and whether that masks them."""
     from openlineage.client.facet_v2 import column_lineage_dataset as facet
 
     fields = {}
@@ -49,7 +49,7 @@ def column_lineage(columns: Columns, source: tuple[str, str]) -> Any:
 
 
 def _subtype(column: Mapping[str, Any]) -> str:
-    """What was done to a column, in OpenLineage's words."""
+    """Return the transformation of a column, in OpenLineage's words."""
     if column["role"] == Role.QUASI_IDENTIFIER:
         return "AGGREGATION"
     return "TRANSFORMATION" if column.get("noised") or column.get("bucketed") else "IDENTITY"

@@ -40,12 +40,12 @@ class Lineage:
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     lines: list[str] = field(default_factory=list)
     has_ended: bool = False
-    told_at: float = field(default_factory=time.monotonic)
-    untold: list[Any] = field(default_factory=list, metadata={"kept": False})
+    emitted_at: float = field(default_factory=time.monotonic)
+    pending: list[Any] = field(default_factory=list, metadata={"kept": False})
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the events themselves: they have classes that are made where they are needed."""
-        return self.__dict__ | {"untold": []}
+        return self.__dict__ | {"pending": []}
 
     def start(self, schema: pa.Schema) -> None:
         """The run has begun."""
@@ -86,7 +86,7 @@ class Lineage:
 
         _name_producer()
         job_type = job_type_job.JobTypeJobFacet("BATCH", "TCLOSE", "JOB")
-        self.told_at = time.monotonic()
+        self.emitted_at = time.monotonic()
         event = RunEvent(
             eventTime=datetime.now(UTC).isoformat(),
             producer=PRODUCER,
@@ -97,23 +97,23 @@ class Lineage:
             outputs=outputs or [],
         )
         self.lines.append(Serde.to_json(event))
-        self.untold.append(event)
+        self.pending.append(event)
         self.has_ended = kind in LAST
 
     def _run_facets(self, message: str) -> dict[str, Any]:
         from openlineage.client.facet_v2 import error_message_run, parent_run, processing_engine_run
 
         version = f"{tclose.__version__}+{source_digest()[:12]}"
-        found: dict[str, Any] = {
+        run_facets: dict[str, Any] = {
             "processing_engine": processing_engine_run.ProcessingEngineRunFacet(version, "tclose")
         }
         if self.parent is not None:
-            found["parent"] = parent_run.ParentRunFacet(
+            run_facets["parent"] = parent_run.ParentRunFacet(
                 parent_run.Run(self.parent), parent_run.Job(*PARENT)
             )
         if message:
-            found["errorMessage"] = error_message_run.ErrorMessageRunFacet(message, "PYTHON")
-        return found
+            run_facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(message, "PYTHON")
+        return run_facets
 
     @property
     def _source(self) -> tuple[str, str]:
@@ -126,10 +126,10 @@ class Lineage:
 
         _name_producer()
         version = dataset_version_dataset.DatasetVersionDatasetFacet(self.input_version)
-        found: dict[str, Any] = {"version": version}
+        dataset_facets: dict[str, Any] = {"version": version}
         if schema is not None:
-            found["schema"] = facets.schema_of(schema)
-        return InputDataset(*self._source, facets=found)
+            dataset_facets["schema"] = facets.schema_of(schema)
+        return InputDataset(*self._source, facets=dataset_facets)
 
     def _output(
         self,
@@ -145,7 +145,7 @@ class Lineage:
             output_statistics_output_dataset,
         )
 
-        found = {
+        dataset_facets = {
             "schema": facets.schema_of_columns(released),
             "columnLineage": facets.column_lineage(released, self._source),
             "version": dataset_version_dataset.DatasetVersionDatasetFacet(release_id),
@@ -156,7 +156,9 @@ class Lineage:
         )
         namespace, place = _name_dataset(self.policy.output.path)
         name = f"{place.rstrip('/')}/{self.policy.name}"
-        return OutputDataset(namespace, name, {"outputStatistics": statistics}, facets=found)
+        return OutputDataset(
+            namespace, name, {"outputStatistics": statistics}, facets=dataset_facets
+        )
 
     def as_bytes(self) -> bytes:
         """All events, one JSON document a line."""

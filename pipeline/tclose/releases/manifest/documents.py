@@ -1,4 +1,4 @@
-"""What describes a release beside its manifest, for people and for other tools.
+"""The documents that describe a release besides its manifest, for people and for other tools.
 
 The public manifest lists these files with their digests, so that a changed byte is found.
 """

@@ -1,4 +1,4 @@
-"""What a manifest says of further models and of attacks: measured on the released rows alone."""
+"""The manifest's sections on further models and on attacks, measured on the released rows alone."""
 
 from collections.abc import Collection
 from dataclasses import asdict
@@ -13,7 +13,7 @@ SAME_FIGURE = 1e-9
 
 
 def describe_models(verdict: Verdict, bucketed: Collection[str] = ()) -> list[dict[str, Any]]:
-    """What each further model asked of each confidential attribute, and what was reached.
+    """Describe each further model's parameters for each confidential attribute, and its measures.
 
     ``bucketed``: attributes that are released as buckets.
     """

@@ -39,11 +39,11 @@ class PublicKey:
 
     @property
     def key_id(self) -> str:
-        """What the key is known by."""
+        """The id of the key."""
         return f"sha256:{hashlib.sha256(_DER_PREFIX + self.raw).hexdigest()}"
 
     def verifies(self, signature: bytes, manifest: bytes) -> bool:
-        """Whether a signature is this key's, of these bytes."""
+        """Return whether a signature is this key's, of these bytes."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -56,7 +56,7 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a signature file says: by which key, and the signature itself."""
+    """The content of a signature file: the key's id, and the signature."""
 
     key_id: str
     content: bytes
@@ -94,7 +94,7 @@ def _write(signature: Signature) -> bytes:
 
 
 def read_signature(release: Location) -> Signature | None:
-    """What the signature file of a release says; None where there is none.
+    """Read the signature file of a release; None where there is none.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def find_signing_key(release: Location) -> str | None:
 
 
 def find_wrong_signature(release: Location, manifest: bytes, key: PublicKey) -> list[str]:
-    """What keeps a manifest from being the one that a key has signed; nothing if it is."""
+    """List the reasons why a manifest is not the one that a key has signed; empty if it is."""
     try:
         signature = read_signature(release)
     except MalformedError as error:

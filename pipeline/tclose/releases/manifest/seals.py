@@ -38,7 +38,7 @@ def _seal(key: bytes, release_id: str, name: str, content: bytes) -> str:
 
 
 def verify_signatures(release: Location, key: bytes) -> list[str]:
-    """Which sealed files are not as they were published."""
+    """List the sealed files that are not as published."""
     internal = internal_of(release)
     try:
         written = read_bounded(internal / SEAL_FILE)

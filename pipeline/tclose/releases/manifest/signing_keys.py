@@ -13,7 +13,7 @@ PRIVATE_FILE, PUBLIC_FILE = "signing-key.pem", "public-key.pem"
 
 @dataclass(frozen=True)
 class KeyPair:
-    """Where the two keys of a pair were written, and the id that they are known by."""
+    """The files of the two keys of a pair, and their id."""
 
     private: Path
     public: Path

@@ -45,7 +45,7 @@ def sync_folder(path: Path) -> None:
 
 
 def name_machine() -> str:
-    """What is the same for two processes only if they run on one kernel, since one start of it."""
+    """Return a name that two processes share only if they run on one boot of one kernel."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -69,7 +69,7 @@ class FolderStore:
         A lock says that no other run of this machine is alive. It may say nothing of others, which
         is why there are claims.
         """
-        made = self._make_folders()
+        created = self._make_folders()
         check_entries(self.root)
         had_key = self._key.exists()
         path = self.root / LOCK
@@ -80,11 +80,11 @@ class FolderStore:
         try:
             yield name_machine() if self._lock(descriptor, path) else None
         finally:
-            self._clear_empty(made, had_key=had_key)
+            self._clear_empty(created, had_key=had_key)
             os.close(descriptor)
 
     def _lock(self, descriptor: int, path: Path) -> bool:
-        """Whether the lock is held; not where the file system has none."""
+        """Return whether the lock was acquired; it is not where the file system has no locks."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(descriptor).st_ino != path.stat().st_ino:
@@ -117,14 +117,14 @@ class FolderStore:
     def _key(self) -> Path:
         return self.root.parent / ".release-key"
 
-    def _clear_empty(self, made: list[Path], *, had_key: bool) -> None:
+    def _clear_empty(self, created: list[Path], *, had_key: bool) -> None:
         """Remove what was made for this run if it leaves nothing: lock, key and folders."""
         with contextlib.suppress(OSError):
-            if self.root in made and [path.name for path in self.root.iterdir()] == [LOCK]:
+            if self.root in created and [path.name for path in self.root.iterdir()] == [LOCK]:
                 (self.root / LOCK).unlink()
                 if not had_key and not any(self.root.parent.glob(f"*/{LOCK}")):
                     self._key.unlink(missing_ok=True)
-                for folder in made:
+                for folder in created:
                     folder.rmdir()
 
     def private(self, name: str) -> Path:
@@ -134,10 +134,10 @@ class FolderStore:
     def names(self, folder: str) -> list[str]:
         """Names of the files of a hidden folder; drafts are none."""
         try:
-            found = sorted(path.name for path in self.private(folder).iterdir())
+            names = sorted(path.name for path in self.private(folder).iterdir())
         except FileNotFoundError:
             return []
-        return [name for name in found if not name.startswith(".")]
+        return [name for name in names if not name.startswith(".")]
 
     def read(self, name: str) -> bytes | None:
         """Content of a private file; None where there is none."""

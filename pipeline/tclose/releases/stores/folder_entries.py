@@ -1,4 +1,4 @@
-"""What stands in an output folder is looked at before it is believed, moved or removed.
+"""Checks of the entries of an output folder before they are trusted, moved or removed.
 
 An output folder may be one that others can write to as well. One user makes all releases of it: the
 release key and the note of where working files are have to be that user's, closed to others, and
@@ -35,8 +35,8 @@ def check_entries(root: Path) -> None:
     for name in _FOLDERS:
         path = root / name
         with contextlib.suppress(FileNotFoundError):
-            found = path.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid not in owners:
+            status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid not in owners:
                 raise OutputError(f"{path}: is not this user's own folder; remove it")
     current = root / CURRENT
     if current.is_symlink() or (current.exists() and not current.is_file()):
@@ -68,6 +68,6 @@ def read_believed(path: Path) -> bytes:
 
 
 def _owners(folder: Path) -> set[int]:
-    """Whose private files are believed: this user's; by root, those of the folder's owner."""
+    """Return the users whose private files are trusted: this user; for root, also the owner."""
     user = os.geteuid()
     return {user} if user else {user, folder.stat().st_uid}

@@ -35,7 +35,7 @@ _FOLDER = "claims"
 _RENEWALS = 6  # in the time in which a claim expires
 _LOOKS = 20  # at a claim, in that time
 _DIGITS = 16
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def check(store: Store, lease_token: LeaseToken) -> None:
 
 
 @contextlib.contextmanager
-def holding(store: Store, expiry: float, tell: Tell) -> Iterator[LeaseToken]:
+def holding(store: Store, expiry: float, notify: Notify) -> Iterator[LeaseToken]:
     """Take the claim, renew it as long as the block lasts, and give it back.
 
     Raises
@@ -83,7 +83,7 @@ def holding(store: Store, expiry: float, tell: Tell) -> Iterator[LeaseToken]:
     with store.lock() as machine:
         before = _numbers(store)
         for number in before:
-            _watch(store, number, machine, tell)
+            _watch(store, number, machine, notify)
         lease_token = LeaseToken(max(before, default=0) + 1, secrets.token_hex(16))
         holder = _Holder(store, lease_token, expiry, machine)
         holder.take(before)
@@ -93,19 +93,19 @@ def holding(store: Store, expiry: float, tell: Tell) -> Iterator[LeaseToken]:
             holder.give_back()
 
 
-def _watch(store: Store, number: int, machine: str | None, tell: Tell) -> None:
+def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> None:
     """Come back once the holder of a claim is dead, or its file gone.
 
     Where this process has the lock of a machine, no other process of that machine holds a claim.
     """
     name = LeaseToken(number, "").file
     seen = store.read(name)
-    told = _parse(seen)
-    if seen is None or (machine is not None and told.get("machine") == machine):
+    content = _parse(seen)
+    if seen is None or (machine is not None and content.get("machine") == machine):
         return
-    expiry = _expiry_of(told)
-    holder = f"{told.get('host', 'unknown host')}, process {told.get('pid', 'unknown')}"
-    tell(f"another run ({holder}) holds the claim; if it is dead, it is over in {expiry:g} s")
+    expiry = _expiry_of(content)
+    holder = f"{content.get('host', 'unknown host')}, process {content.get('pid', 'unknown')}"
+    notify(f"another run ({holder}) holds the claim; if it is dead, it is over in {expiry:g} s")
     end = time.monotonic() + expiry
     while True:
         in_time = time.monotonic() < end
@@ -119,10 +119,14 @@ def _watch(store: Store, number: int, machine: str | None, tell: Tell) -> None:
         time.sleep(expiry / _LOOKS)
 
 
-def _expiry_of(told: dict[str, Any]) -> float:
+def _expiry_of(content: dict[str, Any]) -> float:
     """Seconds after which a claim is over; the usual ones where its file was damaged."""
-    said = told.get("expiry")
-    return float(said) if isinstance(said, int | float) and 0 < said <= _LONGEST else EXPIRY
+    expiry_value = content.get("expiry")
+    return (
+        float(expiry_value)
+        if isinstance(expiry_value, int | float) and 0 < expiry_value <= _LONGEST
+        else EXPIRY
+    )
 
 
 def _busy(store: Store, holder: str) -> BusyError:
@@ -160,9 +164,9 @@ class _Holder:
 
     def _content(self, count: int) -> bytes:
         """Always of one length: only the count, at the end, changes."""
-        told = {"token": self.lease_token.token, "host": platform.node(), "pid": os.getpid()}
-        told |= {"machine": self.machine, "expiry": self.expiry, "count": f"{count:012d}"}
-        return json.dumps(told).encode()
+        content = {"token": self.lease_token.token, "host": platform.node(), "pid": os.getpid()}
+        content |= {"machine": self.machine, "expiry": self.expiry, "count": f"{count:012d}"}
+        return json.dumps(content).encode()
 
     def take(self, before: list[int]) -> None:
         """Make the claim, remove those before it, and end what their holders had begun.

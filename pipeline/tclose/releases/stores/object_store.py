@@ -71,11 +71,11 @@ class BucketStore:
 
     def renew(self, name: str, data: bytes, mine: bytes) -> bool:
         """PUT, If-Match."""
-        found = self.private(name).read_tagged()
-        if found is None or not found[0].startswith(mine):
+        stored = self.private(name).read_tagged()
+        if stored is None or not stored[0].startswith(mine):
             return False
         with contextlib.suppress(ChangedError):
-            self.private(name).put(data, found[1])
+            self.private(name).put(data, stored[1])
             return True
         return False
 
@@ -88,8 +88,8 @@ class BucketStore:
         """PUT the lines with one more, If-Match."""
         path = self.private(name)
         for _ in range(_TRIES):
-            found = path.read_tagged()
-            before, tag = found if found is not None else (b"", None)
+            stored = path.read_tagged()
+            before, tag = stored if stored is not None else (b"", None)
             with contextlib.suppress(ChangedError):
                 path.put(before + line + b"\n", tag)
                 return
@@ -140,11 +140,11 @@ class BucketStore:
         """Write CURRENT anew: it names the same release, and is another object."""
         path = self.root / CURRENT
         for _ in range(_TRIES):
-            found = path.read_tagged()
-            if found is None or not found[0].split():
+            stored = path.read_tagged()
+            if stored is None or not stored[0].split():
                 return
             with contextlib.suppress(ChangedError):
-                path.put(_point_at(found[0].split()[0]), found[1])
+                path.put(_point_at(stored[0].split()[0]), stored[1])
                 return
         raise moved(path)
 
@@ -189,18 +189,18 @@ class BucketStore:
         beside: frozenset[str] | set[str] = frozenset(),
     ) -> None:
         """Bring a folder to these files: what a dead run left of them is kept, or written over."""
-        there = {name: tag for name, tag in place.tags().items() if name not in beside}
+        stored_tags = {name: tag for name, tag in place.tags().items() if name not in beside}
         check()  # after it nothing is written over but what was seen before
-        for name in there.keys() - files.keys():
+        for name in stored_tags.keys() - files.keys():
             check()
             (place / name).unlink()
         expected = {
-            name: self._put_file(place / name, path, there.get(name))
+            name: self._put_file(place / name, path, stored_tags.get(name))
             for name, path in files.items()
         }
-        found = {name: tag for name, tag in place.tags().items() if name not in beside}
-        for name in sorted(found.keys() | expected.keys()):
-            if found.get(name) != expected.get(name):
+        stored = {name: tag for name, tag in place.tags().items() if name not in beside}
+        for name in sorted(stored.keys() | expected.keys()):
+            if stored.get(name) != expected.get(name):
                 raise conflict(place / name)
 
     def _put_file(self, path: BucketPath, source: Path, tag: str | None) -> str:
@@ -217,11 +217,11 @@ class BucketStore:
     def point(self, release_id: str, token: str, check: Check) -> None:
         """Move CURRENT, if it is not there already; what was begun is then at an end."""
         path = self.root / CURRENT
-        found = path.read_tagged()
+        stored = path.read_tagged()
         check()
-        if found is None or found[0].split()[:1] != [release_id.encode()]:
+        if stored is None or stored[0].split()[:1] != [release_id.encode()]:
             try:
-                path.put(_point_at(release_id.encode()), None if found is None else found[1])
+                path.put(_point_at(release_id.encode()), None if stored is None else stored[1])
             except ChangedError:
                 raise moved(path) from None
         self.remove(f"{_BEGUN}/{release_id}-{token}")
@@ -251,8 +251,8 @@ class BucketStore:
     def clear_leftovers(self, keep: str | None, check: Check) -> None:
         """Remove the files of releases without manifest; marks of withdrawal stay."""
         whole = {*self.ids(), keep}
-        there = {p.name for folder in (self.root, self.private("")) for p in folder.iterdir()}
-        for release_id in sorted(there):
+        names = {p.name for folder in (self.root, self.private("")) for p in folder.iterdir()}
+        for release_id in sorted(names):
             if _OF_RELEASE.fullmatch(f"{release_id}/x") and release_id not in whole:
                 self._remove_all(release_id, check)
 
@@ -295,7 +295,7 @@ def _is_internal(name: str) -> bool:
 
 
 def _nothing() -> None:
-    """What is checked where a claim has just been taken."""
+    """Check nothing, where a lease has just been acquired."""
 
 
 def _digest(path: BucketPath) -> bytes:

@@ -1,4 +1,4 @@
-"""What a repository needs of the place that it is in, alike for folders and buckets.
+"""The interface between a repository and its storage, the same for folders and buckets.
 
 Whatever becomes visible does so in one step that depends on a condition of the store itself, and
 that step comes right after ``check``, which raises if the claim has been lost:
@@ -63,7 +63,7 @@ class Store(Protocol):
 
     @property
     def root(self) -> Location:
-        """Where the releases stand."""
+        """The location of the releases."""
         ...
 
     def lock(self) -> AbstractContextManager[str | None]:
@@ -71,7 +71,7 @@ class Store(Protocol):
         ...
 
     def private(self, name: str) -> Location:
-        """Where a private file stands."""
+        """Return the location of a private file."""
         ...
 
     def names(self, folder: str) -> list[str]:
@@ -107,7 +107,7 @@ class Store(Protocol):
         ...
 
     def staging(self, token: str, release_id: str, work: Path) -> Path:
-        """Where a run stages its release."""
+        """Return the folder in which a run stages its release."""
         ...
 
     def fence(self, token: str, *, took_over: bool) -> None:

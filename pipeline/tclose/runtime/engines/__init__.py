@@ -1,1 +1,1 @@
-"""Where tasks run: this process, or a Dask cluster."""
+"""Engines that run tasks: this process, or a Dask cluster."""

@@ -1,4 +1,4 @@
-"""What units of work run on: this process, a local Dask cluster, or one that is there already."""
+"""Engines that run tasks: this process, a local Dask cluster, or an existing one."""
 
 import contextlib
 import os
@@ -44,15 +44,15 @@ class Engine(Protocol):
         ...
 
     def tracing(self, name: str) -> AbstractContextManager[Trace]:
-        """What is known of the work of that name that runs in the block, when it has ended."""
+        """Trace the tasks of that name that run in the block; complete when the block ends."""
         ...
 
     def sees(self, folder: Path) -> bool:
-        """Whether the folder is there, wherever units run."""
+        """Return whether the folder exists wherever tasks run."""
         ...
 
     def ask(self, question: Callable[[], str]) -> list[str]:
-        """What a function answers, wherever units run."""
+        """Return a function's answers, wherever tasks run."""
         ...
 
     def memory_per_unit(self) -> int | None:
@@ -73,15 +73,15 @@ class InProcess:
             yield position, function(item)
 
     def tracing(self, name: str) -> AbstractContextManager[Trace]:
-        """What this process held."""
+        """Trace the memory that this process held."""
         return trace_here(name)
 
     def sees(self, folder: Path) -> bool:
-        """Whether the folder is there."""
+        """Return whether the folder exists."""
         return folder.is_dir()
 
     def ask(self, question: Callable[[], str]) -> list[str]:
-        """What a function answers here."""
+        """Return a function's answer in this process."""
         return [question()]
 
     def memory_per_unit(self) -> int | None:
@@ -120,25 +120,25 @@ class OnCluster:
                 self.client.cancel(futures, force=True)
 
     def tracing(self, name: str) -> AbstractContextManager[Trace]:
-        """When and where tasks ran, in what code, and what workers held."""
+        """Trace the tasks' times, workers and code, and the workers' memory."""
         return trace_tasks(self.client, name)
 
     def sees(self, folder: Path) -> bool:
-        """Whether every worker sees the folder."""
+        """Return whether the folder exists on every worker."""
         answers = self.client.run(os.path.isdir, str(folder), on_error="return").values()
         return all(answer is True for answer in answers if not worker_left(answer))
 
     def ask(self, question: Callable[[], str]) -> list[str]:
-        """What a function answers in every worker that is there."""
+        """Return a function's answer in every worker."""
         answers = self.client.run(question, on_error="return").values()
         return [answer for answer in answers if isinstance(answer, str)]
 
     def memory_per_unit(self) -> int | None:
         """The least of a worker's limit, shared by its threads, of workers that have one."""
-        found = self.client.scheduler_info(n_workers=-1)
-        if "workers" not in found:  # what a client knows that has lost its scheduler
+        info = self.client.scheduler_info(n_workers=-1)
+        if "workers" not in info:  # what a client knows that has lost its scheduler
             raise _lost(getattr(self.client.scheduler, "address", "given"))
-        workers = found["workers"].values()
+        workers = info["workers"].values()
         shares = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
         return min(shares, default=None)
 
@@ -158,10 +158,10 @@ def connect(address: str) -> Iterator[Engine]:
         yield InProcess()
         return
     silence_dask_logs()
-    given = find_client(address)
-    if given is not None:
-        _check_workers(given, address)
-        yield OnCluster(given)
+    client = find_client(address)
+    if client is not None:
+        _check_workers(client, address)
+        yield OnCluster(client)
         return
     with _own_client(address) as client:
         _check_workers(client, address)
@@ -204,7 +204,7 @@ def _lost(address: str) -> LostError:
 
 
 def runs_in_process(settings: EngineSettings, n_bytes: int) -> bool:
-    """Whether an input of that size is too small for a cluster to be worth its start."""
+    """Return whether an input of that size is too small for a cluster to be worth its start."""
     local = settings.scheduler == LOCAL and settings.workers == "auto"
     return local and n_bytes < IN_PROCESS_BYTES
 

@@ -1,4 +1,4 @@
-"""How a process of tclose's own collects garbage: rarely, and not once more when it ends."""
+"""Garbage-collector tuning for tclose's own processes: fewer collections, and none at the end."""
 
 import atexit
 import gc

@@ -42,8 +42,8 @@ def read_manifest(settings: KubernetesSettings) -> dict[str, Any]:
         raise PolicyError(
             f"engine.kubernetes.manifest {settings.manifest}: cannot be read as YAML"
         ) from None
-    found = [document for document in documents if document.get("kind") == _KIND]
-    if len(found) != 1 or "worker" not in (found[0].get("spec") or {}):
+    clusters = [document for document in documents if document.get("kind") == _KIND]
+    if len(clusters) != 1 or "worker" not in (clusters[0].get("spec") or {}):
         raise PolicyError(
             f"engine.kubernetes.manifest {settings.manifest}: has to hold one {_KIND} with workers"
         )
@@ -53,7 +53,7 @@ def read_manifest(settings: KubernetesSettings) -> dict[str, Any]:
         raise PolicyError(
             "engine.kubernetes.manifest: needs kr8s; pip install 'tclose[kubernetes]'"
         ) from None
-    return found[0]
+    return clusters[0]
 
 
 @contextlib.contextmanager

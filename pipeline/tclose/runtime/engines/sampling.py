@@ -46,7 +46,7 @@ class _Sampler(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="tclose-sampler", daemon=True)
         self.ended = threading.Event()
-        self.found: Counter[tuple[CodeType, ...]] = Counter()
+        self.stacks_seen: Counter[tuple[CodeType, ...]] = Counter()
 
     def run(self) -> None:
         """Look now and then."""
@@ -56,7 +56,7 @@ class _Sampler(threading.Thread):
             stacks = [cut_stack(frame) for of, frame in frames.items() if of != self.ident]
             del frames  # or they would keep what their functions hold
             if any(stacks):
-                self.found.update(filter(None, stacks))
+                self.stacks_seen.update(filter(None, stacks))
                 seen = time.monotonic()
 
 
@@ -77,7 +77,7 @@ def stop_sampling(name: str) -> Stacks:
     sampler.ended.set()
     sampler.join()
     stacks: Counter[tuple[Function, ...]] = Counter()
-    for codes, count in sampler.found.items():
+    for codes, count in sampler.stacks_seen.items():
         stacks[tuple(_name_function(code) for code in codes)] += count
     return dict(stacks)
 
@@ -109,10 +109,10 @@ def _name_function(code: CodeType) -> Function:
 def grow_tree(of_workers: Iterable[Stacks]) -> Calls | None:
     """All workers' stacks as one tree, without its rare branches; None where there are none."""
     stacks: Counter[tuple[Function, ...]] = Counter()
-    for found in of_workers:
-        stacks.update(found)
-    whole = stacks.total()
-    return _grow(("all", ""), dict(stacks), whole * _LEAST_SHARE) if whole else None
+    for stacks_seen in of_workers:
+        stacks.update(stacks_seen)
+    n_samples = stacks.total()
+    return _grow(("all", ""), dict(stacks), n_samples * _LEAST_SHARE) if n_samples else None
 
 
 def _grow(function: Function, stacks: Stacks, least: float) -> Calls:

@@ -1,4 +1,4 @@
-"""Where an existing scheduler is, what opens it, and whether it answers.
+"""The address of an existing scheduler, its TLS settings, and a check that it answers.
 
 Whether it does is asked of a socket. ``distributed.comm.connect`` tries a closed port again until
 its time is over, and takes the first bytes of a server of another kind for sizes of memory.
@@ -154,7 +154,7 @@ def _listen(place: SplitResult, context: ssl.SSLContext | None) -> bytes:
 
 
 def _tls_context(address: str) -> ssl.SSLContext:
-    """What Dask will use: certificates of the cluster's own authority, on both sides."""
+    """Return Dask's TLS context: certificates of the cluster's own authority, on both sides."""
     from distributed import Security
 
     try:

@@ -22,11 +22,11 @@ def use_steady_clock() -> None:
     import distributed
     from tornado.ioloop import IOLoop
 
-    told = distributed.metrics.time
-    if told is steady_time:
+    wall_time = distributed.metrics.time
+    if wall_time is steady_time:
         return
     for name, module in list(sys.modules.items()):
-        if name.startswith("distributed.") and getattr(module, "time", None) is told:
+        if name.startswith("distributed.") and getattr(module, "time", None) is wall_time:
             module.time = steady_time  # type: ignore[attr-defined]
     IOLoop.time = _loop_time  # type: ignore[method-assign]
 

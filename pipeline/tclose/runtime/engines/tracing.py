@@ -1,4 +1,4 @@
-"""What a cluster knows of a pass that is over: when each task ran, on which worker, in what code.
+"""Traces of a finished pass on a cluster: each task's time, worker and code.
 
 Kept of a task are its number, its worker and its times, and nothing else: what Dask says of failed
 tasks quotes their arguments. Times come from Dask's own stream of tasks; why its report is not used
@@ -26,7 +26,7 @@ ANSWER_SECONDS = 20  # of the scheduler
 
 @dataclass(frozen=True)
 class Span:
-    """What a worker's thread did for a task, from ``start`` to ``stop`` (seconds since 1970).
+    """A task's span on a thread of a worker, from ``start`` to ``stop`` (seconds since 1970).
 
     ``action``: compute, transfer, deserialize, disk-read or disk-write.
     """
@@ -40,13 +40,13 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """The duration."""
         return max(0.0, self.stop - self.start)
 
 
 @dataclass
 class Trace:
-    """What is known of a pass: of a cluster's tasks, or of this process alone.
+    """The trace of a pass: of a cluster's tasks, or of this process alone.
 
     ``peaks``: most memory that each worker's process ever held, in bytes. ``problem``: why
     something is missing.
@@ -64,8 +64,8 @@ def peak_memory() -> int:
     """Most memory that the calling process has held, in bytes; 0 where the system does not tell."""
     with contextlib.suppress(OSError):
         text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-        if found := re.search(r"^VmHWM:\s*(\d+) kB", text, re.MULTILINE):
-            return int(found[1]) * 1024
+        if match := re.search(r"^VmHWM:\s*(\d+) kB", text, re.MULTILINE):
+            return int(match[1]) * 1024
     return 0
 
 
@@ -128,7 +128,7 @@ def _ask(client: Any, what: str, **how: Any) -> Any:
 
 
 def task_prefix(client: Any, pass_name: str) -> str:
-    """What the keys of a client's tasks begin with: ``<pass>-<client>``.
+    """Return the prefix of the keys of a client's tasks: ``<pass>-<client>``.
 
     Dask groups tasks by the part before the first digit, so that dashboards name the pass.
     """

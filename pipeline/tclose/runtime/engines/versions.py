@@ -1,4 +1,4 @@
-"""Whether client, scheduler and workers have the same software; told in one message if not."""
+"""Comparison of the software of client, scheduler and workers; all mismatches in one error."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -33,11 +33,11 @@ def check_versions(client: Any, address: str) -> None:
     ClusterError
         Names each package that differs, what is here, what is there, and where.
     """
-    found = client.get_versions(packages=list(PACKAGES))
-    here = _read_versions(found["client"])
-    there = {"the scheduler": _read_versions(found["scheduler"])}
-    there |= {name: _read_versions(answer) for name, answer in found["workers"].items()}
-    _refuse_differences(address, here, there)
+    answers = client.get_versions(packages=list(PACKAGES))
+    client_versions = _read_versions(answers["client"])
+    remote_versions = {"the scheduler": _read_versions(answers["scheduler"])}
+    remote_versions |= {name: _read_versions(answer) for name, answer in answers["workers"].items()}
+    _refuse_differences(address, client_versions, remote_versions)
     _refuse_differences(address, {_SOURCES: code_there()}, _ask_sources(client))
 
 
@@ -56,7 +56,7 @@ def _ask_sources(client: Any) -> dict[str, Versions]:
 
 
 def worker_left(answer: Any) -> bool:
-    """Whether a worker ended before it answered: it runs nothing, and says nothing of others."""
+    """Return whether a worker ended before it answered: that says nothing of the other workers."""
     from distributed.comm.core import CommClosedError
 
     return type(answer) in (OSError, CommClosedError)  # not what reading its sources could raise
@@ -69,16 +69,20 @@ def _read_versions(answer: Any) -> Versions:
     return {"python": python} | {name: str(packages.get(name) or "none") for name in PACKAGES}
 
 
-def _refuse_differences(address: str, here: Versions, there: Mapping[str, Versions]) -> None:
+def _refuse_differences(
+    address: str, client_versions: Versions, remote_versions: Mapping[str, Versions]
+) -> None:
     lines = []
-    for package, version in here.items():
+    for package, version in client_versions.items():
         places: dict[str, list[str]] = defaultdict(list)
-        for place, versions in there.items():
+        for place, versions in remote_versions.items():
             if versions[package] != version:
                 places[versions[package]].append(place)
-        found = [f"{_short(v)} on {_name_places(p, len(there) - 1)}" for v, p in places.items()]
-        if found:
-            lines.append(f"  {package}: {_short(version)} here, {'; '.join(found)}")
+        differing = [
+            f"{_short(v)} on {_name_places(p, len(remote_versions) - 1)}" for v, p in places.items()
+        ]
+        if differing:
+            lines.append(f"  {package}: {_short(version)} here, {'; '.join(differing)}")
     if lines:
         raise ClusterError(
             f"engine.scheduler {address}: not the same software everywhere; install the same "

@@ -1,4 +1,4 @@
-"""What a worker process of a local cluster does first: importing this does it.
+"""Set-up of a worker process of a local cluster, which importing this module does.
 
 Where workers are forked, one process does it for all of them.
 """

@@ -1,1 +1,1 @@
-"""Where the time of a run went."""
+"""Profiles of a run: the time of stages, passes and tasks."""

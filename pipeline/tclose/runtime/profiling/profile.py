@@ -56,7 +56,7 @@ def profiling(folder: Path | None, policy: Policy, progress: Progress) -> Iterat
         frame = _Frame(policy.name, started, ended, time.perf_counter() - start)
         try:
             write_profile(folder, frame, progress)
-            progress.say(f"profile: {folder}")
+            progress.info(f"profile: {folder}")
         except Exception as error:
             progress.warn(f"tclose: {to_safe_error(error, f'profile {folder}')}")
 
@@ -79,7 +79,7 @@ def _open_folder(folder: Path, policy: Policy) -> None:
 
 @dataclass(frozen=True)
 class _Frame:
-    """What is known of a run from outside."""
+    """The frame of a run's profile: figures known from outside the passes."""
 
     name: str
     started: datetime
@@ -168,21 +168,21 @@ _WITHOUT_DASK = (
 
 
 def _stage_lines(described: dict[str, Any]) -> Iterator[str]:
-    whole = described["seconds"] or 1.0
+    total = described["seconds"] or 1.0
     for stage in described["stages"]:
-        yield _row(stage["stage"], "", stage["seconds"], whole)
+        yield _row(stage["stage"], "", stage["seconds"], total)
         for of_pass in stage["passes"]:
-            yield _row("", of_pass["pass"], of_pass["seconds"], whole, of_pass)
+            yield _row("", of_pass["pass"], of_pass["seconds"], total, of_pass)
         if stage["passes"]:
-            yield _row("", "(outside passes)", stage["seconds_outside_passes"], whole)
-    yield _row("(outside stages)", "", described["seconds_outside_stages"], whole)
-    yield _row("together", "", described["seconds"], whole)
+            yield _row("", "(outside passes)", stage["seconds_outside_passes"], total)
+    yield _row("(outside stages)", "", described["seconds_outside_stages"], total)
+    yield _row("together", "", described["seconds"], total)
 
 
 def _row(
-    stage: str, name: str, seconds: float, whole: float, of_pass: dict[str, Any] | None = None
+    stage: str, name: str, seconds: float, total: float, of_pass: dict[str, Any] | None = None
 ) -> str:
-    share = f"{seconds / whole:.0%}".replace("%", " %")
+    share = f"{seconds / total:.0%}".replace("%", " %")
     counts = ["", "", ""]
     if of_pass is not None:
         known = of_pass["records"] is not None

@@ -91,7 +91,7 @@ def peaks(traces: list[Trace]) -> dict[str, int]:
 
 def sum_workers(traces: list[Trace]) -> list[WorkerSums]:
     """Sums of each worker. ``busy_share`` is of the time in which any pass ran."""
-    whole = sum(sums.seconds for sums in sum_passes(traces))
+    total = sum(sums.seconds for sums in sum_passes(traces))
     held = peaks(traces)
     computed: dict[str, list[float]] = {name: [] for name in held}
     for span in (span for trace in traces for span in trace.spans):
@@ -102,7 +102,7 @@ def sum_workers(traces: list[Trace]) -> list[WorkerSums]:
             worker=name,
             tasks=len(seconds),
             compute_seconds=sum(seconds),
-            busy_share=sum(seconds) / whole if whole else 0.0,
+            busy_share=sum(seconds) / total if total else 0.0,
             peak_bytes=held.get(name, 0),
         )
         for name, seconds in sorted(computed.items())
@@ -252,17 +252,17 @@ def _draw_axis(scale: float, height: int) -> Iterator[str]:
 
 def _render_code(trace: Trace) -> str:
     assert trace.calls is not None
-    whole = trace.calls.count
+    total = trace.calls.count
     own: dict[str, int] = {}
     for calls in _walk(trace.calls):
         if calls.own and calls.place:
             said = _name_function(calls)
             own[said] = own.get(said, 0) + calls.own
     most = sorted(own.items(), key=lambda pair: -pair[1])[:_MOST_FUNCTIONS]
-    rows = [(said, f"{100 * count / whole:.0f} %") for said, count in most]
-    tree = "".join(_render_calls(call, whole) for call in trace.calls.called)
+    rows = [(said, f"{100 * count / total:.0f} %") for said, count in most]
+    tree = "".join(_render_calls(call, total) for call in trace.calls.called)
     return (
-        f"<h3>{escape(trace.pass_name)}</h3><p>{whole:,} samples.</p>"
+        f"<h3>{escape(trace.pass_name)}</h3><p>{total:,} samples.</p>"
         f"{_render_table(('in the function itself', 'of samples'), rows)}"
         f"<details><summary>who called whom</summary>{tree}</details>"
     )
@@ -278,9 +278,9 @@ def _name_function(calls: Calls) -> str:
     return f"{escape(calls.name)} <small>{escape(calls.place)}</small>"
 
 
-def _render_calls(calls: Calls, whole: int) -> str:
-    said = f"{100 * calls.count / whole:.0f} % {_name_function(calls)}"
+def _render_calls(calls: Calls, total: int) -> str:
+    said = f"{100 * calls.count / total:.0f} % {_name_function(calls)}"
     if not calls.called:
         return f"<div>{said}</div>"
-    inner = "".join(_render_calls(call, whole) for call in calls.called)
+    inner = "".join(_render_calls(call, total) for call in calls.called)
     return f"<details open><summary>{said}</summary>{inner}</details>"

@@ -24,7 +24,7 @@ def tell_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
     And where they are not kept, since somebody else could have written what is there.
     """
     for refusal in sorted({answer for answer in engine.ask(find_refusal) if answer}):
-        progress.say(refusal)
+        progress.info(refusal)
     if not plan.method.cuts_by_subsets or kernels_are_compiled(plan.effort):
         return
     said = COMPILING
@@ -35,4 +35,4 @@ def tell_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
             f"; that and a unit may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB "
             "for each of its threads: give workers more memory if they do not get through"
         )
-    progress.say(said)
+    progress.info(said)

@@ -97,7 +97,7 @@ def tell_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
     """Say so where workers have less memory for a unit than it may need."""
     limit, needed = engine.memory_per_unit(), unit_megabytes(plan)
     if limit is not None and needed * 1e6 > limit:
-        progress.say(
+        progress.info(
             f"a unit of work may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB for "
             "each of its threads: units may have to be begun again; give workers more memory, or "
             "fewer threads"
