@@ -86,14 +86,14 @@ class Limited(InProcess):
 @pytest.mark.parametrize(("needed", "is_said"), [(500.0, True), (300.0, False)])
 def test_less_than_a_unit_may_need_is_said(needed, is_said, monkeypatch, capsys):
     monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: needed)
-    estimate.tell_short_memory(None, Limited(), Progress("lines"))
+    estimate.warn_of_short_memory(None, Limited(), Progress("lines"))
     shown = capsys.readouterr().err
     assert ("may need 500 MB, and a worker has 400 MB for each of its threads" in shown) is is_said
 
 
 def test_nothing_is_said_where_there_is_no_limit(monkeypatch, capsys):
     monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 1e6)
-    estimate.tell_short_memory(None, InProcess(), Progress("lines"))
+    estimate.warn_of_short_memory(None, InProcess(), Progress("lines"))
     assert not capsys.readouterr().err
 
 
@@ -105,13 +105,13 @@ def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys)
     )
     monkeypatch.setattr(compile_notice, "unit_megabytes", lambda plan: 300.0)
     monkeypatch.setattr(compile_notice, "is_kept", lambda kernel: False)
-    compile_notice.tell_compiling(plan, engine, Progress("lines"))
+    compile_notice.report_compiling(plan, engine, Progress("lines"))
     shown = capsys.readouterr().err
     assert ("compiling the kernels" in shown) is (name == "t-closeness-first")
     said = "may need 750 MB, and a worker has 400 MB"
     assert (said in shown) is (name == "t-closeness-first" and isinstance(engine, Limited))
     monkeypatch.setattr(compile_notice, "is_kept", lambda kernel: True)
-    compile_notice.tell_compiling(plan, engine, Progress("lines"))
+    compile_notice.report_compiling(plan, engine, Progress("lines"))
     assert not capsys.readouterr().err
 
 

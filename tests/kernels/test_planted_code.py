@@ -211,5 +211,5 @@ def test_without_a_home_nothing_is_kept(monkeypatch):
 def test_refusal_is_told_once(cache, monkeypatch, capsys):
     cache.chmod(0o777)
     plan = type("Plan", (), {"method": Method.model_validate({"name": "mdav"})})()
-    compile_notice.tell_compiling(plan, InProcess(), Progress("lines"))
+    compile_notice.report_compiling(plan, InProcess(), Progress("lines"))
     assert capsys.readouterr().err.count("can be written to by others") == 1

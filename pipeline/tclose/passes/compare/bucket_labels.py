@@ -34,16 +34,16 @@ def label_values(
         values = values.cast(pa.decimal128(38, values.type.scale))
     listed, is_ordinal = values.dictionary_encode(), kind is Kind.ORDINAL
     of_value = np.full(len(listed.dictionary), -1, dtype=np.int64)
-    for place, label in enumerate(labels):
+    for index, label in enumerate(labels):
         if kind is Kind.NOMINAL:
             inside = _is_listed(listed.dictionary, label)
         else:
             low, high = parse_interval(label)
-            ends = None if place == 0 else low, None if place == len(labels) - 1 else high
+            ends = None if index == 0 else low, None if index == len(labels) - 1 else high
             inside = _is_between(listed.dictionary, ends, order if is_ordinal else None)
         if (of_value[inside] >= 0).any():
             raise VerificationError("a value has two buckets; nothing was published")
-        of_value[inside] = place
+        of_value[inside] = index
     if (of_value < 0).any():
         raise VerificationError("a value has no bucket; nothing was published")
     return pa.array(labels, pa.string()).take(pa.array(of_value).take(listed.indices))
@@ -57,13 +57,13 @@ def _is_listed(values: pa.Array, label: str) -> np.ndarray:
 def _is_between(
     values: pa.Array, ends: tuple[str | None, str | None], order: Sequence[str] | None
 ) -> np.ndarray:
-    """Which values lie between two ends, of which either may be missing."""
+    """Return which values are between two ends, either of which may be missing."""
     if order is not None:
-        place = {text: rank for rank, text in enumerate(order)}
-        values = pa.array([place[str(value)] for value in values.to_pylist()], pa.int64())
+        rank_of = {text: rank for rank, text in enumerate(order)}
+        values = pa.array([rank_of[str(value)] for value in values.to_pylist()], pa.int64())
     inside = np.ones(len(values), dtype=bool)
     for end, compare in zip(ends, (pc.greater_equal, pc.less_equal), strict=True):
         if end is not None:
-            named = read_values([end], values.type)[0] if order is None else place[end]
+            named = read_values([end], values.type)[0] if order is None else rank_of[end]
             inside &= compare(values, named).to_numpy(zero_copy_only=False)
     return inside

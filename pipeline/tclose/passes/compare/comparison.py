@@ -105,7 +105,7 @@ def _merge(digests: Sequence[RecordDigest | None]) -> RecordDigest:
     return reduce(RecordDigest.merge, present)
 
 
-def check_records(compared: Compared, expected: RecordDigest, found: RecordDigest) -> None:
+def check_records(compared: Compared, expected: RecordDigest, actual: RecordDigest) -> None:
     """Refuse files whose records are not those of the input.
 
     Raises
@@ -113,25 +113,25 @@ def check_records(compared: Compared, expected: RecordDigest, found: RecordDiges
     VerificationError
         Names the columns, and no values.
     """
-    if expected.equals(found):
+    if expected.equals(actual):
         return
     lines = ["verification failed; nothing was published"]
     lines.append("  the released records are not those of the input in another order:")
-    if expected.n_records != found.n_records:
+    if expected.n_records != actual.n_records:
         lines.append(
             f"  the input has {expected.n_records:,} complete records, the files "
-            f"{found.n_records:,} rows"
+            f"{actual.n_records:,} rows"
         )
     differing = [
         name
         for name, mine, theirs in zip(
-            compared.columns, expected.sums[1:], found.sums[1:], strict=True
+            compared.columns, expected.sums[1:], actual.sums[1:], strict=True
         )
         if (mine != theirs).any()
     ]
     if differing:
         lines.append(f"  not the input's values: {', '.join(map(repr, differing))}")
-    elif expected.n_records == found.n_records:
+    elif expected.n_records == actual.n_records:
         named = ", ".join(map(repr, compared.columns))
         lines.append(
             f"  each value is the input's, but records have other values together: {named}"

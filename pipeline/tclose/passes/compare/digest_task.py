@@ -48,7 +48,7 @@ class InputDigests:
         return digest_records(kept, self._compared, self._key)
 
     def find_complete(self, held: pa.Table) -> pa.ChunkedArray | None:
-        """Which records are complete; None where all are."""
+        """Return which records are complete; None if all are."""
         return None if self._compared is None else find_complete(held, self._compared.needed)
 
     def hash_columns(self, table: pa.Table) -> RecordHashes | None:
@@ -143,8 +143,8 @@ def _bucket(
         if column.name in compared.bucketed:
             values, order = table[column.name].combine_chunks(), column.attribute.order
             labelled = label_values(values, labels, column.kind, order)
-            place = table.schema.get_field_index(column.name)
-            table = table.set_column(place, column.name, labelled)
+            index = table.schema.get_field_index(column.name)
+            table = table.set_column(index, column.name, labelled)
     return table
 
 

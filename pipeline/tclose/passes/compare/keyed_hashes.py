@@ -70,10 +70,10 @@ def _hash_short(data: NDArray[np.uint8], starts: Int64, sizes: Int64, key: bytes
     for first in range(0, int(sizes.max()), BLOCK_BYTES):
         active = np.flatnonzero(sizes > first)
         # by index: take would copy the overlapping blocks, sixteen times the texts, each time
-        found = blocks[starts[active] + first].view(np.uint64).reshape(-1, 2)
-        found &= _MASKS.take(np.minimum(sizes[active] - first, BLOCK_BYTES), axis=0)
-        found ^= state.take(active, axis=0)
-        state[active] = _encrypt(encryptor, found)
+        block = blocks[starts[active] + first].view(np.uint64).reshape(-1, 2)
+        block &= _MASKS.take(np.minimum(sizes[active] - first, BLOCK_BYTES), axis=0)
+        block ^= state.take(active, axis=0)
+        state[active] = _encrypt(encryptor, block)
     return state
 
 

@@ -1,4 +1,4 @@
-"""Whether two tables hold the same records, in any order: a keyed digest of a multiset.
+"""A keyed digest of a table's records as a multiset, which is equal for equal tables.
 
 The digest is the number of records and the sum of their keyed hashes modulo 2^64, in two words
 (the additive multiset hash of Clarke et al., Incremental Multiset Hash Functions, 2003). Sums
@@ -26,7 +26,7 @@ CHUNK_ROWS = 1 << 16  # what is at work stays in the processor's cache
 
 @dataclass(frozen=True)
 class Compared:
-    """What of a table is compared.
+    """The columns of a table that are compared.
 
     ``columns``: those whose values make up a record; ``needed``: those in which a record has a
     value, or is left out; ``as_values``: of the columns those in which -0.0 is 0.0, as floats
@@ -56,7 +56,7 @@ class RecordDigest:
         return RecordDigest(self.n_records + other.n_records, self.sums + other.sums)
 
     def equals(self, other: "RecordDigest") -> bool:
-        """Whether both are of the same records."""
+        """Return whether both digests are of the same records."""
         return self.n_records == other.n_records and np.array_equal(self.sums, other.sums)
 
 
@@ -173,8 +173,8 @@ def _hash_listed(texts: pa.Array, key: bytes) -> UInt64:
     listed = texts.dictionary_encode()
     hashes = hash_texts(listed.dictionary, derive_key(key, "text"))
     of_null = hash_words(np.full((1, 2), _NULL), key)
-    places = listed.indices.fill_null(len(hashes)).to_numpy(zero_copy_only=False)
-    return np.concatenate([hashes, of_null]).take(places, axis=0)
+    indices = listed.indices.fill_null(len(hashes)).to_numpy(zero_copy_only=False)
+    return np.concatenate([hashes, of_null]).take(indices, axis=0)
 
 
 def _words_of(array: pa.Array, name: str, *, as_values: bool) -> UInt64:

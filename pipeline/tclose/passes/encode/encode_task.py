@@ -76,18 +76,20 @@ def _read_partition(
     plan: Plan, source: Source, partition: Partition, pending: PendingFiles
 ) -> pa.Table:
     """The partition without what is referenced, which is written as it comes."""
-    places = {plan.passthrough[i].name: f"x{i}" for i in plan.referenced}
-    if not places:
+    file_columns = {plan.passthrough[i].name: f"x{i}" for i in plan.referenced}
+    if not file_columns:
         return read_partition(partition, source.reading)
     columns: dict[str, pa.ChunkedArray] = {}
     n_written = 0
     for group in column_groups(partition, source.reading):
-        names, pieces = [name for name in group.names if name in places], []
+        names, pieces = [name for name in group.names if name in file_columns], []
         references = ReferenceWriter(pending, n_written) if names else None
         for table in read_batches(partition, group):
             pieces.append(table.drop_columns(names))
             if references:
-                references.write(table.select(names).rename_columns([places[n] for n in names]))
+                references.write(
+                    table.select(names).rename_columns([file_columns[n] for n in names])
+                )
         if references:
             references.finish()
             n_written += 1
@@ -97,7 +99,7 @@ def _read_partition(
 
 
 def _carry(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
-    """What goes with the records; noise that is drawn here is drawn once, as a retry takes this."""
+    """Return the records' passthrough columns and noise, which a retry does not draw again."""
     rows, compared = {}, compared_columns(plan)
     for i in plan.along:
         column = plan.passthrough[i]

@@ -1,4 +1,4 @@
-"""Where a record goes, and where the records of a region stand: exact ranks, by counting alone."""
+"""Bins of records, and the ranks of a region's records in them: exact, by counting alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def bin_records(
 def locate_regions(
     plan: Plan, regions: Sequence[Region], histogram: Int64
 ) -> Iterator[tuple[Int64, Int64]]:
-    """Where the records of each region stand in every encoded partition.
+    """Yield the row ranges of each region's records in every encoded partition.
 
     A record's rank in its subset is by (leaf, position); partitions follow each other in position.
     A region takes a range of ranks of each subset, which is a range of rows in each partition.
@@ -51,13 +51,13 @@ def locate_regions(
     starts, stops : int64 (partitions, S * cells): rows of the partition, which is sorted by bin
     """
     for index, of_partition in groupby(regions, key=lambda region: region.release_partition):
-        places = _find_places(plan.release_partitions[index], histogram)
+        ranks = _find_ranks(plan.release_partitions[index], histogram)
         for region in of_partition:
-            yield places.rows_before(region.first_cluster), places.rows_before(region.last_cluster)
+            yield ranks.rows_before(region.first_cluster), ranks.rows_before(region.last_cluster)
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class _Ranks:
     """Records of a release partition by partition, stratum (subset and cell) and leaf.
 
     ``counts``, ``through`` int64 (partitions, strata, leaves): in a leaf, and up to its end;
@@ -91,7 +91,7 @@ class _Places:
         return rows
 
 
-def _find_places(release_partition: ReleasePartition, histogram: Int64) -> _Places:
+def _find_ranks(release_partition: ReleasePartition, histogram: Int64) -> _Ranks:
     before = histogram[:, : release_partition.first_bin].sum(axis=1, keepdims=True)
     counts = histogram[
         :, release_partition.first_bin : release_partition.first_bin + release_partition.n_bins
@@ -100,11 +100,11 @@ def _find_places(release_partition: ReleasePartition, histogram: Int64) -> _Plac
     through = np.cumsum(counts, axis=2)
     of_stratum = through[:, :, -1]
     starts = before + np.cumsum(of_stratum, axis=1) - of_stratum
-    return _Places(release_partition, counts, through, through.sum(axis=0), starts)
+    return _Ranks(release_partition, counts, through, through.sum(axis=0), starts)
 
 
 def share_out(sizes: Int64, total: int) -> Int64:
-    """How many of the first ``total`` records of a subset come from each of its cells: int64 (L,).
+    """Apportion the first ``total`` records of a subset to its cells: int64 (L,).
 
     The records are dealt out so that every beginning holds each cell in proportion: record r of
     the n of a cell has its turn at (r + 1/2) / n, of equals the first cell. What is before an

@@ -30,13 +30,13 @@ def grow_task(workspace: Workspace, item: GrowInput, _: PendingFiles) -> list[Co
     plan = load_shared(workspace, DRAFT_PLAN)
     sample = _read_sample(workspace, item.n_partitions)
     rows = split_release_partitions(sample, tuple(e.column.name for e in plan.partition_columns))
-    found = []
+    trees = []
     for release_partition in (plan.release_partitions[i] for i in item.release_partitions):
         of_partition = sample.take(
             pa.array(rows.get(release_partition.key, np.empty(0, dtype=np.int64)))
         )
-        found.append(_grow(workspace, plan, release_partition, of_partition))
-    return found
+        trees.append(_grow(workspace, plan, release_partition, of_partition))
+    return trees
 
 
 def _read_sample(workspace: Workspace, n_partitions: int) -> pa.Table:

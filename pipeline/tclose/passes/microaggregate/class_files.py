@@ -121,7 +121,7 @@ def _first_at_least(columns: list[Keys], key: tuple[Any, ...]) -> int:
 
 def _is_below(columns: list[Keys], row: int, key: tuple[Any, ...]) -> bool:
     for column, value in zip(columns, key, strict=True):
-        found = column[row]
-        if found != value:
-            return bool(found < value)
+        key = column[row]
+        if key != value:
+            return bool(key < value)
     return False

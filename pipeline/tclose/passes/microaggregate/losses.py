@@ -1,4 +1,4 @@
-"""What a region's classes lose of its records: squared differences, and what moments need.
+"""Losses of a region's classes: squared differences, and the terms of moments.
 
 Records of class i are ``order[starts[i]:starts[i + 1]]``.
 """

@@ -10,9 +10,9 @@ from tclose.passes.microaggregate.region_task import (
     REGION_RESULTS,
     REGIONS,
     RegionResult,
-    place_regions,
+    write_row_ranges,
 )
-from tclose.passes.plan.notices.compile_notice import tell_compiling
+from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
@@ -29,9 +29,9 @@ def microaggregate(context: PassContext) -> None:
     workspace = context.workspace
     plan, histogram = context.read(PLAN), context.read(HISTOGRAM)
     regions = list(plan.regions())
-    tell_compiling(plan, context.engine, context.progress)
+    report_compiling(plan, context.engine, context.progress)
     while True:
-        items = place_regions(workspace, regions, locate_regions(plan, regions, histogram))
+        items = write_row_ranges(workspace, regions, locate_regions(plan, regions, histogram))
         results = context.map(
             MICROAGGREGATE_TASK,
             items,
@@ -42,19 +42,19 @@ def microaggregate(context: PassContext) -> None:
         if joined == regions:
             break
         regions = joined
-    _tell_rounds(plan, results, context.progress)
+    _report_rounds(plan, results, context.progress)
     context.write(REGIONS, regions)
     context.write(CLASS_TYPES, [result.class_type for result in results])
     context.write(REGION_RESULTS, results)
 
 
-def _tell_rounds(made: Plan, results: list[RegionResult], progress: Progress) -> None:
+def _report_rounds(plan: Plan, results: list[RegionResult], progress: Progress) -> None:
     """Each round's loss, as a mean like eq. (5), and largest distance."""
-    n_terms = made.n_records * len(made.encodings)
-    for number, found in enumerate(merge_rounds([result.rounds for result in results])):
+    n_terms = plan.n_records * len(plan.encodings)
+    for number, state in enumerate(merge_rounds([result.rounds for result in results])):
         what = f"round {number}" if number else "start"
         progress.info(
-            f"  {what}: loss {found.loss / n_terms:.3g}, largest EMD {found.largest_emd:.6f}"
+            f"  {what}: loss {state.loss / n_terms:.3g}, largest EMD {state.largest_emd:.6f}"
         )
 
 

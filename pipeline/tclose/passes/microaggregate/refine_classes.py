@@ -50,7 +50,7 @@ AXIS_SPREAD = 2.0
 
 @dataclass(frozen=True)
 class Round:
-    """What a region is like after a round: loss, sum over its records; largest distance."""
+    """The state of a region after a round: loss, sum over its records; largest distance."""
 
     loss: float
     largest_emd: float
@@ -138,7 +138,7 @@ class Refiner:
         return labels, tuple(rounds)
 
     def _is_little(self, rounds: list[Round], effort: SearchBudget) -> bool:
-        """Whether the last two rounds, which group by different things, saved little."""
+        """Return whether the last two rounds, which group by different axes, saved little."""
         before = rounds[-3].loss
         return before - rounds[-1].loss <= 2 * effort.least_gain * before
 
@@ -227,10 +227,10 @@ class Refiner:
 
 def orthonormal(rows: Float64) -> Float64:
     """Rows made orthonormal one after the other; by plain sums, which are the same everywhere."""
-    made: list[Float64] = []
+    basis: list[Float64] = []
     for row in rows:
-        made.append(_normalise(_without(_without(row, made), made)))  # twice is exact enough
-    return np.array(made).reshape(rows.shape)
+        basis.append(_normalise(_without(_without(row, basis), basis)))  # twice is exact enough
+    return np.array(basis).reshape(rows.shape)
 
 
 def make_refiner(
@@ -269,8 +269,8 @@ def make_refiner(
     )
 
 
-def _without(row: Float64, made: list[Float64]) -> Float64:
-    for earlier in made:
+def _without(row: Float64, basis: list[Float64]) -> Float64:
+    for earlier in basis:
         row = row - float(np.sum(row * earlier)) * earlier
     return row
 

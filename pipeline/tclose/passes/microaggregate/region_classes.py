@@ -139,13 +139,13 @@ class _Merger:
     def repair(self, labels: Int64) -> tuple[Int64, int, int]:
         """`merge_above`, then for the further models: merging undoes none and raises no EMD."""
         labels, n_merged, n_violating = self.merge_above(labels)
-        asked = self.plan.privacy_models.by_class
-        if not asked:
+        requirements = self.plan.privacy_models.by_class
+        if not requirements:
             return labels, n_merged, n_violating
         codes = self.records.codes
 
         def holds(order: Int64, starts: Int64) -> NDArray[np.bool_]:
-            return meet_all(asked, starts, codes[:, order], self.distributions)
+            return meet_all(requirements, starts, codes[:, order], self.distributions)
 
         _, order, starts = _release_classes(labels, self.records.keys, self.plan)
         scaled = self.scaled
@@ -179,7 +179,7 @@ def _make_clusters(
     scaled: Scaled,
 ) -> tuple[Int64, Int64 | None, FullDomain | None]:
     """Cluster of each record, where blocks' clusters begin, and levels of generalisation."""
-    made = plan.method.make_classes(
+    clustering = plan.method.make_classes(
         ClusteringProblem(
             plan.encodings,
             plan.confidential,
@@ -194,7 +194,7 @@ def _make_clusters(
             _cut_by_subsets(records, plan) if plan.method.cuts_by_subsets else None,
         )
     )
-    return made.labels, made.block_starts, made.levels
+    return clustering.labels, clustering.block_starts, clustering.levels
 
 
 def _cut_by_subsets(records: RegionRecords, plan: Plan) -> SubsetCut:
@@ -235,7 +235,7 @@ def _release_classes(
 def _generalise(
     j: int, encoding: Encoding, keys: Keys, by_class: tuple[Int64, Int64], levels: FullDomain | None
 ) -> Generalised:
-    """What clusters are released as for quasi-identifier j: at its level, or covering them."""
+    """Generalise quasi-identifier j of clusters: to its level, or to cover their values."""
     if levels is not None:
         return levels.release(j, keys, *by_class)
     return generalise_column(encoding, keys, *by_class, ancestors_of(encoding))
@@ -245,20 +245,20 @@ def _measure_losses(
     labels: Int64, released: list[Keys], by_class: tuple[Int64, Int64],
     records: RegionRecords, plan: Plan, levels: FullDomain | None,
 ) -> Losses:  # fmt: skip
-    """What the classes lose, whether they are released as aggregates or generalised."""
-    given = plan.encodings, records.keys
+    """Measure the losses of classes that are released as aggregates or generalised."""
+    encoded = plan.encodings, records.keys
     if not plan.method.generalises:
-        return measure_aggregation(*given, released, by_class, records.others)
+        return measure_aggregation(*encoded, released, by_class, records.others)
     clusters = aggregate.group_by_label(labels, int(labels.max()) + 1)
     generalised = [
         _generalise(j, encoding, keys, clusters, levels)
-        for j, (encoding, keys) in enumerate(zip(*given, strict=True))
+        for j, (encoding, keys) in enumerate(zip(*encoded, strict=True))
     ]
-    return measure_generalising(*given, generalised, clusters, records.others)
+    return measure_generalising(*encoded, generalised, clusters, records.others)
 
 
 def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
-    """Where any of the sorted columns differs from the row before; the first row always does."""
+    """Return where any of the sorted columns differs from the row before; the first row does."""
     changed = np.zeros(columns[0].size, dtype=bool)
     changed[:1] = True
     for column in columns:
@@ -267,7 +267,7 @@ def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
 
 
 def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64) -> Keys:
-    """What each cluster is released as, in keys of the release's type (c,).
+    """Aggregate each cluster's keys, in keys of the release's type (c,).
 
     Numeric and date: mean or median; ordinal: lower median; nominal: mode, ties to the value that
     is commoner in the whole table, or the lowest common ancestor of the values in their taxonomy.

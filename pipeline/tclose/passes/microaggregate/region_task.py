@@ -33,7 +33,7 @@ from tclose.runtime.tasks import Task
 SPLITTERS_PER_REGION = 64
 
 
-_PLACES = "places"
+_ROW_RANGES = "places"
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ class RegionInput:
     shape: tuple[int, int]
 
 
-def place_regions(
-    workspace: Workspace, regions: Sequence[Region], places: Iterable[tuple[Int64, Int64]]
+def write_row_ranges(
+    workspace: Workspace, regions: Sequence[Region], row_ranges: Iterable[tuple[Int64, Int64]]
 ) -> list[RegionInput]:
     """Write the places of all regions to a file, for their units to read."""
-    path = workspace.path("values", _PLACES)
-    draft = path.with_name(f"{_PLACES}.draft")
+    path = workspace.path("values", _ROW_RANGES)
+    draft = path.with_name(f"{_ROW_RANGES}.draft")
     items = []
     with draft.open("wb") as stream:
-        for region, (starts, stops) in zip(regions, places, strict=True):
+        for region, (starts, stops) in zip(regions, row_ranges, strict=True):
             n_records, shape = int((stops - starts).sum()), (starts.shape[0], starts.shape[1])
             items.append(RegionInput(region, n_records, stream.tell(), shape))
             for rows in (starts, stops):
@@ -67,16 +67,16 @@ def place_regions(
     return items
 
 
-def _read_places(workspace: Workspace, item: RegionInput) -> Int64:
+def _read_row_ranges(workspace: Workspace, item: RegionInput) -> Int64:
     """Starts and sizes: int64 (2, partitions, S * cells)."""
-    path = workspace.path("values", _PLACES)
+    path = workspace.path("values", _ROW_RANGES)
     ends = np.memmap(path, dtype=np.int64, mode="r", offset=item.offset, shape=(2, *item.shape))
     return np.stack([ends[0], ends[1] - ends[0]])
 
 
 @dataclass(frozen=True, eq=False)
 class RegionResult:
-    """What microaggregation made of a region.
+    """The result of microaggregating a region.
 
     ``splitters``: some of its class keys, ascending, the first and the last among them;
     ``class_type``: what `read_key_range` reads them by;
@@ -107,7 +107,7 @@ def microaggregate_task(
     plan = load_shared(workspace, PLAN)
     release_partition = plan.release_partitions[item.region.release_partition]
     n_cells = release_partition.cells.n_cells
-    starts, sizes_in = _read_places(workspace, item)
+    starts, sizes_in = _read_row_ranges(workspace, item)
     encoded, passthrough = _gather_region(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -124,38 +124,38 @@ def microaggregate_task(
         name=(item.region.release_partition, item.region.first_cluster),
         share=encoded.size / plan.n_records,
     )
-    made = microaggregate_region(records, plan, distributions)
-    class_keys = _key_columns(plan, release_partition.partition_codes, made.released)
+    clustered = microaggregate_region(records, plan, distributions)
+    class_keys = _key_columns(plan, release_partition.partition_codes, clustered.released)
     released = passthrough.select([f"x{i}" for i in plan.along])
-    told = codes[: plan.n_released]
+    released_codes = codes[: plan.n_released]
     if plan.referenced:
-        told = np.vstack([told, encoded[POSITION]])
+        released_codes = np.vstack([released_codes, encoded[POSITION]])
     classes = Classes(
         class_keys,
-        np.diff(made.starts),
-        told[:, made.order],
-        released.take(pa.array(made.order)) if plan.along else released,
+        np.diff(clustered.starts),
+        released_codes[:, clustered.order],
+        released.take(pa.array(clustered.order)) if plan.along else released,
     )
     class_type = classes.write(pending)
     return RegionResult(
         n_records=encoded.size,
         n_classes=classes.sizes.size,
-        n_clusters=made.n_clusters,
-        n_repaired=made.n_repaired,
-        n_violating=made.n_violating,
-        losses=made.losses,
-        rounds=made.rounds,
+        n_clusters=clustered.n_clusters,
+        n_repaired=clustered.n_repaired,
+        n_violating=clustered.n_violating,
+        losses=clustered.losses,
+        rounds=clustered.rounds,
         splitters=_pick_splitters(class_keys),
         class_type=class_type,
-        levels=made.levels,
+        levels=clustered.levels,
     )
 
 
 def _gather_region(
-    workspace: Workspace, plan: Plan, places: tuple[Int64, Int64], n_cells: int
+    workspace: Workspace, plan: Plan, row_ranges: tuple[Int64, Int64], n_cells: int
 ) -> tuple[np.ndarray, pa.Table]:
     """The region's records and what they carry: by subset, within a subset by position."""
-    (starts, sizes), dtype, carries = places, record_type(plan), bool(plan.along)
+    (starts, sizes), dtype, carries = row_ranges, record_type(plan), bool(plan.along)
     encoded, passthrough = [], []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
         unit, row_range = workspace.unit("encode", index), (starts[index], sizes[index])
@@ -174,19 +174,19 @@ def _other_numbers(
 ) -> tuple[Pair, ...]:
     """Of the compared columns that are no quasi-identifiers: what was read, what is released."""
     held = {e.column.name: a for a, e in enumerate(plan.confidential)}
-    place = {column.name: i for i, column in enumerate(plan.passthrough)}
-    found: list[Pair] = []
+    index_of = {column.name: i for i, column in enumerate(plan.passthrough)}
+    pairs: list[Pair] = []
     for column in compared_columns(plan):
         if column.role is Role.QUASI_IDENTIFIER:
             continue
         if column.name in held:
             a = held[column.name]
             values = distributions[a].values[codes[a]].astype(np.float64)
-            found.append((values, values))
+            pairs.append((values, values))
         else:
-            i = place[column.name]
-            found.append((_numbers(table, f"{ORIGINAL}{i}"), _numbers(table, f"x{i}")))
-    return tuple(found)
+            i = index_of[column.name]
+            pairs.append((_numbers(table, f"{ORIGINAL}{i}"), _numbers(table, f"x{i}")))
+    return tuple(pairs)
 
 
 def _numbers(table: pa.Table, name: str) -> Float64:

@@ -1,4 +1,4 @@
-"""What a release loses for analysis, beside the squared error that microaggregation measures.
+"""Measures of a release's utility for analysis, in addition to its squared error.
 
 Numeric attributes are compared through `Comparison`, which is made part by part and merged, so a
 large table is never held as a whole.

@@ -126,7 +126,7 @@ def fit_class_size(
 
 
 def _can_halve(n_records: int, k: int, demands: Sequence[Demand], joint: Sequence[Demand]) -> bool:
-    """Whether two clusters have k records each and are, on average, within every t."""
+    """Return whether two clusters of k or more records are, on average, within every t."""
     size = n_records // 2
     near = (mean_cluster_emd(distribution, size) <= float(t) for distribution, t in demands)
     return size >= k and all(near) and all(surely_within(d, n_records) <= size for d in joint)

@@ -1,8 +1,8 @@
 """The plan pass: global distributions and subsets, class sizes, regions; or why there are none."""
 
 from tclose.passes.grow.grow_trees import grow_trees
-from tclose.passes.plan.notices.estimate import check_memory, tell_short_memory
-from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, tell_of_draws
+from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
+from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.summarise.distributions import distribute
@@ -29,8 +29,8 @@ def decide_plan(context: PassContext) -> None:
         plan = grow_trees(engine, workspace, summary, plan, progress)
     contents = context.read(INSPECTION)
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
-    tell_of_draws(run, plan, progress)
-    tell_short_memory(plan, engine, progress)
+    report_noise_draws(run, plan, progress)
+    warn_of_short_memory(plan, engine, progress)
     context.write(PLAN, plan)
 
 

@@ -1,4 +1,4 @@
-"""Which partition columns can name folders."""
+"""Checks that values of partition columns can be names of folders."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from tclose.methods.generalisation.notation import spell_keys
 MAX_FOLDER_BYTES = 255
 
 
-def check_folders(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> None:
+def check_folders(encodings: dict[str, Encoding], partition_by: tuple[str, ...]) -> None:
     """Refuse partition columns whose values cannot name folders, or would read back as others.
 
     Raises
@@ -17,7 +17,7 @@ def check_folders(made: dict[str, Encoding], partition_by: tuple[str, ...]) -> N
     PolicyError
     """
     for name in partition_by:
-        encoding = made[name]
+        encoding = encodings[name]
         if encoding.release_type not in FOLDER_TYPES:
             raise PolicyError(
                 f"output.partition_by: column {name!r} of type {encoding.release_type} cannot "
@@ -55,5 +55,5 @@ def check_set_folders(quasi: list[Encoding], partition_by: tuple[str, ...]) -> N
 
 
 def _unfit(name: str) -> tuple[str, str]:
-    """What a reader takes for a missing value."""
+    """Explain a name that a reader takes for a missing value."""
     return folder_name(name, ""), folder_name(name, "__HIVE_DEFAULT_PARTITION__")

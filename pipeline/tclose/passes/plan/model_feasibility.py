@@ -1,4 +1,4 @@
-"""What a policy's further models ask, bound to the data: for construction, verification, audit."""
+"""A policy's further models, bound to the data for construction, verification and audit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +32,13 @@ def require_models(
         Buckets that cannot be made of the values that there are; too large a table, or one of
         fewer than n records.
     """
-    places = {e.column.name: a for a, e in enumerate(plan.confidential)}
+    index_of = {e.column.name: a for a, e in enumerate(plan.confidential)}
     requirements = []
-    for asked in policy.require_models():
-        a = places[asked.name]
+    for requirement in policy.require_models():
+        a = index_of[requirement.name]
         encoding = plan.confidential[a]
-        buckets = _find_buckets(plan, encoding) if asked.of_values else asked.buckets
-        known = replace(asked, buckets=buckets)
+        buckets = _find_buckets(plan, encoding) if requirement.of_values else requirement.buckets
+        known = replace(requirement, buckets=buckets)
         requirements.append(bind(known, a, encoding.column, distributions[a], encoding.texts))
     groupings = tuple(
         similar_values(e.column, d, e.texts)

@@ -44,8 +44,8 @@ class PartitionValueCounts:
             rows = self._counts(index, piece, key, attribute)
             counts[np.searchsorted(table.values, rows["value"])] += rows["count"]
         encoding = self.plan.confidential[attribute]
-        made = make_distribution(np.array(table.values), counts)
-        return with_metric(made, encoding.column, encoding.texts)
+        distribution = make_distribution(np.array(table.values), counts)
+        return with_metric(distribution, encoding.column, encoding.texts)
 
     def _counts(self, index: int, piece: PartitionSummary, key: Key, attribute: int) -> np.ndarray:
         """Distinct values of a release partition in a partition, ascending, and their counts."""
@@ -82,7 +82,7 @@ class PartitionValueCounts:
         wanted = self.distributions[attribute].values[tie_codes]
         for index, piece in enumerate(self.findings.pieces):
             rows = self._counts(index, piece, key, attribute)
-            place = np.minimum(np.searchsorted(rows["value"], wanted), max(rows.size - 1, 0))
+            at = np.minimum(np.searchsorted(rows["value"], wanted), max(rows.size - 1, 0))
             if rows.size:
-                in_each[index] = np.where(rows["value"][place] == wanted, rows["count"][place], 0)
+                in_each[index] = np.where(rows["value"][at] == wanted, rows["count"][at], 0)
         return np.cumsum(in_each, axis=0) - in_each

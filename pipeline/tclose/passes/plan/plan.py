@@ -36,7 +36,7 @@ from tclose.runtime.artifacts import Artifact
 
 @dataclass(frozen=True, eq=False)
 class ReleasePartition:
-    """What is done with the records of one release partition."""
+    """The plan for the records of one release partition."""
 
     key: tuple[Any, ...]
     partition_codes: tuple[int, ...]
@@ -161,15 +161,15 @@ class Plan:
 
     def regions(self) -> tuple[Region, ...]:
         """The units of microaggregation."""
-        found = []
+        regions = []
         for d, release_partition in enumerate(self.release_partitions):
             g, r = (
                 release_partition.n_clusters,
                 min(release_partition.n_regions, release_partition.n_clusters),
             )
             cuts = [g * i // r for i in range(r + 1)]
-            found += [Region(d, a, b) for a, b in pairwise(cuts)]
-        return tuple(found)
+            regions += [Region(d, a, b) for a, b in pairwise(cuts)]
+        return tuple(regions)
 
     def digest(self) -> str:
         """SHA-256 over all values of the plan."""

@@ -1,4 +1,4 @@
-"""What tasks read of a plan: distributions, encodings, types of records."""
+"""The parts of a plan that tasks read: distributions, encodings, types of records."""
 
 import numpy as np
 import pyarrow as pa
@@ -59,21 +59,21 @@ def find_codes(distribution: Distribution, keys: Keys) -> Int64:
 
 
 def key_encodings(plan: Plan) -> list[Encoding]:
-    """What a class is told by, in the release's order: partition columns, then the other QIs."""
+    """Return the encodings of a class's key in the release's order: partition columns first."""
     by_name = {e.column.name: e for e in (*plan.partition_columns, *plan.encodings)}
     first = [by_name[name] for name in plan.partition_by]
     return first + [e for e in plan.encodings if e.column.name not in plan.partition_by]
 
 
 def load_joints(workspace: Workspace, plan: Plan) -> tuple[Joint, ...]:
-    """How the plan's joint attributes are made of the others; read once per process."""
+    """Load the compositions of the plan's joint attributes; read once per process."""
     if plan.n_released == len(plan.confidential):
         return ()
     return load_shared(workspace, JOINTS)
 
 
 def load_references(workspace: Workspace) -> References:
-    """Where the columns are that no record takes along."""
+    """Load the locations of the referenced columns, which no record takes along."""
     partitions: tuple[Partition, ...] = load_shared(workspace, PARTITIONS)
     units = [workspace.unit("encode", index) for index in range(len(partitions))]
     firsts = np.array([partition.first_position for partition in partitions], dtype=np.int64)

@@ -57,10 +57,12 @@ def make_plan(policy: Policy, workspace: Workspace, findings: InputSummary) -> P
 def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
     """Plan each column's encoding and the demands on classes, without release partitions yet."""
     columns, summaries = findings.source.columns, findings.table.columns
-    made = {c.name: make_encoding(c, summaries[c.name]) for c in columns if c.name in summaries}
+    encodings = {
+        c.name: make_encoding(c, summaries[c.name]) for c in columns if c.name in summaries
+    }
     partition_by = policy.output.partition_by
-    check_folders(made, partition_by)
-    quasi = [made[c.name] for c in columns if c.role is Role.QUASI_IDENTIFIER]
+    check_folders(encodings, partition_by)
+    quasi = [encodings[c.name] for c in columns if c.role is Role.QUASI_IDENTIFIER]
     quasi.sort(key=lambda e: _place(e.column.name, partition_by))
     if policy.method.generalises:
         check_set_folders(quasi, partition_by)
@@ -69,9 +71,9 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
         k=policy.privacy.k,
         max_emds=tuple(_limit(c) for c in findings.source.confidential),
         encodings=tuple(quasi),
-        confidential=tuple(made[c.name] for c in findings.source.confidential),
+        confidential=tuple(encodings[c.name] for c in findings.source.confidential),
         passthrough=tuple(c for c in columns if _is_carried(c, findings.source.partition_columns)),
-        partition_columns=tuple(made[name] for name in findings.source.partition_columns),
+        partition_columns=tuple(encodings[name] for name in findings.source.partition_columns),
         partition_by=partition_by,
         released=tuple(c.name for c in columns),
         subset_attribute=0,
@@ -87,7 +89,7 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
 
 
 def _is_carried(column: Column, partition_columns: tuple[str, ...]) -> bool:
-    """Whether a column goes along with its records, and decides nothing of the classes."""
+    """Return whether a column is passed through, without a part in deciding the classes."""
     is_plain = column.role is Role.NON_CONFIDENTIAL and column.name not in partition_columns
     return is_plain or column.attribute.noise is not None
 

@@ -82,8 +82,8 @@ def cut_cells(distributions: list[Distribution]) -> Cells:
     cuts = []
     for distribution in distributions:
         ranks = distribution.n_records * np.arange(1, n_each) // n_each
-        found = np.searchsorted(distribution.cumulative, ranks, side="right")
-        cuts.append(np.unique(found[found > 0]).astype(np.int64))
+        codes = np.searchsorted(distribution.cumulative, ranks, side="right")
+        cuts.append(np.unique(codes[codes > 0]).astype(np.int64))
     return Cells(tuple(cuts))
 
 

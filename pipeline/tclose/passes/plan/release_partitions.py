@@ -92,19 +92,19 @@ class _PartitionPlanner:
 
     def _plan_partition(self, draft: _Draft, subset_attribute: int) -> ReleasePartition:
         key, n_records = draft.key, self.findings.table.release_partitions[draft.key]
-        whole = self.plan.method.whole_table  # nothing is cut by subsets there
+        is_one_region = self.plan.method.whole_table  # nothing is cut by subsets there
         subsets, n_clusters = cut_subsets(
             draft.class_size.adjusted,
-            None if whole else self.counts.of(key, subset_attribute),
+            None if is_one_region else self.counts.of(key, subset_attribute),
             n_records,
             self.policy.seed,
             draft.class_size.count_clusters(n_records),
         )
         tie_seen = self.counts.count_ties(key, subset_attribute, subsets.tie_codes)
         subsets = replace(subsets, tie_seen=tie_seen)
-        one_region = whole or self.plan.method.is_one_block
+        one_region = is_one_region or self.plan.method.is_one_block
         n_regions = 1 if one_region else count_regions(n_records, self.plan.method.max_records)
-        cells = NO_CELLS if whole else self._cut_cells(key, subset_attribute)
+        cells = NO_CELLS if is_one_region else self._cut_cells(key, subset_attribute)
         return ReleasePartition(
             key, self._partition_codes(key), n_records, draft.class_size, n_clusters, n_regions,
             draft.emds, subsets, one_leaf(subsets, cells.n_cells), 0, cells, draft.bound,
@@ -180,16 +180,18 @@ class _PartitionPlanner:
         The distance is a metric: classes within t - EMD(release partition, table) of the release
         partition are within t of the table.
         """
-        left = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
+        remaining_t = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
         k, n_records = self.plan.k, self.findings.table.release_partitions[key]
-        asked = self.plan.method.asked_class_size
-        if isinstance(asked, int):
-            return take_class_size(n_records, k, asked)
+        class_size = self.plan.method.asked_class_size
+        if isinstance(class_size, int):
+            return take_class_size(n_records, k, class_size)
         n_alone = self.plan.n_released
-        if asked == "paper" or (self.plan.effort.n_rounds == 0 and len(left) == n_alone):
-            return choose_class_size(n_records, k, left[:n_alone])
+        if class_size == "paper" or (
+            self.plan.effort.n_rounds == 0 and len(remaining_t) == n_alone
+        ):
+            return choose_class_size(n_records, k, remaining_t[:n_alone])
         demands = []
-        for a, t in enumerate(left):
+        for a, t in enumerate(remaining_t):
             of_partition = self.counts.of(key, a)
             assert of_partition is not None
             demands.append((of_partition, t))
@@ -201,15 +203,15 @@ class _PartitionPlanner:
 
         Or a joint one that asks for larger classes: its subsets follow its first part, too.
         """
-        left = [
+        remaining_t = [
             min(limit - draft.emds[a] for draft in drafts)
             for a, limit in enumerate(self.plan.max_emds)
         ]
         n_alone = self.plan.n_released
-        if not left:
+        if not remaining_t:
             return 0
-        subset_attribute = left.index(min(left[:n_alone]))
-        pairs = list(zip(self.counts.distributions, left, strict=True))
+        subset_attribute = remaining_t.index(min(remaining_t[:n_alone]))
+        pairs = list(zip(self.counts.distributions, remaining_t, strict=True))
         n_records = self.findings.table.n_complete
         alone = max(wanted_size(pair, n_records) for pair in pairs[:n_alone])
         joint = [surely_within(pair, n_records) for pair in pairs[n_alone:]]

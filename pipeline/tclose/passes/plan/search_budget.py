@@ -1,4 +1,4 @@
-"""How long and how widely the refinement of a region searches, by what a policy says."""
+"""The budget of a region's refinement, by the policy's ``refine``."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ SHARE_OF_T = 0.5
 
 @dataclass(frozen=True)
 class SearchBudget:
-    """How long and how widely is searched.
+    """The rounds, time and width of a refinement.
 
     ``block_classes``: classes that are searched together; ``n_neighbours``, ``n_sweeps``: as in the
     search; ``n_together``: classes whose records are dealt out anew at once, 0 for none;

@@ -1,4 +1,4 @@
-"""What no class can be below: sizes and distances that the equal distance alone decides.
+"""Lower bounds of class sizes and distances, by the equal distance alone.
 
 By the equal distance a class of s records is at 1 - sum over values of min(share in the class,
 share in the table) from the table (Li et al. 2007, section 5.2). It has s different values at most,
@@ -38,7 +38,7 @@ class SizeBound:
 
     @property
     def leaves_one_class(self) -> bool:
-        """Whether the release partition's records are one class, as two would need more records."""
+        """True if the release partition's records are one class, as two would need more records."""
         return 2 * self.size > self.n_records
 
     def explain(self, k: int) -> str:
@@ -60,10 +60,10 @@ def bound_size(
     """Return the bound of an attribute with the equal distance in a release partition."""
     counts = np.sort(table.counts[release_partition.counts > 0])[::-1]
     most = np.cumsum(counts)
-    asked = ceil((1 - max_emd) * table.n_records)
+    n_needed = ceil((1 - max_emd) * table.n_records)
     # None that is large enough: the release partition is farther than t as a whole, which is
     # refused as that.
-    size = int(np.searchsorted(most, asked)) + 1 if asked > 0 else 1
+    size = int(np.searchsorted(most, n_needed)) + 1 if n_needed > 0 else 1
     return SizeBound(
         column.name,
         int(table.values.size),

@@ -1,4 +1,4 @@
-"""How each released column was treated, as manifests and what is made of them say it."""
+"""The transformation of each released column, as manifests and documents state it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -56,8 +56,8 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[st
     entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
     entry |= {"kind": str(column.kind), "type": str(encoding.release_type)}
     if encoding.generalised:
-        place = plan.encodings.index(encoding)
-        of_partitions = [of_partition[place] for of_partition in levels]
+        index = plan.encodings.index(encoding)
+        of_partitions = [of_partition[index] for of_partition in levels]
         entry |= {"treatment": _say_generalised(encoding, of_partitions), "generalised": True}
     elif column.role is Role.QUASI_IDENTIFIER:
         entry |= _describe_aggregate(column)
@@ -75,7 +75,7 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[st
 
 
 def _say_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
-    """What values became; with levels the same everywhere, or in each partition."""
+    """Describe the generalised values; levels are the same everywhere or in each partition."""
     if not levels:
         return f"generalised class by class: {_say_cover(encoding)}; where all are equal, that one"
     height = height_of(encoding)
@@ -111,7 +111,7 @@ def _describe_confidential(plan: Plan) -> dict[str, Any]:
 
 
 def _describe_aggregate(column: Column) -> dict[str, str]:
-    """What stands for a class, and how its loss is counted where that is not by eq. (5)."""
+    """Describe a class's aggregate, and its loss where that is not eq. (5)."""
     what = "lowest common ancestor" if column.aggregate == ANCESTOR else column.aggregate
     described = {"treatment": f"{what} of its class"}
     if column.attribute.taxonomy:

@@ -1,4 +1,4 @@
-"""What a release changes for analysis, as the internal manifest says it."""
+"""The utility section of the internal manifest: changes that matter for analysis."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -14,7 +14,7 @@ from tclose.releases.manifest.privacy_summary import three_digits
 
 
 def describe_utility(comparison: Comparison, columns: Sequence[Column]) -> dict[str, Any]:
-    """What a release changes for analysis, to three digits: to be kept inside.
+    """Describe a release's changes for analysis to three digits, for the internal manifest.
 
     IL1s over the quasi-identifiers, which come first; changes of means (in standard deviations of
     the original), of variances (relative), and of correlations (differences), over all columns.

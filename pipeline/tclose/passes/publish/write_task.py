@@ -32,7 +32,7 @@ class FileInput:
 
 @dataclass(frozen=True, eq=False)
 class FileResult:
-    """What was written; ``digest``: of the records that were read back."""
+    """A written file; ``digest``: of the records that were read back."""
 
     path: str
     rows: int
@@ -90,11 +90,11 @@ def _aligned(batches: Iterator[pa.RecordBatch], columns: list[str]) -> Iterator[
     rest: list[pa.RecordBatch] = []
     for batch in batches:
         n_rest = sum(part.num_rows for part in rest)
-        whole = (n_rest + batch.num_rows) // WRITTEN_AT_ONCE * WRITTEN_AT_ONCE
+        n_complete = (n_rest + batch.num_rows) // WRITTEN_AT_ONCE * WRITTEN_AT_ONCE
         chosen = batch.select(columns)
-        if whole:
-            yield _join([*rest, chosen.slice(0, whole - n_rest)])
-            rest, chosen = [], chosen.slice(whole - n_rest)
+        if n_complete:
+            yield _join([*rest, chosen.slice(0, n_complete - n_rest)])
+            rest, chosen = [], chosen.slice(n_complete - n_rest)
         if chosen.num_rows:
             rest.append(chosen)
     if rest:
@@ -130,11 +130,11 @@ class _Reader:
         names, at, hashes = table.column_names, 0, []
         n_rows = max(1, min(len(table), len(table) * COMPARED_BYTES // max(1, table.nbytes)))
         for batch in self._written.read_chunk(self._n_chunks, names, n_rows):
-            found = pa.Table.from_batches([batch])
-            if not as_bits(found).equals(as_bits(table.slice(at, len(found)))):
+            read_back = pa.Table.from_batches([batch])
+            if not as_bits(read_back).equals(as_bits(table.slice(at, len(read_back)))):
                 raise self._refusal()
-            hashes.append(self._digesting.hash_columns(found))
-            at += len(found)
+            hashes.append(self._digesting.hash_columns(read_back))
+            at += len(read_back)
         if at != len(table):
             raise self._refusal()
         return self._digesting.join(hashes)

@@ -57,8 +57,8 @@ def _write_nominal(
     categories = make_encoding(column, summary).categories
     assert categories is not None
     counts = np.array([summary.categories[v] for v in categories.to_pylist()], dtype=np.int64)
-    made = make_distribution(np.arange(counts.size), counts)
-    write_distribution(made, workspace.path("values", f"distribution{attribute}"))
+    distribution = make_distribution(np.arange(counts.size), counts)
+    write_distribution(distribution, workspace.path("values", f"distribution{attribute}"))
 
 
 def _range_items(

@@ -1,4 +1,4 @@
-"""What pass 1 found."""
+"""The result of pass 1."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tclose.runtime.engines.engine import merge_in_tree
 
 @dataclass(frozen=True, eq=False)
 class InputSummary:
-    """What pass 1 found, partition by partition and all together."""
+    """The summaries of pass 1, by partition and of all together."""
 
     source: Source
     pieces: list[PartitionSummary]

@@ -24,7 +24,7 @@ from tclose.runtime.artifacts import Workspace
 
 @dataclass(frozen=True, eq=False)
 class Combiner:
-    """What pass 1 has counted of combinations, by the codes that values have in the whole table.
+    """The counts of combinations from pass 1, by the values' codes in the whole table.
 
     ``confidential``: the encodings of the attributes that are combined, in the source's order.
     """
@@ -49,9 +49,9 @@ class Combiner:
             widths = [tables[a].values.size for a in places]
             combinations, counts = number_combinations(rows[:-1], widths, rows[-1])
             joints.append(Joint(places, combinations))
-            made = make_distribution(np.arange(counts.size), counts)
+            distribution = make_distribution(np.arange(counts.size), counts)
             write_distribution(
-                made, self.workspace.path("values", f"distribution{len(tables) + j}")
+                distribution, self.workspace.path("values", f"distribution{len(tables) + j}")
             )
         if joints:
             self.workspace.save(JOINTS, tuple(joints))

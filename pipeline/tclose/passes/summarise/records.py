@@ -1,4 +1,4 @@
-"""How records are read in every pass, and which of them a release holds."""
+"""The reading of records, alike in every pass, and the choice of those released."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ JOINTS = Artifact("joints", tuple[Joint, ...])
 
 @dataclass(frozen=True)
 class Source:
-    """How records are read and what is taken of them: the same for every partition.
+    """The settings for reading records, the same for every partition.
 
     ``joint``: attributes whose values are combinations of confidential ones; ``compared``: what the
     release is compared with the input by, if there is to be one.
@@ -59,7 +59,7 @@ def split_release_partitions(
         return {(): np.arange(len(table))}
     if not len(table):
         return {}
-    found: dict[tuple[Any, ...], Int64] = {}
+    rows_of: dict[tuple[Any, ...], Int64] = {}
     codes = np.zeros(len(table), dtype=np.int64)
     levels: list[list[Any]] = []
     for name in partition_columns:
@@ -70,12 +70,12 @@ def split_release_partitions(
     order = np.argsort(inverse, kind="stable")
     pieces = np.split(order, np.cumsum(np.bincount(inverse, minlength=present.size))[:-1])
     for code, rows in zip(present.tolist(), pieces, strict=True):
-        key, left = [], code
+        key, remainder = [], code
         for values in levels[::-1]:
-            left, level = divmod(left, max(len(values), 1))
+            remainder, level = divmod(remainder, max(len(values), 1))
             key.append(values[level])
-        found[tuple(key[::-1])] = rows
-    return found
+        rows_of[tuple(key[::-1])] = rows
+    return rows_of
 
 
 def kept_positions(table: pa.Table, checked: tuple[Column, ...], first: int) -> Int64:

@@ -1,4 +1,4 @@
-"""Which columns are read, of what type they are, and where each partition's records stand."""
+"""The columns that are read, their types, and each partition's record ranges."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def _check_present(policy: Policy, known: Sequence[str], names: Sequence[str]) -
 
 
 def _find_close(name: str, names: Sequence[str]) -> str:
-    """Where a column of a like name stands; a name that the data alone have is not quoted."""
+    """Suggest a column of a similar name; a name that only the data have is not quoted."""
     close = get_close_matches(name, names, n=1)
     return f" (column {names.index(close[0]) + 1:,} has a name like it)" if close else ""
 
@@ -94,20 +94,20 @@ def type_columns(
     names = tuple(a.name for a in attributes)
     reading = _reading(run.policy, schema, names, (pa.string(),) * len(names))
     items = [(partition, reading) for partition in partitions]
-    found = run_tasks(engine, run.workspace, INFER_TASK, items, progress)
+    counted = run_tasks(engine, run.workspace, INFER_TASK, items, progress)
     types = {
-        attribute.name: _infer_type(attribute, partitions, [counts for _, counts in found])
+        attribute.name: _infer_type(attribute, partitions, [counts for _, counts in counted])
         for attribute in attributes
     }
-    return place_partitions(partitions, [n for n, _ in found]), types
+    return place_partitions(partitions, [n for n, _ in counted]), types
 
 
 def _infer_type(
     attribute: Attribute,
     partitions: Sequence[Partition],
-    found: Sequence[dict[str, TextCounts]],
+    counted: Sequence[dict[str, TextCounts]],
 ) -> pa.DataType:
-    of_chunks = [counts[attribute.name] for counts in found]
+    of_chunks = [counts[attribute.name] for counts in counted]
     try:
         return infer_type(merge_in_tree(TextCounts.merge, of_chunks), attribute)
     except DataError as error:
@@ -119,8 +119,8 @@ def _infer_type(
 def _reading(
     policy: Policy, schema: pa.Schema, names: tuple[str, ...], types: tuple[pa.DataType, ...]
 ) -> Reading:
-    given = policy.input
-    return Reading(names, types, tuple(schema.names), given.missing_values, given.delimiter)
+    settings = policy.input
+    return Reading(names, types, tuple(schema.names), settings.missing_values, settings.delimiter)
 
 
 def make_source(

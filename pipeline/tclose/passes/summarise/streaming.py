@@ -21,7 +21,7 @@ from tclose.runtime.artifacts import Workspace
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """What was read: the columns that classes are made by, how wide the others are, and a digest.
+    """The records read: deciding columns, the widths of the others, and a digest.
 
     ``digest``: of the complete records.
     """
@@ -41,12 +41,12 @@ def stream_partition(workspace: Workspace, partition: Partition, source: Source)
 
 def _read_together(partition: Partition, source: Source, digests: InputDigests) -> Streamed:
     names = [column.name for column in source.checked]
-    pieces, passthrough, found = [], NO_WIDTHS, []
+    pieces, passthrough, table_digests = [], NO_WIDTHS, []
     for table in read_batches(partition, source.reading):
         pieces.append(table.select(names))
         passthrough = passthrough.merge(measure_widths(table.drop_columns(names)))
-        found.append(digests.digest(table))
-    present = [digest for digest in found if digest is not None]
+        table_digests.append(digests.digest(table))
+    present = [digest for digest in table_digests if digest is not None]
     digest = reduce(RecordDigest.merge, present) if present else None
     return Streamed(pa.concat_tables(pieces), passthrough, digest)
 

@@ -50,7 +50,7 @@ Spans = dict[tuple[Any, ...], tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class PartitionSummary:
-    """What pass 1 found in a partition.
+    """The summary of a partition by pass 1.
 
     ``spans``: per confidential attribute and release partition, which rows of the counts file are
     its; ``joint_spans``: the same per joint attribute; ``digest``: of the records that are
@@ -69,8 +69,8 @@ def summarise_task(
 ) -> PartitionSummary:
     """Pass 1 on a partition: its summary, the counts of confidential values, and its sample."""
     partition, source = item
-    found = stream_partition(workspace, partition, source)
-    table = found.held
+    streamed = stream_partition(workspace, partition, source)
+    table = streamed.held
     summary, kept = summarise_table(table, source.columns, source.partition_columns)
     release_partitions = split_release_partitions(kept, source.partition_columns)
     spans, joint_spans = [], []
@@ -89,7 +89,7 @@ def summarise_task(
         rows = sampled_rows(positions, source.seed, source.sample_share)
         write_table(kept.take(pa.array(rows)), pending.new("sample"))
     return PartitionSummary(
-        summary, tuple(spans), tuple(joint_spans), found.digest, found.passthrough
+        summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough
     )
 
 
@@ -104,8 +104,8 @@ def _write_joint(
     for release_partition, rows in release_partitions.items():
         placed = [np.unique(keys[rows], return_inverse=True) for keys in parts]
         codes = np.array([codes for _, codes in placed], dtype=np.int64)
-        found, counts = number_combinations(codes, [values.size for values, _ in placed])
-        counted.append(np.vstack([found.parts(), counts]))
+        combinations, counts = number_combinations(codes, [values.size for values, _ in placed])
+        counted.append(np.vstack([combinations.parts(), counts]))
         spans[release_partition] = (filled, filled + counts.size)
         filled += counts.size
     with path.open("wb") as stream:

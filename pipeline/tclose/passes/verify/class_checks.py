@@ -28,7 +28,7 @@ from tclose.privacy.t_closeness import class_distances, classes_above
 
 @dataclass(frozen=True, eq=False)
 class ClassChecks:
-    """What the classes of one key range of rows have; merges with others.
+    """The measures of the classes of a key range; two of them merge.
 
     ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest``
     and ``n_violating`` are per confidential attribute; the largest distance may be NaN: a class
@@ -107,8 +107,8 @@ def _check_further(
             continue
         counts = count_values(starts, members)
         for i in wanted:
-            found = check_counts(privacy_models.requirements[i], counts, distribution.counts)
-            models[i] = summarise_measures(found)
+            measured = check_counts(privacy_models.requirements[i], counts, distribution.counts)
+            models[i] = summarise_measures(measured)
         if privacy_models.groupings:
             risks.append(measure_risk(counts, distribution, privacy_models.groupings[a]))
     return replace(checks, models=tuple(models), risks=tuple(risks))
@@ -117,8 +117,8 @@ def _check_further(
 def add_whole_table(checks: ClassChecks, measures: dict[int, ClassMeasures]) -> ClassChecks:
     """The checks of all classes with those that need the whole table, by their place."""
     models = list(checks.models)
-    for i, found in measures.items():
-        models[i] = models[i].merge(summarise_measures(found))
+    for i, measured in measures.items():
+        models[i] = models[i].merge(summarise_measures(measured))
     return replace(checks, models=tuple(models))
 
 
@@ -143,11 +143,11 @@ def decide(
         names, max_emds, checks.n_violating, checks.largest, strict=True
     ):
         if n_violating or not largest <= 1:
-            found = f"{n_violating:,} classes above, the largest {largest:.6f}"
-            failures.append(Failure(f"t of {name}", f"at most {float(limit):g}", found))
+            measured = f"{n_violating:,} classes above, the largest {largest:.6f}"
+            failures.append(Failure(f"t of {name}", f"at most {float(limit):g}", measured))
         if n_changed.get(name, 0):
-            found = f"{n_changed[name]:,} values with another count"
-            failures.append(Failure(f"distribution of {name}", "that of the table", found))
+            measured = f"{n_changed[name]:,} values with another count"
+            failures.append(Failure(f"distribution of {name}", "that of the table", measured))
     for requirement, achieved in zip(privacy_models.requirements, checks.models, strict=True):
         failures += _judge(requirement, achieved, n_classes)
     return Verdict(
@@ -184,7 +184,7 @@ def _describe_sizes(checks: ClassChecks) -> ClassSizes:
 
 
 def _judge(requirement: PrivacyModel, achieved: Achieved, n_classes: int) -> list[Failure]:
-    """Why a model is not met. What was not measured of every class is not met."""
+    """Return why a model is not met, as it is not if some class was not measured."""
     what = f"{requirement.model} of {requirement.name}"
     asked = ", ".join(f"{name} = {value}" for name, value in requirement.asked.items())
     if achieved.n_classes != n_classes or not n_classes:

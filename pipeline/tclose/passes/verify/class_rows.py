@@ -1,4 +1,4 @@
-"""What verification keeps of each key range for models that need the classes of the whole table."""
+"""The rows of each key range that models of the whole table need, written and read."""
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ def keep_class_rows(
 def read_class_rows(
     workspace: Workspace, privacy_models: PrivacyModels, n_units: int
 ) -> list[ClassRows]:
-    """What was kept of all key ranges, in their order; key ranges without classes kept nothing."""
+    """Read the rows of all key ranges, in their order; key ranges without classes have none."""
     if not privacy_models.by_table:
         return []
     units = [workspace.unit("verify", index) for index in range(n_units)]

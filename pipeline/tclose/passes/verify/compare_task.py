@@ -1,4 +1,4 @@
-"""Whether the rows of a release have every confidential value as often as the table has it."""
+"""The comparison of a release's confidential values with the table's, by their counts."""
 
 from dataclasses import dataclass
 

@@ -91,7 +91,7 @@ def _cut(rows: KeyRangeRows, widths: Int64) -> Iterator[KeyRangeRows]:
 
 
 def _order_carried(plan: Plan, rows: KeyRangeRows, references: References) -> pa.Table:
-    """What the rows carry, at hand or fetched, in the release's order."""
+    """Return the rows' passthrough columns, in memory or fetched, in the release's order."""
     fetched = references.fetch(rows.positions)
     columns = {name: fetched[name] for name in fetched.column_names}
     columns |= {name: rows.along[name] for name in rows.along.column_names}

@@ -49,7 +49,7 @@ class KeyRangeInput:
 
 @dataclass(frozen=True, eq=False)
 class KeyRangeResult:
-    """What verification found in a key range, and what rows it has for each output folder.
+    """The checks of a key range, and its rows for each output folder.
 
     ``segments``: (codes of the partition columns, rows), in order; ``first``, ``last``: class keys.
     """
@@ -96,12 +96,12 @@ def _gather_key_range(workspace: Workspace, plan: Plan, item: KeyRangeInput) -> 
     """Its classes of all regions; None where there are none."""
     regions = load_shared(workspace, REGIONS)
     types = load_shared(workspace, CLASS_TYPES)
-    ends, n_told = (item.low, item.high), plan.n_released + bool(plan.referenced)
-    found = (
-        read_key_range(workspace.unit("microaggregate", regions[i].name), types[i], ends, n_told)
+    ends, n_codes = (item.low, item.high), plan.n_released + bool(plan.referenced)
+    classes = (
+        read_key_range(workspace.unit("microaggregate", regions[i].name), types[i], ends, n_codes)
         for i in item.regions
     )
-    parts = [classes for classes in found if classes is not None]
+    parts = [part for part in classes if part is not None]
     return join_classes(parts) if parts else None
 
 

@@ -56,9 +56,9 @@ def verify(context: PassContext) -> None:
     for other in checks[1:]:
         merged = ClassChecks.merge(merged, other)
     kept = read_class_rows(workspace, plan.privacy_models, len(items))
-    whole = check_table(kept, plan.privacy_models, load_distributions(workspace, plan))
+    table_measures = check_table(kept, plan.privacy_models, load_distributions(workspace, plan))
     verdict = decide(
-        add_whole_table(merged, whole),
+        add_whole_table(merged, table_measures),
         k=plan.k,
         names=tuple(e.column.name for e in plan.confidential),
         max_emds=plan.verification_limits,
@@ -73,7 +73,7 @@ def verify(context: PassContext) -> None:
 
 
 def explain_failures(verdict: Verdict, method: Method | None = None) -> str:
-    """Why a table may not be published."""
+    """Explain why a table may not be published."""
     lines = [f"  {f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
     is_above = any(f.what.startswith("t of ") for f in verdict.failures)
     if is_above and method is not None and not method.holds_t:
@@ -111,17 +111,17 @@ def _check_range_order(key_ranges: list[KeyRangeResult]) -> None:
             raise VerificationError("classes are not in order across key ranges; nothing published")
 
 
-def _count_changes(context: PassContext, made: Plan, n_ranges: int) -> dict[str, int]:
+def _count_changes(context: PassContext, plan: Plan, n_ranges: int) -> dict[str, int]:
     """Per confidential attribute, values that more or fewer rows have than the table."""
     items = [
         CompareInput(a, first, last, n_ranges)
-        for a, table in enumerate(load_distributions(context.workspace, made))
+        for a, table in enumerate(load_distributions(context.workspace, plan))
         for first, last in pairwise([*range(0, max(1, table.values.size), COMPARED_VALUES), None])
     ]
     counted = context.map(COMPARE_TASK, items)
-    changes = dict.fromkeys((e.column.name for e in made.confidential), 0)
+    changes = dict.fromkeys((e.column.name for e in plan.confidential), 0)
     for item, n_changed in zip(items, counted, strict=True):
-        changes[made.confidential[item.attribute].column.name] += n_changed
+        changes[plan.confidential[item.attribute].column.name] += n_changed
     return changes
 
 

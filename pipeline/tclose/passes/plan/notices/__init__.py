@@ -1,1 +1,1 @@
-"""What is said before the work begins: time, memory, earlier releases."""
+"""Notices before the work begins: time, memory, earlier releases."""

@@ -1,4 +1,4 @@
-"""What a first use of the kernels takes is said before anybody waits for it."""
+"""A notice of the time and memory that compiling the kernels for a first use takes."""
 
 from tclose.kernels.clustering.algorithm3 import cluster_blocks
 from tclose.kernels.compiler import find_refusal, is_kept
@@ -14,11 +14,11 @@ COMPILER_MEGABYTES = 450.0  # a first use of the search was seen to hold 445 mor
 
 
 def kernels_are_compiled(effort: SearchBudget) -> bool:
-    """Whether the kernel that takes longest to compile, of those that are needed, is on disk."""
+    """Return whether the needed kernel that takes longest to compile is on disk."""
     return is_kept(refine_blocks if effort.n_rounds else cluster_blocks)
 
 
-def tell_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
+def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
     """Say so where kernels are not compiled; other methods' take seconds.
 
     And where they are not kept, since somebody else could have written what is there.

@@ -1,4 +1,4 @@
-"""What a run will take, from what runs took: stated as about, never relied upon."""
+"""Estimates of a run's time and memory, from measured runs; approximate, never relied upon."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def count_columns(plan: Plan) -> int:
 
 
 def unit_megabytes(plan: Plan) -> float:
-    """What a process holds while it does a unit of work: itself, and a multiple of the piece.
+    """Return a process's memory during a task: its own, and a multiple of the piece.
 
     And what is wide: texts that classes are made by, and records that carry much.
     """
@@ -93,7 +93,7 @@ def unit_megabytes(plan: Plan) -> float:
     return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + search_bytes(plan) + wide) / 1e6
 
 
-def tell_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
+def warn_of_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
     """Say so where workers have less memory for a unit than it may need."""
     limit, needed = engine.memory_per_unit(), unit_megabytes(plan)
     if limit is not None and needed * 1e6 > limit:

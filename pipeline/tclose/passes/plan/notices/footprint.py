@@ -29,7 +29,7 @@ _TEXTS = "texts in quasi-identifiers and confidential attributes"
 
 
 def wide_bytes(plan: Plan) -> int:
-    """What passes hold of referenced columns, beside the records' keys and codes.
+    """Bytes of referenced columns that passes hold, besides the records' keys and codes.
 
     Encoding and summaries hold batches, verification some classes, the writer a row group.
     """
@@ -48,7 +48,7 @@ def wide_bytes(plan: Plan) -> int:
 
 
 def text_bytes(plan: Plan) -> int:
-    """What passes hold of texts that classes are made by: the distinct ones, and a partition's."""
+    """Bytes of texts of deciding columns that passes hold: the distinct ones, and a partition's."""
     encodings = {
         e.column.name: e for e in (*plan.encodings, *plan.confidential, *plan.partition_columns)
     }

@@ -11,23 +11,23 @@ from tclose.runtime.run import INSPECTION, Run
 NOISE_DRAWS = Artifact("noise-draws", tuple[Draw, ...])
 
 
-def tell_of_draws(run: Run, made: Plan, progress: Progress) -> None:
+def report_noise_draws(run: Run, plan: Plan, progress: Progress) -> None:
     """Look for earlier draws before there is another; kept for the internal manifest."""
-    own = made.epsilons
+    own = plan.epsilons
     if not own:
         return
     contents = run.workspace.load(INSPECTION)
     draws = find_draws(run.repository.output, {content.file.sha256 for content in contents}, own)
     run.workspace.save(NOISE_DRAWS, draws)
     if draws:
-        progress.warn(_say(draws, made))
+        progress.warn(_format_warning(draws, plan))
 
 
-def _say(draws: Sequence[Draw], made: Plan) -> str:
-    sums = add_up(draws, made.epsilons)
+def _format_warning(draws: Sequence[Draw], plan: Plan) -> str:
+    sums = add_up(draws, plan.epsilons)
     both = [
         f"{name!r} {float(own):g}, together {float(sums[name]):g}"
-        for name, own in made.epsilons.items()
+        for name, own in plan.epsilons.items()
         if sums[name] != own
     ]
     named = ", ".join(draw.release for draw in draws[:3]) + (", ..." if len(draws) > 3 else "")

@@ -14,13 +14,13 @@ def find_beside(run: Run) -> tuple[Sibling, ...]:
     """Other releases of the same input files, but those with noise that were warned of already."""
     contents = run.workspace.load(INSPECTION)
     drawn = {draw.release for draw in run.workspace.find(NOISE_DRAWS) or ()}
-    found = find_siblings(
+    siblings = find_siblings(
         run.repository.output,
         {content.file.sha256 for content in contents},
         run.policy.model_dump(mode="json"),
         run.release_id,
     )
-    return tuple(sibling for sibling in found if sibling.release not in drawn)
+    return tuple(sibling for sibling in siblings if sibling.release not in drawn)
 
 
 def warn_by_policy(run: Run, progress: Progress) -> None:
