@@ -139,7 +139,7 @@ def name_of(registered: type[Registrable]) -> str:
 def check_hooks(
     registered: type[Registrable], base: type[Registrable], hooks: Iterable[str]
 ) -> None:
-    """Refuse a class that has not defined some of what its base leaves to it.
+    """Refuse a class that has not defined some of what its base leaves to it, or only declares.
 
     Raises
     ------
@@ -149,9 +149,8 @@ def check_hooks(
     missing = [
         hook
         for hook in hooks
-        if inspect.getattr_static(registered, hook) is inspect.getattr_static(base, hook)
+        if inspect.getattr_static(registered, hook, None)
+        is inspect.getattr_static(base, hook, None)
     ]
     if missing:
-        raise ValueError(
-            f"{registered.__name__} has to define {', '.join(missing)}: its class variables say so"
-        )
+        raise ValueError(f"{registered.__name__} has to define {', '.join(missing)}")

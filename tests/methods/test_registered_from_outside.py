@@ -220,11 +220,11 @@ class WithoutField(LargestShare):
 @pytest.mark.parametrize(
     ("register", "registered", "message"),
     [
-        (register_method, WithoutWork, "WithoutWork has to define make_classes: its class"),
-        (register_method, WithoutBuckets, "WithoutBuckets has to define cut_buckets:"),
-        (register_model, WithoutMeasure, "WithoutMeasure has to define measure, suggest:"),
-        (register_model, WithoutTableMeasure, "has to define measure_table:"),
-        (register_model, WithoutNoiseLimit, "has to define noise_limit:"),
+        (register_method, WithoutWork, "WithoutWork has to define make_classes$"),
+        (register_method, WithoutBuckets, "WithoutBuckets has to define cut_buckets$"),
+        (register_model, WithoutMeasure, "WithoutMeasure has to define measure, suggest$"),
+        (register_model, WithoutTableMeasure, "has to define measure_table$"),
+        (register_model, WithoutNoiseLimit, "has to define noise_limit$"),
         (register_model, WithoutField, r"WithoutField needs fields \['n'\]"),
     ],
 )

@@ -62,10 +62,8 @@ class OutputFormat(Registrable):
     @classmethod
     def check_class(cls) -> None:
         """Refuse a class without what it has to define."""
-        check_hooks(cls, OutputFormat, ["rows_per_chunk", "write", "open"])
-        lacking = [n for n in ("suffix", "media_type", "title") if not hasattr(cls, n)]
-        if lacking:
-            raise ValueError(f"{cls.__name__} has to define {', '.join(lacking)}")
+        hooks = ["suffix", "media_type", "title", "rows_per_chunk", "write", "open"]
+        check_hooks(cls, OutputFormat, hooks)
 
     def rows_per_chunk(self, widths: CarriedWidths) -> int:
         """Rows that are in memory together, in the writer and in readers of the file."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tclose.data.places.untrusted_files import MalformedError
-from tclose.registry import Decorated, Registry
+from tclose.registry import Decorated, Registry, name_of
 
 DEFAULT_FORMAT = "parquet"
 # In the order of messages; modules of other distributions: entry points of the group.
@@ -15,8 +15,18 @@ def register_format(output_format: Decorated) -> Decorated:
 
     A process that is started for a run imports modules that the entry points ``tclose.formats``
     name; what is registered by hand is known to the process alone.
+
+    Raises
+    ------
+    ValueError
+        It lacks what a format has, or its name or suffix is another one's.
     """
-    return FORMATS.register(output_format)
+    added: Any = FORMATS.register(output_format)
+    for name, other in FORMATS.classes().items():
+        if other.suffix == added.suffix and other is not added:
+            FORMATS.unregister(name_of(added))
+            raise ValueError(f"files of {name!r} end in .{added.suffix}, too")
+    return output_format
 
 
 def find_format(path: str) -> Any:
