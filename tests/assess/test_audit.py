@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.policies import discharge_policy, write_discharges
-from support.published import copy_at_home, hand_out, publish_discharges
+from support.published import copy_at_home, edit_manifest, hand_out, publish_discharges
 from tclose.assess.auditing import audit_claims
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
@@ -162,13 +162,6 @@ def test_missing_and_added_files_are_found(published):
     ]
 
 
-def edit(published, change):
-    path = published / "manifest.json"
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -187,7 +180,7 @@ def edit(published, change):
     ],
 )
 def test_edited_manifest_is_found(published, change, words):
-    edit(published, change)
+    edit_manifest(published, change)
     findings = audit_release(published)["findings"]
     assert any(words in finding for finding in findings), findings
 
@@ -239,7 +232,7 @@ def test_release_of_an_earlier_version_passes(published, inside, capsys):
 def test_edited_manifest_of_an_earlier_version_is_found(published, change, words):
     as_earlier(published)
     (published / "internal" / "manifest.json").unlink()
-    edit(published, change)
+    edit_manifest(published, change)
     findings = audit_release(published)["findings"]
     assert any(words in finding for finding in findings), findings
 
@@ -257,7 +250,7 @@ def test_edited_manifest_of_an_earlier_version_is_found(published, change, words
 def test_manifest_that_was_cut_down_is_of_no_earlier_version(published, change, inside):
     if not inside:
         (published / "internal" / "manifest.json").unlink()
-    edit(published, change)
+    edit_manifest(published, change)
     audit = audit_release(published)
     assert any("is damaged" in finding for finding in audit["findings"])
     assert audit["notes"] == []
@@ -342,7 +335,7 @@ def test_release_without_files_is_found(published):
     for path in sorted((published / "data").iterdir()):
         path.unlink()
     (published / "internal" / "manifest.json").unlink()
-    edit(published, lambda m: m["files"].clear())
+    edit_manifest(published, lambda m: m["files"].clear())
     assert audit_release(published)["findings"]
 
 
@@ -352,6 +345,6 @@ def test_release_without_files_or_confidential_columns_is_found(tmp_path):
     made = run_release(discharge_policy(path, tmp_path / "out", **document), Progress("none"))
     for file in sorted((made.release / "data").iterdir()):
         file.unlink()
-    edit(made.release, lambda m: m["files"].clear())
+    edit_manifest(made.release, lambda m: m["files"].clear())
     findings = audit_release(made.release)["findings"]
     assert "records: asked 500, found 0" in findings

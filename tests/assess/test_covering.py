@@ -3,24 +3,12 @@
 import pyarrow as pa
 import pytest
 
+from support.encodings import encodings_of
 from tclose.assess.covering import measure_covering
-from tclose.data.columns import resolve_column
-from tclose.data.encodings import make_encoding
-from tclose.data.keys import Encoding
-from tclose.data.value_counts import summarise_table
 from tclose.errors import DataError
-from tclose.model import Attribute, Kind, Role
+from tclose.model import Kind
 
 MARKS = ("low (bad)", "middle", "*")
-
-
-def encodings_of(table: pa.Table, **given: dict) -> list[Encoding]:
-    attributes = [
-        Attribute(name, Role.QUASI_IDENTIFIER, **given.get(name, {})) for name in table.column_names
-    ]
-    columns = tuple(resolve_column(a, table[a.name].type) for a in attributes)
-    summary, _ = summarise_table(table, columns, ())
-    return [make_encoding(column, summary.columns[column.name]) for column in columns]
 
 
 def test_every_row_that_fits_hides_a_person() -> None:

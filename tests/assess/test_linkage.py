@@ -12,25 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.encodings import encodings_of
 from support.tables import repeatable
 from tclose.assess.linkage import measure_linkage
-from tclose.data.columns import resolve_column
-from tclose.data.encodings import make_encoding
-from tclose.data.keys import Encoding
-from tclose.data.value_counts import summarise_table
-from tclose.model import Attribute, Kind, Role
+from tclose.model import Kind
 
 ORDER = ("low", "middle", "high")
-
-
-def encodings_of(table: pa.Table, **given: dict[str, Any]) -> list[Encoding]:
-    """Encodings of a table's columns, all quasi-identifiers."""
-    attributes = [
-        Attribute(name, Role.QUASI_IDENTIFIER, **given.get(name, {})) for name in table.column_names
-    ]
-    columns = tuple(resolve_column(a, table[a.name].type) for a in attributes)
-    summary, _ = summarise_table(table, columns, ())
-    return [make_encoding(column, summary.columns[column.name]) for column in columns]
 
 
 def naive_risk(records: Sequence[tuple], released: Sequence[tuple], spans: Sequence[Any]) -> float:

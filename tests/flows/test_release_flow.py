@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.passes import replace_work
+from support.published import data_of
 from support.runs import artifacts_of, last_run, read_tasks, stages_of
 from support.servers import NO_POSTGRES, PrefectServer
 from tclose.errors import InfeasibleError, PolicyError, UnitError
@@ -57,11 +58,6 @@ def infeasible_policy(path: Path, folder: Path) -> Policy:
     )
 
 
-def data_bytes(release: Path) -> dict[str, bytes]:
-    data = release / "data"
-    return {str(p.relative_to(data)): p.read_bytes() for p in data.rglob("*") if p.is_file()}
-
-
 def flow_run_of(release: Path) -> str | None:
     """The flow run that published a release, as the internal manifest has it."""
     return json.loads((release / "internal" / "manifest.json").read_text())["run"]["flow_run"]
@@ -80,8 +76,8 @@ class TestRelease:
 
         assert not flowing.already_published
         assert flowing.manifest["verdict"] == "pass"
-        assert data_bytes(flowing.release) == data_bytes(plain.release)
-        assert len(data_bytes(flowing.release)) == N_RECORDS // 1_000
+        assert data_of(flowing.release) == data_of(plain.release)
+        assert len(data_of(flowing.release)) == N_RECORDS // 1_000
         run = last_run("release")
         assert run.state.type.value == "COMPLETED"
         assert run.state.message == f"published: {flowing.release}"
@@ -127,7 +123,7 @@ class TestRelease:
         believing = {settings.PREFECT_RESULTS_PERSIST_BY_DEFAULT: True}
         with settings.temporary_settings(believing):
             first = run_flow(policy, quiet=True)
-            content = data_bytes(first.release)
+            content = data_of(first.release)
             part = first.release / "data" / min(content)
             if damage == "deleted":
                 shutil.rmtree(first.release)
@@ -137,7 +133,7 @@ class TestRelease:
             third = run_flow(policy, quiet=True)
 
         assert (second.already_published, third.already_published) == (False, True)
-        assert data_bytes(second.release) == data_bytes(third.release) == content
+        assert data_of(second.release) == data_of(third.release) == content
 
     def test_policy_may_be_a_file_with_overrides(self, discharges: Path, tmp_path: Path) -> None:
         from tclose_flows.release_flow import release

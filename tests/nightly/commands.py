@@ -25,6 +25,7 @@ import yaml
 
 from nightly.kernel_cache import kernel_cache
 from support.cases import mixed_people, mixed_policy, release, write_parquet, write_policy
+from support.published import data_of
 from tclose.__main__ import run_command
 from tclose.assess.auditing.audit import audit_release
 
@@ -106,12 +107,6 @@ class Site:
         temporary = self.folder / "tmp"
         left |= {str(p.relative_to(temporary)) for p in temporary.rglob("*") if p.is_file()}
         return [*wrong, *(f"{name} was left" for name in left)]
-
-
-def data_of(release_folder: Path) -> dict[str, bytes]:
-    """Bytes of the data files."""
-    data = release_folder / "data"
-    return {str(p.relative_to(data)): p.read_bytes() for p in data.rglob("*") if p.is_file()}
 
 
 def make_site(folder: Path, n_records: int = 150, **changes: Any) -> Site:

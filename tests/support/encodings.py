@@ -25,6 +25,12 @@ def encode(
     return made, made.encode(values)
 
 
+def encodings_of(table: pa.Table, **given: dict[str, Any]) -> list[Encoding]:
+    """Encodings of a table's columns, all quasi-identifiers; ``given``: of columns by name."""
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    return [encode(c, name=name, **given.get(name, {}))[0] for name, c in columns.items()]
+
+
 def encoding(kind: Kind, dtype: pa.DataType, name: str = "x", **changes: Any) -> Encoding:
     """Of a quasi-identifier that runs from 0 to a power of two, so that scaled keys are exact."""
     settings = {key: changes.pop(key) for key in ("aggregate", "rounded") if key in changes}

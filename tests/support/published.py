@@ -1,7 +1,10 @@
 """Releases of generated discharges, and copies of releases for tests to change or hand out."""
 
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from support.policies import discharge_policy, write_discharges
 from tclose.passes.release import run_release
@@ -26,3 +29,17 @@ def hand_out(release: Path, folder: Path) -> Path:
     """A copy of a release as a recipient has it: no internal part, and no key."""
     place = folder / release.name
     return shutil.copytree(release, place, ignore=shutil.ignore_patterns("internal"))
+
+
+def edit_manifest(release: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change the public manifest of a release in place."""
+    path = release / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+
+
+def data_of(release: Path) -> dict[str, bytes]:
+    """Bytes of the data files, by their path in ``data/``."""
+    data = release / "data"
+    return {str(p.relative_to(data)): p.read_bytes() for p in data.rglob("*") if p.is_file()}

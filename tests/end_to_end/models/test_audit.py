@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.model_cases import MODELS, groups_of, run
+from support.published import edit_manifest
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.privacy.models.ratio_closeness import ASSUMPTIONS
@@ -24,13 +25,6 @@ STRICTER = {
     "supersets": {"n": 2_900, "t": 0.01},
     "ratio": {"t": 1.001},
 }
-
-
-def edit(release, change):
-    path = release / "manifest.json"
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +50,7 @@ def test_untouched_copy_passes(copied):
 @pytest.mark.parametrize("which", MODELS)
 def test_stricter_demand_in_the_manifest_is_found_unmet(which, copied):
     place = list(MODELS).index(which)
-    edit(copied, lambda m: m["privacy"]["models"][place]["asked"].update(STRICTER[which]))
+    edit_manifest(copied, lambda m: m["privacy"]["models"][place]["asked"].update(STRICTER[which]))
     name = MODELS[which]["name"]
     findings = audit_release(copied)["findings"]
     assert any(f.startswith(f"{name} of ") and "classes fail" in f for f in findings), findings
@@ -65,7 +59,7 @@ def test_stricter_demand_in_the_manifest_is_found_unmet(which, copied):
 @pytest.mark.parametrize("which", MODELS)
 def test_edited_figure_is_found(which, copied):
     place = list(MODELS).index(which)
-    edit(copied, lambda m: m["privacy"]["models"][place].update(reached=1.25))
+    edit_manifest(copied, lambda m: m["privacy"]["models"][place].update(reached=1.25))
     (finding,) = audit_release(copied)["findings"]
     assert f"privacy.models[{place}].reached differs" in finding
 
@@ -81,7 +75,7 @@ def test_edited_figure_is_found(which, copied):
     ],
 )
 def test_edited_accounts_are_found(change, copied):
-    edit(copied, change)
+    edit_manifest(copied, change)
     (finding,) = audit_release(copied)["findings"]
     assert "differs from what the rows say" in finding
 
@@ -98,7 +92,7 @@ def test_edited_accounts_are_found(change, copied):
     ],
 )
 def test_manifest_that_fits_no_rows_is_damaged(change, copied):
-    edit(copied, change)
+    edit_manifest(copied, change)
     assert any("is damaged" in finding for finding in audit_release(copied)["findings"])
 
 
@@ -113,7 +107,7 @@ def test_forged_rows_that_break_models_are_found(copied):
     made = pa.Table.from_pandas(frame, table.schema, preserve_index=False)
     pq.write_table(made.replace_schema_metadata(None), path)
     digests = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
-    edit(copied, lambda m: m["files"][0].update(digests))
+    edit_manifest(copied, lambda m: m["files"][0].update(digests))
     findings = audit_release(copied)["findings"]
     for name in {model["name"] for model in MODELS.values()}:
         assert any(f.startswith(f"{name} of ") and "classes fail" in f for f in findings), name

@@ -1,8 +1,6 @@
 """dp-confidential from a policy: noise on its grid, as manifest and audit tell, and held to a t."""
 
-import json
 import re
-from collections.abc import Callable
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from support.cases import write_policy
 from support.noise_cases import HEIGHT, ILL, ILLS, N_RECORDS, STAGE, document_of, publish
 from support.patients import CONFIDENTIAL, STAGES, patient_document, patients
 from support.policies import shared_file
-from support.published import hand_out
+from support.published import edit_manifest, hand_out
 from support.released import check_release, read_rows
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
@@ -138,7 +136,7 @@ class TestAudit:
 
     @pytest.mark.parametrize("key", ["stochastic_t", "epsilon"])
     def test_edited_figure_is_found(self, key: str, copied: Path) -> None:
-        edit(copied, lambda m: m["noise"]["stage"].update({key: 1.01}))
+        edit_manifest(copied, lambda m: m["noise"]["stage"].update({key: 1.01}))
         (finding,) = audit_release(copied)["findings"]
         assert finding == "manifest.json: noise.stage.stochastic_t differs from what the rows say"
 
@@ -157,7 +155,7 @@ class TestAudit:
     def test_values_that_the_noise_does_not_give(
         self, name: str, change: dict[str, Any], copied: Path
     ) -> None:
-        edit(copied, lambda m: m["noise"][name].update(change))
+        edit_manifest(copied, lambda m: m["noise"][name].update(change))
         (finding,) = audit_release(copied)["findings"]
         assert re.fullmatch(f"noise on {name}: [0-9,]+ rows have values that it .*", finding)
 
@@ -174,15 +172,8 @@ class TestAudit:
         ],
     )
     def test_noise_that_is_none_is_damage(self, change: Any, copied: Path) -> None:
-        edit(copied, change)
+        edit_manifest(copied, change)
         assert any("is damaged" in finding for finding in audit_release(copied)["findings"])
-
-
-def edit(release: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    path = release / "manifest.json"
-    manifest = json.loads(path.read_text())
-    change(manifest)
-    path.write_text(json.dumps(manifest))
 
 
 class TestAsked:
@@ -220,6 +211,6 @@ class TestAsked:
         assert made.manifest["noise"]["pay"]["asked_t"] == 7.4
         assert audit_release(made.release)["findings"] == []
         copy = hand_out(made.release, tmp_path / "copy")
-        edit(copy, lambda m: m["noise"]["pay"].update(asked_t=7))
+        edit_manifest(copy, lambda m: m["noise"]["pay"].update(asked_t=7))
         (finding,) = audit_release(copy)["findings"]
         assert finding.startswith("stochastic t of pay: asked at most 7, found 7.3")
