@@ -24,6 +24,7 @@ _VARIABLE = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"), "TIME"),
     (re.compile(r"\S+@\S+"), "USER"),
     (re.compile(r"^ *seconds .*$", re.MULTILINE), "seconds"),
+    (re.compile(r"\b[\d.]+ [kM]B\b"), "SIZE"),  # the library that compresses differs by processor
     (re.compile(r"[ \t]+"), " "),
 )
 
