@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support.passes import find_pass, replace_work
-from tclose.assess import frontier, originals
+from tclose.assess import sample
 from tclose.cli import main as cli
 
 
@@ -37,8 +37,7 @@ def main() -> None:
     """Run the command until it has what a kill would leave."""
     mark = Path(sys.argv[1])
     replace_work(pytest.MonkeyPatch(), "plan", wait_then(find_pass("plan").work, mark))
-    wait_after(frontier, "take_sample", mark)
-    wait_after(originals, "take_sample", mark)
+    wait_after(sample, "take_sample", mark)
     cli.main(sys.argv[2:])
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tclose.assess.frontier_grid import Grid
 from tclose.assess.linking import link_attackers
-from tclose.assess.sample import Sample, take_sample
+from tclose.assess.sample import Sample, local_sample
 from tclose.data.files import input_files
 from tclose.data.files.inspection import FileContent
 from tclose.errors import DataError, InfeasibleError, VerificationError
@@ -20,14 +20,11 @@ from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_com
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
-from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import three_digits
-from tclose.runtime.engines.engine import local_address, runs_in_process
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run, begin_trial, inspect_input
-from tclose.runtime.scratch import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -80,20 +77,9 @@ class Frontier:
 def compute_frontier(
     policy: Policy, grid: Grid, size: int, seed: int, progress: Progress
 ) -> Frontier:
-    """Compute every point of a grid on ``size`` records at random, or on all if there are fewer.
-
-    Runs on this machine, whatever scheduler the policy names: others do not see the scratch folder.
-    """
-    local = policy.engine.scheduler == "local"
-    policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
-    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
-    with (
-        scratch_folder("frontier") as scratch,
-        local_address(policy.engine, n_bytes, scratch / "dask") as address,
-    ):
-        sample = take_sample(policy, scratch, address, size, seed, progress)
-        small = runs_in_process(policy.engine, sample.path.stat().st_size)
-        points = _compute_points(policy, sample, grid, "" if small else address, progress)
+    """Compute every point of a grid on ``size`` records at random, or on all if there are fewer."""
+    with local_sample(policy, "frontier", size, seed, progress) as (sample, address):
+        points = _compute_points(policy, sample, grid, address, progress)
     return Frontier(
         policy.name, sample.n_table, sample.n_records, sample.attackers.size, seed, points
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tclose.assess.linking import link_attackers, read_rows
-from tclose.assess.sample import Sample, take_sample
+from tclose.assess.sample import Sample, local_sample
 from tclose.data.files import input_files
 from tclose.data.places.locations import Location, parse_location
 from tclose.formats.released_file import open_released
@@ -23,16 +23,13 @@ from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
-from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import three_digits
 from tclose.releases.repository import read_manifest
 from tclose.runtime.arrays import as_bits
-from tclose.runtime.engines.engine import local_address, runs_in_process
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run, begin_trial, inspect_input
-from tclose.runtime.scratch import scratch_folder
 
 WHOLE = 2**62  # records of a sample that is the whole table
 
@@ -77,16 +74,8 @@ def compare_originals(
     TcloseError
         Whatever a run of the policy would be refused for.
     """
-    local = policy.engine.scheduler == "local"
-    policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
-    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
-    with (
-        scratch_folder("audit") as scratch,
-        local_address(policy.engine, n_bytes, scratch / "dask") as address,
-    ):
-        sample = take_sample(policy, scratch, address, WHOLE, policy.seed, progress)
-        small = runs_in_process(policy.engine, sample.path.stat().st_size)
-        run = Run(sample.policy, "audit", scratch / "work", "" if small else address)
+    with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, address):
+        run = Run(sample.policy, "audit", sample.path.parent / "work", address)
         verdict = _make_again(run, progress)
         made = _Made(run, sample, verdict)
         return made.measure() if made.is_same(release, manifest) else None

@@ -5,6 +5,7 @@ that numbers the complete records; the policy for it carries that column along, 
 record can be told from which original one it came. Nothing that has it ever leaves the folder.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,13 @@ from tclose.passes.release import RELEASE
 from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source
 from tclose.policy.attribute_settings import AttributeSettings
+from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.policy import Policy
+from tclose.runtime.engines.engine import local_address, runs_in_process
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run, begin_trial, inspect_input
+from tclose.runtime.scratch import scratch_folder
 
 MAX_ATTACKERS = 20_000
 
@@ -51,6 +55,31 @@ class Sample:
     def is_whole(self) -> bool:
         """Whether it is the whole table."""
         return self.n_records == self.n_table
+
+
+@contextlib.contextmanager
+def local_sample(
+    policy: Policy, purpose: str, size: int, seed: int, progress: Progress
+) -> Iterator[tuple[Sample, str]]:
+    """A sample in a scratch folder, and the address of the engine for runs on it, for a block.
+
+    All is done on this machine, whatever scheduler the policy names: others do not see the folder.
+
+    Parameters
+    ----------
+    purpose : of the scratch folder
+    size, seed : as in `take_sample`
+    """
+    local = policy.engine.scheduler == "local"
+    policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    with (
+        scratch_folder(purpose) as scratch,
+        local_address(policy.engine, n_bytes, scratch / "dask") as address,
+    ):
+        sample = take_sample(policy, scratch, address, size, seed, progress)
+        small = runs_in_process(policy.engine, sample.path.stat().st_size)
+        yield sample, "" if small else address
 
 
 def take_sample(
