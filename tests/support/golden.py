@@ -14,9 +14,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -24,7 +27,7 @@ import pytest
 from support.method_cases import CASES, ILL_ALONE, ILL_BY_TREE, N_RECORDS, SEVERAL, STAGE, publish
 from support.noise_cases import HEIGHT, ILL, PAY
 from support.noise_cases import STAGE as NOISY_STAGE
-from support.patients import QUASI, patient_document, patients, write_patients
+from support.patients import CONFIDENTIAL, QUASI, TOWNS, patient_document, patients, write_patients
 from tclose.data.files import input_partitions
 from tclose.methods.dp import dp_confidential, dp_method
 from tclose.passes.plan import coarse_tree
@@ -37,7 +40,20 @@ FIRST = {"name": "t-closeness-first"}
 NOISE = {"name": "dp-confidential"}
 JOINT = [{"attributes": ["ill", "stage"], "t": 0.5}]
 SMALL_REGION = 500
-FOLDER, CSV, PIECES = "folder", "csv", "pieces"  # what the input is
+FOLDER, CSV, PIECES, ODD_TYPES = "folder", "csv", "pieces", "odd types"  # what the input is
+WAYS = {
+    "age": {"role": QUASI, "round": False},
+    "height": {"role": QUASI, "aggregate": "median"},
+    "day": QUASI,
+    "town": {"role": QUASI, "taxonomy": TOWNS, "aggregate": "ancestor"},
+}
+ODD = {
+    "town": "identifier",
+    "smokes": QUASI,
+    "seen": QUASI,
+    "cost": {"role": CONFIDENTIAL},
+    "note": "non-confidential",
+}
 
 
 @dataclass(frozen=True)
@@ -70,8 +86,13 @@ GOLDEN = {name: Golden(*case) for name, case in CASES.items()} | {
     "equal": Golden(FIRST, {"attributes": ILL_ALONE}),
     "by tree": Golden(FIRST, {"attributes": ILL_BY_TREE}),
     "dates, texts": Golden(FIRST, {"attributes": {"day": QUASI, "ill": QUASI}}),
+    "ways of release": Golden(FIRST, {"attributes": WAYS}),
+    "odd types, gaps": Golden(FIRST, {"attributes": ODD, "missing": "drop"}, ODD_TYPES),
+    "odd types in mondrian": Golden(
+        {"name": "mondrian"}, {"attributes": ODD, "missing": "drop"}, ODD_TYPES
+    ),
     "size of the paper": Golden(FIRST | {"class_size": "paper"}, {}),
-    "refined fast": Golden(FIRST | {"refine": "fast"}, {}),
+    "not refined": Golden(FIRST | {"refine": "off"}, {}),
     "refined full": Golden(FIRST | {"refine": "full"}, {"attributes": SEVERAL}),
     "refined equal": Golden(FIRST | {"refine": 2}, {"attributes": ILL_ALONE}),
     "joint": Golden(FIRST, {"attributes": SEVERAL, "privacy": {"k": 5, "t": 0.4, "joint": JOINT}}),
@@ -191,10 +212,28 @@ def _copy(keys: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_input(source: str, folder: Path) -> Path:
+    if source == ODD_TYPES:
+        pq.write_table(_odd_types(), folder / "in.parquet", row_group_size=333)
+        return folder / "in.parquet"
     if source == CSV:
         pa_csv.write_csv(patients(N_RECORDS), folder / "in.csv")
         return folder / "in.csv"
     return write_patients(folder / "in", N_RECORDS, 3 if source == PIECES else 1)
+
+
+def _odd_types() -> pa.Table:
+    """Truths, times and decimals beside the usual columns; ages and notes are missing of some."""
+    table, rows = patients(N_RECORDS), np.arange(N_RECORDS)
+    columns = {
+        "smokes": pa.array(rows * 7 % 3 == 0),
+        "seen": pa.array(1_700_000_000 + rows * 7919 % 100_000).cast(pa.timestamp("s")),
+        "cost": pa.array([Decimal(int(row) * 31 % 400) / 4 for row in rows], pa.decimal128(9, 2)),
+        "note": pa.array([None if row % 5 == 0 else f"n{row % 11}" for row in rows]),
+    }
+    for name, column in columns.items():
+        table = table.append_column(name, column)
+    ages = pa.array(table["age"].to_numpy(), mask=rows % 17 == 0)
+    return table.set_column(table.column_names.index("age"), "age", ages)
 
 
 @contextmanager
