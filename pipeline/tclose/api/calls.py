@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tclose.api.checking import Check, check_data
 from tclose.api.results import Audit, Frontier, Plan, Release, audit_place
 from tclose.api.staging import Staged, replace_input, staged_data
-from tclose.data.files.input_files import find_files, total_bytes
 from tclose.data.places.locations import parse_location
 from tclose.errors import UsageError
 from tclose.policy.engine_settings import LOCAL
@@ -20,7 +19,6 @@ from tclose.policy.yaml_loader import read_document
 from tclose.runtime.engines.engine import connect, to_safe_error
 from tclose.runtime.engines.given_client import given_address, using_client
 from tclose.runtime.progress import Progress, default_style
-from tclose.runtime.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -93,15 +91,9 @@ def plan(
     Parameters, errors: as `release`.
     """
     with _prepared("plan", data, policy, client) as asked:
-        from tclose.passes.plan.notices.estimate import estimate_run
-        from tclose.passes.publish.build_manifest import describe_plan
-        from tclose.passes.release import decide_only
+        from tclose.passes.release import describe_only
 
-        with scratch_folder("plan") as scratch:
-            made, table = decide_only(asked, scratch, _progress(progress))
-        n_bytes = total_bytes(find_files(asked.input))
-        estimate = estimate_run(made, asked.engine, n_bytes)
-        return Plan(describe_plan(made), estimate, table.n_read - table.n_complete)
+        return Plan(*describe_only(asked, _progress(progress)))
 
 
 def audit(

@@ -17,7 +17,7 @@ from tclose.cli.options import add_as_of
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import TcloseError, UsageError
 from tclose.runtime.progress import Progress, default_style
-from tclose.runtime.scratch import clear_scratch, scratch_folder
+from tclose.runtime.scratch import clear_scratch
 
 if TYPE_CHECKING:
     from tclose.runtime.run import Outcome
@@ -203,20 +203,13 @@ def _say_published(outcome: "Outcome") -> str:
 
 
 def _plan(given: argparse.Namespace) -> int:
-    from tclose.data.files.input_files import find_files, total_bytes
-    from tclose.passes.plan.notices.estimate import estimate_run
-    from tclose.passes.publish.build_manifest import describe_plan
-    from tclose.passes.release import decide_only
+    from tclose.passes.release import describe_only
     from tclose.policy.policy import load_policy
     from tclose.render.release_tables import report_plan
 
     policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
-    with scratch_folder("plan") as scratch:
-        made, table = decide_only(policy, scratch, Progress(default_style(given.quiet)))
-    described = describe_plan(made)
-    n_bytes = total_bytes(find_files(policy.input))
-    estimate = estimate_run(made, policy.engine, n_bytes)
-    dropped = table.n_read - table.n_complete
+    progress = Progress(default_style(given.quiet))
+    described, estimate, dropped = describe_only(policy, progress)
     if given.json:
         print(json.dumps(described | {"estimate": estimate, "dropped": dropped}, indent=2))
     else:

@@ -7,14 +7,17 @@ samples, and audits beside the originals.
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 from tclose.data.files import input_files
 from tclose.data.value_counts import TableSummary
 from tclose.passes.encode.encode import ENCODE
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.plan.decide import DECIDE
+from tclose.passes.plan.notices.estimate import estimate_run
 from tclose.passes.plan.notices.sibling_warning import warn_by_policy
 from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.publish.build_manifest import describe_plan
 from tclose.passes.publish.publish import PUBLISH
 from tclose.passes.summarise.findings import INPUT_SUMMARY
 from tclose.passes.summarise.summarise import SUMMARISE
@@ -35,6 +38,7 @@ from tclose.runtime.run import (
     open_run,
     outcome_of,
 )
+from tclose.runtime.scratch import scratch_folder
 
 RELEASE = Pipeline(
     given=(INSPECTION, LINEAGE),
@@ -70,3 +74,12 @@ def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan
         run_pipeline(RELEASE.until(PLAN), run, progress)
         warn_by_policy(run, progress)
         return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table
+
+
+def describe_only(policy: Policy, progress: Progress) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Return what a release would be, its expected cost, and how many records would be dropped."""
+    with scratch_folder("plan") as scratch:
+        plan, table = decide_only(policy, scratch, progress)
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    estimate = estimate_run(plan, policy.engine, n_bytes)
+    return describe_plan(plan), estimate, table.n_read - table.n_complete
