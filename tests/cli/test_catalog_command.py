@@ -342,7 +342,7 @@ def test_nothing_heavy_is_imported(command, repository):
         [sys.executable, "-c", script],
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
         text=True,
         env=os.environ,
     )

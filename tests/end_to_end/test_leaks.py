@@ -45,7 +45,7 @@ def run_tclose(policy: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "tclose", "run", str(policy), *more]
     environment = os.environ | {"TMPDIR": str(policy.parent / "tmp")}
     (policy.parent / "tmp").mkdir(exist_ok=True)
-    return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=180)
+    return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=300)
 
 
 @pytest.mark.parametrize("workers", ["auto", 2])
@@ -123,7 +123,7 @@ def test_crash_message_holds_no_values(tmp_path):
         f"sys.exit(cli.main(['run', {str(policy)!r}]))\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, check=False, timeout=120
+        [sys.executable, "-c", script], capture_output=True, check=False, timeout=300
     )
     assert ended.returncode == 1
     assert b"stopped by ValueError" in ended.stderr

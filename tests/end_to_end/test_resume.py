@@ -71,7 +71,7 @@ def write_policy(discharges: Path, folder: Path) -> Path:
 def run_and_die(policy: Path, point: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     command = [sys.executable, "-m", "support.killed_run", str(policy), point]
-    ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=120)
+    ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
 
@@ -311,7 +311,7 @@ def kill_a_busy_worker(address: str, killed: list[int]) -> None:
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             busy = [worker for worker, tasks in client.processing().items() if tasks]
             if busy:

@@ -106,7 +106,7 @@ def test_workers_and_their_sockets_are_cleared_too(policy, temporary, capsys):
         workers = psutil.Process(process.pid).children(recursive=True)
         assert workers
         process.kill()
-        _, alive = psutil.wait_procs(workers, timeout=120)  # they leave by themselves
+        _, alive = psutil.wait_procs(workers, timeout=300)  # they leave by themselves
         assert not alive
     assert main(["schema"]) == 0
     assert tree(temporary) == {}

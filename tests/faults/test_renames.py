@@ -17,7 +17,7 @@ from support.faulty_run import counted, watch_renames
 from tclose.assess.auditing.audit import audit_release
 
 STEP = 1 if "TCLOSE_FAULTS" in os.environ else 5
-SECONDS = 60
+SECONDS = 300
 
 
 def in_a_child(work: Any) -> int:

@@ -31,7 +31,7 @@ def test_environment_is_quiet_unless_the_user_says_otherwise(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=300,
     )
     assert shown.stdout.split() == ["1", "INFO", "False", "120"]
 
@@ -60,20 +60,20 @@ def test_interrupted_command_ends_at_once_and_leaves_no_process(
             os.killpg(command.pid, signal.SIGINT)
         else:
             command.terminate()
-        shown = command.communicate(timeout=60)[1].splitlines()
+        shown = command.communicate(timeout=300)[1].splitlines()
 
     assert command.returncode == 1
     assert shown[-1] == "tclose: interrupted; run again to go on from here"
     assert "prefect" not in "".join(shown)
-    wait_until(lambda: not processes_of(command.pid), "no process is left", 30)
+    wait_until(lambda: not processes_of(command.pid), "no process is left")
 
 
 def test_killed_command_leaves_no_server(discharges: Path, tmp_path: Path) -> None:
     with begun_flow(discharges, tmp_path) as command:
         assert any("tclose_flows.embedded_server" in line for line in command_lines(command.pid))
         command.kill()
-        command.communicate(timeout=60)
-    wait_until(lambda: not processes_of(command.pid), "no process is left", 30)
+        command.communicate(timeout=300)
+    wait_until(lambda: not processes_of(command.pid), "no process is left")
 
 
 class _InterruptedAsItGoes:

@@ -130,7 +130,7 @@ class TestTurns:
         start, told = spawn.Barrier(3), spawn.Queue()
         for _ in range(3):
             spawn.Process(target=compile_in, args=(folder, start, told), daemon=True).start()
-        found = sorted(told.get(timeout=60) for _ in range(3))
+        found = sorted(told.get(timeout=300) for _ in range(3))
         assert found == [(6, 0, 1), (6, 1, 0), (6, 1, 0)]
         assert len(list(folder.glob("*.code"))) == 1
 

@@ -184,7 +184,7 @@ def test_cache_of_root_that_a_user_may_read_is_used(cache, tmp_path):
     fork = multiprocessing.get_context("fork")
     told = fork.Queue()
     fork.Process(target=use_as_nobody, args=(told,), daemon=True).start()
-    assert told.get(timeout=60) == (6, 1, "")
+    assert told.get(timeout=300) == (6, 1, "")
 
 
 def test_what_is_made_is_private_whatever_the_mask(tmp_path, monkeypatch):

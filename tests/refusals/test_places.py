@@ -35,7 +35,7 @@ KINDS = {
 
 
 class TestNoFile:
-    @pytest.mark.timeout(60)
+    @pytest.mark.timeout(300)
     @pytest.mark.parametrize("how", ["named", "in a folder", "by a pattern"])
     @pytest.mark.parametrize("kind", KINDS)
     def test_what_is_no_regular_file(self, kind, how, folder, refuse):

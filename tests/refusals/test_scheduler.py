@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import threading
-import time
 
 import pytest
 from distributed import LocalCluster
@@ -14,15 +13,14 @@ from tclose.runtime.engines import scheduler
 
 
 class TestScheduler:
-    def test_nobody_answers(self, tmp_path, refuse):
+    def test_nobody_answers(self, tmp_path, refuse, monkeypatch):
+        monkeypatch.setattr(scheduler, "ANSWER_SECONDS", 3_600)  # which it does not wait for
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         document = policy_for(write_csv(tmp_path / "people.csv", people()))
         document["engine"] = {"scheduler": f"tcp://127.0.0.1:{port}"}
-        start = time.perf_counter()
         refuse(document, f"tcp://127.0.0.1:{port}: no Dask scheduler answers there; start it")
-        assert time.perf_counter() - start < 5
 
     @pytest.mark.parametrize("greeting", [b"", b"220 mail.example ready\r\n"])
     def test_something_else_answers(self, greeting, tmp_path, refuse, monkeypatch):

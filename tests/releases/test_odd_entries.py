@@ -55,7 +55,7 @@ ODD = {
 CASES = [(name, make) for name, kinds in ODD.items() for make in kinds]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(("name", "make"), CASES)
 def test_one_message_and_nothing_half_done(name, make, command, root, capsys):
@@ -79,7 +79,7 @@ def test_one_message_and_nothing_half_done(name, make, command, root, capsys):
     assert {n: c for n, c in after.items() if n in before} == before
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("make", [make_file, make_pipe, make_loop])
 @pytest.mark.parametrize("above", [0, 1])
 def test_output_that_is_no_folder(make, above, root, capsys):

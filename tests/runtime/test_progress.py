@@ -75,10 +75,10 @@ def test_bar_on_a_terminal_tells_of_records(monkeypatch, tmp_path):
     assert {"40 %", "70 %", "90 %"} & {m for line in drawn for m in re.findall(r"\d+ %", line)}
     underway = [line for line in drawn if "left" in line]
     assert re.fullmatch(
-        r"placing records +[━╸╺]+ +\d+ % [\d.]+[kM]/1\.00M records [\d.]+[kM]/s 0:0\d left",
+        r"placing records +[━╸╺]+ +\d+ % [\d.]+[kM]/1\.00M records [\d.]+[kM]/s \d+:\d\d left",
         underway[0],
     )
-    assert re.search(r"100 % 1\.00M/1\.00M records [\d.]+[kM]/s \d\.\d s$", drawn[-1])
+    assert re.search(r"100 % 1\.00M/1\.00M records [\d.]+[kM]/s \d+\.\d s$", drawn[-1])
     assert terminal.getvalue().count("\n") == 1  # the one line is drawn over, and left at the end
 
 
@@ -93,7 +93,7 @@ def test_bar_stays_within_its_line(columns, tmp_path, monkeypatch):
 def test_bar_tells_of_units_where_records_are_not_known(monkeypatch, tmp_path):
     terminal = sit_at_terminal(monkeypatch)
     run(tmp_path, Progress("bar"))
-    assert re.search(r"100 % 4/4 +\d\.\d s$", terminal.drawn[-1])
+    assert re.search(r"100 % 4/4 +\d+\.\d s$", terminal.drawn[-1])
 
 
 def test_bar_of_a_cluster(monkeypatch, tmp_path):
@@ -130,7 +130,7 @@ def test_short_pass_is_two_lines(tmp_path, capsys):
     run(tmp_path, Progress(default_style(quiet=False)), sizes=SIZES)
     first, last = capsys.readouterr().err.splitlines()
     assert first == "placing records: 4 units, 1,000,000 records"
-    assert re.fullmatch(r"placing records: done in \d\.\d s, [\d,]+ records/s", last)
+    assert re.fullmatch(r"placing records: done in \d+\.\d s, [\d,]+ records/s", last)
 
 
 def test_long_pass_tells_every_ten_seconds_or_so(capsys, monkeypatch):
@@ -159,7 +159,7 @@ def test_long_pass_of_unknown_records_tells_of_units(capsys, monkeypatch):
     assert re.fullmatch(
         r"finding types: 3 units, 1 of the units done before\n"
         r"finding types: 66 %, 2 of 3 units, about 0:00 left\n"
-        r"finding types: done in 0\.0 s\n",
+        r"finding types: done in \d+\.\d s\n",
         capsys.readouterr().err,
     )
 
@@ -255,7 +255,7 @@ def test_nothing_else_breaks_the_silence(arguments, policy, tmp_path):
         env=os.environ | {"PREFECT_HOME": str(tmp_path)},
         capture_output=True,
         check=False,
-        timeout=240,
+        timeout=300,
     )
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert b"PASS" in ended.stdout

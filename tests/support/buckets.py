@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from support.clusters import ROOT, clean_environment
 from tclose.data.places.bucket_client import filesystem
 from tclose.data.places.bucket_paths import BucketPath
 
 SECRET = "wJalrXUtnFEMI-not-to-be-told"
-START_SECONDS = 60
+START_SECONDS = 300
 
 
 def free_port() -> int:
@@ -40,8 +41,12 @@ def environment(port: int) -> dict[str, str]:
 def running_server() -> Iterator[int]:
     """Port of a server that runs as long as the block lasts."""
     port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "support.moto_server", str(port)],
+        env=clean_environment(ROOT / "tests"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         _wait_for(port, server)
         yield port

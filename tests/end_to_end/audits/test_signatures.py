@@ -256,7 +256,7 @@ class TestPrivateKeys:
         with pytest.raises(PolicyError, match="belongs to another user"):
             find_signer(str(keys.private))
 
-    @pytest.mark.timeout(30)
+    @pytest.mark.timeout(300)
     def test_pipe_is_refused_without_waiting(self, tmp_path):
         os.mkfifo(tmp_path / "pipe", 0o600)
         with pytest.raises(PolicyError, match="is no regular file"):

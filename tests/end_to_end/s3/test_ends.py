@@ -93,7 +93,7 @@ def data_of(root, release_id):
 def run_and_die(policy: Path, point: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     command = [sys.executable, "-m", "support.killed_run", str(policy), point]
-    ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=120)
+    ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
 

@@ -94,7 +94,7 @@ def test_thousands_of_failing_classes_take_seconds():
     merge_until(
         labels[:50], numeric[:, :50], nominal[:, :50], lambda o, s: np.ones(s.size - 1, bool)
     )
-    begin = time.perf_counter()
+    begin = time.process_time()
     _, _, n_failing = merge_until(labels, numeric, nominal, holds)
     assert n_failing == 0
-    assert time.perf_counter() - begin < 60  # 3 s measured; the machine may be shared
+    assert time.process_time() - begin < 60  # 3 s measured

@@ -75,10 +75,9 @@ class TestBudget:
         assert labels.tolist() == expected.tolist()
 
     def test_real_time_ends_it(self) -> None:
-        start = refine_classes.time.monotonic()
-        _, rounds = self.refine(choose_search_budget("0.05s", 1))
-        assert len(rounds) > 1
-        assert refine_classes.time.monotonic() - start < 20
+        budget = choose_search_budget("0.05s", 1)
+        _, rounds = self.refine(budget)
+        assert 1 < len(rounds) < budget.n_rounds
 
     def test_merging_comes_once_after_the_second_round(self) -> None:
         seen = []

@@ -67,10 +67,8 @@ def publish(held: ReleaseRepository, release_id: str, made_by: str = "") -> None
 def test_second_claim_is_refused_while_the_first_is_alive(repository):
     told = []
     with repository.claim(ALIVE):
-        started = time.monotonic()
         with pytest.raises(BusyError, match=r"another run is working.*process"):
             repository.claim(ALIVE, told.append).__enter__()
-        assert time.monotonic() - started < ALIVE  # it was seen to be renewed
         assert "holds the claim" in told[0]
     with repository.claim(ALIVE) as held:
         held.check_lease()
@@ -93,7 +91,7 @@ def test_of_many_at_once_one_gets_it(repository):
     def attempt(index):
         ready.wait()
         try:
-            with repository.claim(ALIVE):
+            with repository.claim(5 * ALIVE):  # of which each look has to find it renewed in time
                 got.append(index)
                 tried.wait()
         except BusyError:
@@ -137,9 +135,9 @@ def test_wall_clocks_decide_nothing(repository, monkeypatch):
 def test_dead_of_this_machine_are_not_waited_for(tmp_path):
     repository = ReleaseRepository(tmp_path / "releases", "people")
     claim_of_a_dead_run(repository, machine=filesystem.name_machine(), expiry=600)
-    started = time.monotonic()
-    with repository.claim():
-        assert time.monotonic() - started < 5
+    told = []
+    with repository.claim(notify=told.append):
+        assert told == []  # nor said to be
 
 
 @pytest.fixture
