@@ -25,7 +25,7 @@ from tclose_flows.concurrency import (
     Retries,
     retryable,
 )
-from tclose_flows.prefect_artifacts import leave, quote, table, tell_failure
+from tclose_flows.prefect_artifacts import describe_failure, leave, quote, table
 from tclose_flows.release_flow import NOTHING_KEPT, describe
 
 _TO_DO = """What was published is not what stands there: keep whoever uses it from it.
@@ -38,7 +38,7 @@ _TO_DO = """What was published is not what stands there: keep whoever uses it fr
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit found of one release; ``findings`` is empty where nothing is wrong."""
+    """An audit's result for one release; ``findings`` is empty if there are none."""
 
     name: str
     release_id: str
@@ -63,14 +63,14 @@ def audit_current(repository: ReleaseRepository, key: PublicKey | None = None) -
     release_id = ""
     try:
         release_id = current_id(repository)
-        found = audit_release(repository.release(release_id), key)
+        audit = audit_release(repository.release(release_id), key)
     except Exception as error:
         known = to_safe_error(error, "could not be audited").redacted()
         if isinstance(known, OutputError) and not known.retryable:
             return Audited(repository.name, release_id, None, (_redacted(str(known)),))
         raise known from None
-    findings = tuple(_redacted(finding) for finding in found["findings"])
-    return Audited(repository.name, release_id, found.get("records"), findings)
+    findings = tuple(_redacted(finding) for finding in audit["findings"])
+    return Audited(repository.name, release_id, audit.get("records"), findings)
 
 
 @flow(
@@ -98,9 +98,9 @@ def audit(
         audited = [_audit(limited, repository, key) for repository in _with_releases(folder)]
     except Exception as error:
         failure = describe(error, "audit")
-        leave("audit", folder, tell_failure(failure, "Audit: could not be done"))
+        leave("audit", folder, describe_failure(failure, "Audit: could not be done"))
         return Failed(message=str(failure), data=failure)
-    leave("audit", folder, _tell(audited, folder))
+    leave("audit", folder, _format_audits(audited, folder))
     if wrong := find_failure(audited):
         return Failed(message=str(wrong), data=wrong)
     return Completed(message=f"{len(audited)} current releases pass", data=len(audited))
@@ -120,21 +120,22 @@ def _audit(
 
 def _with_releases(folder: str) -> list[ReleaseRepository]:
     """The names of which anything was published; a first run may not have ended."""
-    found = find_repositories(parse_location(folder))
     repositories = [
-        repository for repository in found if repository.current() or _stands(repository)
+        repository
+        for repository in find_repositories(parse_location(folder))
+        if repository.current() or _has_releases(repository)
     ]
     if not repositories:
         raise OutputError(f"{folder}: nothing was published there; name the output folder")
     return repositories
 
 
-def _stands(repository: ReleaseRepository) -> bool:
+def _has_releases(repository: ReleaseRepository) -> bool:
     return bool(list_entries(repository))
 
 
 def find_failure(audited: list[Audited]) -> VerificationError | None:
-    """What is wrong, in one message; None where nothing is."""
+    """Return all failures as one error; None if there are none."""
     wrong = [f"{one.name}: {'; '.join(one.findings)}" for one in audited if one.findings]
     if not wrong:
         return None
@@ -143,7 +144,7 @@ def find_failure(audited: list[Audited]) -> VerificationError | None:
     )
 
 
-def _tell(audited: list[Audited], folder: str) -> str:
+def _format_audits(audited: list[Audited], folder: str) -> str:
     wrong = [one for one in audited if one.findings]
     lines = [f"# Audit: {'FAIL' if wrong else 'PASS'}", ""]
     lines += table(("release", "id", "records", "verdict"), [one.row for one in audited])

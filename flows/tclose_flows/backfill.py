@@ -11,7 +11,7 @@ from prefect.states import Completed, Failed
 from tclose.errors import PolicyError, UnitError
 from tclose.policy.policy import Policy
 from tclose_flows.concurrency import RETRIES, TIMEOUT_MINUTES, Minutes, Retries
-from tclose_flows.prefect_artifacts import leave, table, tell_failure
+from tclose_flows.prefect_artifacts import describe_failure, leave, table
 from tclose_flows.release_flow import describe, release, resolve_policy
 from tclose_flows.schedule import Day, Step, days_between, parse_day
 
@@ -21,8 +21,8 @@ skipped."""
 
 
 @dataclass(frozen=True)
-class _Made:
-    """How the release of one day ended."""
+class _DayOutcome:
+    """The outcome of one day's release."""
 
     day: date
     name: str
@@ -65,16 +65,16 @@ def backfill(
         _check_names(policies)
     except Exception as error:
         failure = describe(error, "backfill")
-        leave("failed", "backfill", tell_failure(failure, "Backfill: failed"))
+        leave("failed", "backfill", describe_failure(failure, "Backfill: failed"))
         return Failed(message=str(failure), data=failure)
-    made = [
-        _Made(day, asked.name, release(
+    outcomes = [
+        _DayOutcome(day, day_policy.name, release(
             policy, overrides, day, retries=retries, timeout_minutes=timeout_minutes,
             return_state=True,
         ))
-        for day, asked in zip(days, policies, strict=True)
+        for day, day_policy in zip(days, policies, strict=True)
     ]  # fmt: skip
-    return _end(made)
+    return _end(outcomes)
 
 
 def _check_names(policies: list[Policy]) -> None:
@@ -91,15 +91,15 @@ def _check_names(policies: list[Policy]) -> None:
         )
 
 
-def _end(made: list[_Made]) -> State[Any]:
-    failed = [one for one in made if not one.state.is_completed()]
-    lines = [f"# Backfill: {len(made) - len(failed)} of {len(made)} releases stand", ""]
-    lines += table(("as of", "release", "state", "message"), [one.row for one in made])
+def _end(outcomes: list[_DayOutcome]) -> State[Any]:
+    failed = [one for one in outcomes if not one.state.is_completed()]
+    lines = [f"# Backfill: {len(outcomes) - len(failed)} of {len(outcomes)} releases stand", ""]
+    lines += table(("as of", "release", "state", "message"), [one.row for one in outcomes])
     if failed:
         lines += ["", "## What to do", "", _TO_DO]
-    leave("backfill", made[0].name, "\n".join(lines))
+    leave("backfill", outcomes[0].name, "\n".join(lines))
     if failed:
         days = ", ".join(str(one.day) for one in failed)
-        failure = UnitError(f"{len(failed)} of {len(made)} releases failed: those of {days}")
+        failure = UnitError(f"{len(failed)} of {len(outcomes)} releases failed: those of {days}")
         return Failed(message=str(failure), data=failure)
-    return Completed(message=f"{len(made)} releases stand", data=len(made))
+    return Completed(message=f"{len(outcomes)} releases stand", data=len(outcomes))

@@ -1,4 +1,4 @@
-"""How often a run is tried again, and that runs of one release come one after the other."""
+"""Retries of flow runs, and their order: runs of one release follow one another."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _LEASE_SECONDS = 60.0  # the least that Prefect grants: a slot outlives a killed
 
 
 def retryable(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
-    """Whether another attempt can help: never after a refusal."""
+    """Return whether another attempt can help; it cannot after a refusal."""
     del task, run
     return isinstance(state.data, TcloseError) and state.data.retryable
 
@@ -49,7 +49,7 @@ def one_at_a_time(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _give_back(held, slot_name(name))
+        _release_slot(held, slot_name(name))
 
 
 def _take_slot(held: contextlib.ExitStack, slot: str) -> None:
@@ -71,7 +71,7 @@ def _take_slot(held: contextlib.ExitStack, slot: str) -> None:
         get_run_logger().warning("no slot %s (%s): the release's claim decides", slot, reason)
 
 
-def _give_back(held: contextlib.ExitStack, slot: str) -> None:
+def _release_slot(held: contextlib.ExitStack, slot: str) -> None:
     """Give a slot back; a server that is away takes it back by itself, and spoils no release."""
     try:
         held.close()

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-_came = threading.Event()
+_received = threading.Event()
 
 
 @contextlib.contextmanager
@@ -23,7 +23,7 @@ def remembering_interrupts() -> Iterator[None]:
         return
 
     def note(number: int, frame: FrameType | None) -> None:
-        _came.set()
+        _received.set()
         before(number, frame)
 
     signal.signal(signal.SIGINT, note)
@@ -31,7 +31,7 @@ def remembering_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        _came.clear()
+        _received.clear()
 
 
 def check_interrupted() -> None:
@@ -41,5 +41,5 @@ def check_interrupted() -> None:
     ------
     KeyboardInterrupt
     """
-    if _came.is_set():
+    if _received.is_set():
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What a run leaves to be read in Prefect: its verdict, or what to do about its failure.
+"""Prefect artifacts of a run: its verdict, or the remedy for its failure.
 
 Artifacts are kept in Prefect's database, where more people look than may see the microdata. So they
 are made of manifests that are handed out with the release, of counts, and of tclose's own messages,
@@ -69,7 +69,7 @@ _ADVICE: Mapping[type[TcloseError], str] = {
         "report it with the message above."
     ),
 }
-_NOT_AGAIN = " It was not tried again, as it would fail again."
+_NOT_RETRYABLE = " It was not tried again, as it would fail again."
 
 
 def leave(kind: str, name: str, markdown: str) -> None:
@@ -86,7 +86,7 @@ def leave(kind: str, name: str, markdown: str) -> None:
         get_run_logger().warning("no artifact was kept (%s)", type(error).__name__)
 
 
-def tell_outcome(outcome: Outcome) -> str:
+def describe_outcome(outcome: Outcome) -> str:
     """The verdict table of a release and where it is."""
     done = "Already published: its files match their digests, nothing was done."
     rows = release_rows(dict(outcome.manifest))
@@ -103,31 +103,33 @@ def tell_outcome(outcome: Outcome) -> str:
 
 
 def _links(release: Location) -> list[str]:
-    places = {
+    locations = {
         "release": release,
         "data": release / "data",
         "manifest": release / "manifest.json",
         "data dictionary": release / "dictionary.md",
         "lineage (internal)": internal_of(release) / "lineage.jsonl",
     }
-    return [f"- {title}: [`{place}`](<{_link(place)}>)" for title, place in places.items()]
+    return [
+        f"- {title}: [`{location}`](<{_link(location)}>)" for title, location in locations.items()
+    ]
 
 
-def _link(place: Location) -> str:
-    return place.as_uri() if isinstance(place, Path) else str(place)
+def _link(location: Location) -> str:
+    return location.as_uri() if isinstance(location, Path) else str(location)
 
 
-def tell_failure(error: TcloseError, title: str) -> str:
-    """What failed, and what to do now; of the error's message what others may read."""
+def describe_failure(error: TcloseError, title: str) -> str:
+    """Describe a failure and its remedy, with the redacted part of the error's message."""
     message = quote(str(error.redacted()))
     kept = "Nothing was published." if _is_refusal(error) else "What was finished is kept."
     return "\n".join([f"# {title}", "", kept, "", *message, "", "## What to do", "", advise(error)])
 
 
 def advise(error: TcloseError) -> str:
-    """What to do about a failure, by its kind."""
+    """Return the remedy for a failure, by its kind."""
     advice = next(text for kind, text in _ADVICE.items() if isinstance(error, kind))
-    return advice + _NOT_AGAIN if _is_refusal(error) else advice
+    return advice + _NOT_RETRYABLE if _is_refusal(error) else advice
 
 
 def _is_refusal(error: TcloseError) -> bool:

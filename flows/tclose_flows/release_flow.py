@@ -32,7 +32,7 @@ from tclose_flows.concurrency import (
     retryable,
 )
 from tclose_flows.interrupts import check_interrupted
-from tclose_flows.prefect_artifacts import leave, tell_failure, tell_outcome
+from tclose_flows.prefect_artifacts import describe_failure, describe_outcome, leave
 from tclose_flows.schedule import AsOf, resolve_day
 
 NOTHING_KEPT: dict[str, Any] = {
@@ -109,15 +109,15 @@ def release(
     """
     name = "release"
     try:
-        asked = resolve_policy(policy, overrides, as_of, timezone)
-        name = asked.name
+        resolved = resolve_policy(policy, overrides, as_of, timezone)
+        name = resolved.name
         limited = attempt.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
-        outcome = limited(asked, default_style(quiet))
+        outcome = limited(resolved, default_style(quiet))
     except Exception as error:
         failure = describe(error, "release")
-        leave("failed", name, tell_failure(failure, f"{name}: failed"))
+        leave("failed", name, describe_failure(failure, f"{name}: failed"))
         return Failed(message=str(failure), data=failure)
-    leave("release", name, tell_outcome(outcome))
+    leave("release", name, describe_outcome(outcome))
     verb = "already published" if outcome.already_published else "published"
     return Completed(message=f"{verb}: {outcome.release}", data=outcome)
 
@@ -139,8 +139,8 @@ def resolve_policy(
     return parse_policy(policy, overrides, as_of=day)
 
 
-def describe(error: Exception, place: str) -> TcloseError:
+def describe(error: Exception, location: str) -> TcloseError:
     """An error as Prefect may keep it; the timeout of a task with its remedy."""
     if isinstance(error, TimeoutError):
-        return UnitError(f"{place}: stopped after timeout_minutes; give it more time or workers")
-    return to_safe_error(error, place).redacted()
+        return UnitError(f"{location}: stopped after timeout_minutes; give it more time or workers")
+    return to_safe_error(error, location).redacted()

@@ -17,7 +17,7 @@ _SCHEDULED = r"scheduled( - (?P<n>\d{1,3}) (?P<unit>day|week|month)s?)?"
 
 
 def _as_text(pattern: str) -> WithJsonSchema:
-    """How it comes over Prefect's API; a pattern is looked at there, a format is not."""
+    """Describe a pattern as text for Prefect's API, which checks patterns, not formats."""
     plain = re.sub(r"\?P<\w+>", "", pattern)
     return WithJsonSchema({"type": "string", "pattern": f"^({plain})$"})
 
@@ -42,17 +42,17 @@ def resolve_day(as_of: AsOf, scheduled: datetime, timezone: str) -> date | None:
     """
     if as_of is None or isinstance(as_of, date):
         return as_of
-    found = re.fullmatch(_SCHEDULED, as_of)
-    if not found:
+    match = re.fullmatch(_SCHEDULED, as_of)
+    if not match:
         return parse_day(as_of, "as_of")
     try:
         day = scheduled.astimezone(ZoneInfo(timezone)).date()
     except (ZoneInfoNotFoundError, ValueError):
         raise UsageError(f"timezone: {timezone!r} is none; give one as in Europe/Madrid") from None
-    if found["unit"] == "month":
-        return add_months(day, -int(found["n"]))
-    days = {"week": 7, "day": 1, None: 0}[found["unit"]]
-    return day - timedelta(days=days * int(found["n"] or 0))
+    if match["unit"] == "month":
+        return add_months(day, -int(match["n"]))
+    days = {"week": 7, "day": 1, None: 0}[match["unit"]]
+    return day - timedelta(days=days * int(match["n"] or 0))
 
 
 def parse_day(day: Day, parameter: str) -> date:

@@ -11,7 +11,7 @@ import pytest
 
 from support.policies import discharge_policy, write_discharges
 from support.published import copy_at_home, edit_manifest, hand_out, publish_discharges
-from tclose.assess.auditing import audit_claims
+from tclose.assess.auditing import manifest_comparison
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError
@@ -50,15 +50,14 @@ def test_a_bug_of_the_audit_is_an_error_of_its_own_and_no_finding(
     def stumble(*_: object) -> None:
         raise kind("Mrs Doe")
 
-    monkeypatch.setattr(audit_claims, "describe_risk", stumble)
+    monkeypatch.setattr(manifest_comparison, "describe_risk", stumble)
     with pytest.raises(kind):
         audit_release(published)
     assert main(["audit", str(published), "--json"]) == 1
     told = capsys.readouterr()
     assert told.out == ""
-    stopped = (
-        rf"tclose: audit: stopped by {kind.__name__} \(audit_claims\.py:\d+ in describe_rows\)\n"
-    )
+    where = r"\(manifest_comparison\.py:\d+ in describe_rows\)"
+    stopped = rf"tclose: audit: stopped by {kind.__name__} {where}\n"
     assert re.fullmatch(stopped, told.err)
     repository = open_repository(published.parent)
     assert main(["rollback", str(published.parent), published.name]) == 2  # is current already

@@ -12,9 +12,9 @@ KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_failure_says_what_to_do_and_whether_it_was_tried_again(kind):
-    from tclose_flows.prefect_artifacts import tell_failure
+    from tclose_flows.prefect_artifacts import describe_failure
 
-    text = tell_failure(kind("the message\nin two lines"), "release: failed")
+    text = describe_failure(kind("the message\nin two lines"), "release: failed")
     head, advice = text.split("\n## What to do\n\n")
     assert "    the message\n    in two lines\n" in head
     assert advice.strip()
@@ -24,11 +24,11 @@ def test_every_failure_says_what_to_do_and_whether_it_was_tried_again(kind):
 
 
 def test_partition_is_not_named():
-    from tclose_flows.prefect_artifacts import tell_failure
+    from tclose_flows.prefect_artifacts import describe_failure
 
     error = InfeasibleError("partition site=Bergen: is too far", partition="partition site=Bergen")
-    assert "    a partition: is too far\n" in tell_failure(error, "failed")
-    assert "Bergen" not in tell_failure(error, "failed")
+    assert "    a partition: is too far\n" in describe_failure(error, "failed")
+    assert "Bergen" not in describe_failure(error, "failed")
     told = error.redacted()
     assert (type(told), told.whole) == (InfeasibleError, error)
     whole = TcloseError("the table: is too far", partition="the table")

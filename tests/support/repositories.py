@@ -119,6 +119,6 @@ def move_current(repository: ReleaseRepository, release_id: str) -> None:
         held.set_current(release_id)
 
 
-def fake_id(beginning: str) -> str:
+def fake_id(id_prefix: str) -> str:
     """An id that begins so."""
-    return beginning.ljust(20, "0")
+    return id_prefix.ljust(20, "0")

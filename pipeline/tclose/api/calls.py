@@ -17,7 +17,7 @@ from tclose.policy.engine_settings import LOCAL
 from tclose.policy.policy import Policy, parse_policy
 from tclose.policy.yaml_loader import read_document
 from tclose.runtime.engines.engine import connect, to_safe_error
-from tclose.runtime.engines.given_client import given_address, using_client
+from tclose.runtime.engines.user_client import user_client_address, using_client
 from tclose.runtime.progress import Progress, default_style
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ def release(
     TcloseError
         Anything else.
     """
-    with _prepared("release", data, policy, client) as asked:
+    with _prepared("release", data, policy, client) as resolved:
         from tclose.passes.release import run_release
 
-        outcome = run_release(asked, _progress(progress))
+        outcome = run_release(resolved, _progress(progress))
     return Release(
         outcome.release,
         outcome.manifest["release_id"],
@@ -90,10 +90,10 @@ def plan(
 
     Parameters, errors: as `release`.
     """
-    with _prepared("plan", data, policy, client) as asked:
+    with _prepared("plan", data, policy, client) as resolved:
         from tclose.passes.release import describe_only
 
-        return Plan(*describe_only(asked, _progress(progress)))
+        return Plan(*describe_only(resolved, _progress(progress)))
 
 
 def audit(
@@ -119,19 +119,19 @@ def audit(
     OutputError
         There is no such release.
     """
-    place = release.path if isinstance(release, Release) else parse_location(os.fspath(release))
+    location = release.path if isinstance(release, Release) else parse_location(os.fspath(release))
     with _safe("audit"):
-        found = audit_place(place)
+        audited = audit_place(location)
     if policy is None:
         if data is not None:
             raise UsageError("data: goes with a policy, which says what its columns are")
-        return found
-    with _prepared("audit", data, policy, None) as asked:
+        return audited
+    with _prepared("audit", data, policy, None) as resolved:
         from tclose.assess.originals import add_originals
 
-        if not found.details["checked"]:
-            return found
-        return Audit(add_originals(dict(found.details), asked, _progress(progress)))
+        if not audited.details["checked"]:
+            return audited
+        return Audit(add_originals(dict(audited.details), resolved, _progress(progress)))
 
 
 def frontier(
@@ -163,16 +163,16 @@ def frontier(
     UsageError
         Numbers out of range. Otherwise as `release`.
     """
-    with _prepared("frontier", data, policy, None) as asked:
+    with _prepared("frontier", data, policy, None) as resolved:
         from tclose.assess.frontier import compute_frontier
         from tclose.assess.frontier_grid import make_grid, read_sampling
 
         try:
-            grid = make_grid(asked, _listed(k), _listed(t))
-            size, drawn_by = read_sampling(asked, sample, seed)
+            grid = make_grid(resolved, _listed(k), _listed(t))
+            size, drawn_by = read_sampling(resolved, sample, seed)
         except UsageError as error:  # whose words are those of the command's options
             raise UsageError(str(error).replace("--", "")) from None
-        return Frontier(compute_frontier(asked, grid, size, drawn_by, _progress(progress)))
+        return Frontier(compute_frontier(resolved, grid, size, drawn_by, _progress(progress)))
 
 
 def check(  # noqa: PLR0913 (keywords of what a policy says of attributes)
@@ -218,13 +218,13 @@ def check(  # noqa: PLR0913 (keywords of what a policy says of attributes)
     DataError
         A column is missing, or has values without a place in their order.
     """
-    given = {"distance": distance or {}, "order": order or {}, "taxonomy": taxonomy or {}}
-    for key, values in given.items():
+    settings = {"distance": distance or {}, "order": order or {}, "taxonomy": taxonomy or {}}
+    for key, values in settings.items():
         for name in values:
             if name not in confidential:
                 raise UsageError(f"{key}: names {name!r}, which confidential does not")
     with _safe("check"):
-        return check_data(data, quasi, confidential, k, t, given)
+        return check_data(data, quasi, confidential, k, t, settings)
 
 
 @contextlib.contextmanager
@@ -236,15 +236,15 @@ def _prepared(
         if client is not None:
             stack.enter_context(using_client(client))
         staged = None if data is None else stack.enter_context(staged_data(data, client))
-        asked = _read_policy(policy, staged)
+        resolved = _read_policy(policy, staged)
         if client is None:
-            yield asked
+            yield resolved
             return
         if staged is not None:
             _check_seen(staged)
         # Settings of a cluster that there is: nothing of a policy's own engine is started.
         changed = {"scheduler": LOCAL, "tls": None, "workers": sum(client.nthreads().values()) or 1}
-        yield asked.model_copy(update={"engine": asked.engine.model_copy(update=changed)})
+        yield resolved.model_copy(update={"engine": resolved.engine.model_copy(update=changed)})
 
 
 @contextlib.contextmanager
@@ -264,8 +264,8 @@ def _read_policy(policy: PolicyLike, staged: Staged | None) -> Policy:
         if staged is None:
             return policy
         document = replace_input(policy.model_dump(include={"input"}), staged)
-        given = type(policy.input).model_validate(document["input"])
-        return policy.model_copy(update={"input": given})
+        settings = type(policy.input).model_validate(document["input"])
+        return policy.model_copy(update={"input": settings})
     if isinstance(policy, Mapping):
         document, source = dict(policy), "given"
     else:
@@ -280,7 +280,7 @@ def _check_seen(staged: Staged) -> None:
     """Refuse workers that do not see the file in which a frame stands."""
     if staged.folder is None:
         return
-    with connect(given_address()) as engine:
+    with connect(user_client_address()) as engine:
         if not engine.sees(staged.folder):
             raise UsageError(
                 "data: the client's workers do not share this machine's TMPDIR, in which frames "

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """What the classes of a table have.
+    """The measures of the classes of a table.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether every class has k records or more, and no distance above t."""
+        """True if every class has k records or more, and no distance is above t."""
         return not self.failures
 
     @property
@@ -80,8 +80,8 @@ class Check:
             ("k", f"asked {self.k}, smallest class {self.smallest:,}; {self.below_k:,} below"),
         ]
         for name, limit in self.t.items():
-            found = f"asked {limit:g}, largest EMD {self.largest_emd[name]:.6f}"
-            rows.append((f"t of {name}", f"{found}; {self.above_t[name]:,} classes above"))
+            measured = f"asked {limit:g}, largest EMD {self.largest_emd[name]:.6f}"
+            rows.append((f"t of {name}", f"{measured}; {self.above_t[name]:,} classes above"))
         return rows
 
     def __repr__(self) -> str:
@@ -108,17 +108,17 @@ def check_data(
     table = _read(data, quasi, confidential)
     verdict, checks = check_rows(table, quasi, attributes, k)
     sizes, counts = checks.size_counts
-    found = verdict.attributes
+    results = verdict.attributes
     return Check(
         k=k,
-        t={a.name: float(a.max_emd) for a in found},
+        t={a.name: float(a.max_emd) for a in results},
         records=verdict.n_records,
         classes=verdict.sizes.n_classes,
         smallest=verdict.sizes.smallest,
         largest=verdict.sizes.largest,
         below_k=int(counts[sizes < k].sum()),
-        largest_emd={a.name: a.largest_emd for a in found},
-        above_t={a.name: a.n_violating for a in found},
+        largest_emd={a.name: a.largest_emd for a in results},
+        above_t={a.name: a.n_violating for a in results},
         failures=verdict.failures,
     )
 
@@ -137,13 +137,13 @@ def _check_names(quasi: Sequence[str], confidential: Sequence[str]) -> None:
 def _attribute(
     name: str, t: float | Mapping[str, float], settings: Mapping[str, Mapping[str, Any]]
 ) -> Attribute:
-    """What is asked of a confidential attribute, checked as a policy's is."""
+    """Return the settings of a confidential attribute, validated like a policy's."""
     if isinstance(t, Mapping) and name not in t:
         raise UsageError(f"t: has no entry for {name!r}; give each confidential attribute one")
     limit = t[name] if isinstance(t, Mapping) else t
-    given = {key: values[name] for key, values in settings.items() if name in values}
-    kind = {"type": "ordinal"} if "order" in given else {}
-    document = {"role": "confidential", "t": limit, **kind, **given}
+    own_settings = {key: values[name] for key, values in settings.items() if name in values}
+    kind = {"type": "ordinal"} if "order" in own_settings else {}
+    document = {"role": "confidential", "t": limit, **kind, **own_settings}
     try:
         checked = AttributeSettings.model_validate(document)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What the public functions return: values that show themselves in a terminal and in a notebook."""
+"""Results of the public functions, with representations for terminals and notebooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -97,7 +97,7 @@ def _read_pandas(file: str, release: Location, manifest: dict[str, Any]) -> "pd.
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What a release would do.
+    """The plan of a release.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Plan:
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """What the files of a release say of themselves.
+    """The result of auditing the files of a release.
 
     Attributes
     ----------
@@ -150,17 +150,17 @@ class Audit:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is wrong; empty where nothing is."""
+        """The faults found; empty if there are none."""
         return tuple(self.details["findings"])
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not wrong, and should be known."""
+        """Notes that are no faults."""
         return tuple(self.details.get("notes", ()))
 
     @property
     def passed(self) -> bool:
-        """Whether the rows could be checked, and nothing is wrong."""
+        """True if the rows could be checked, and there are no findings."""
         return bool(self.details["checked"]) and not self.findings
 
     @property
@@ -206,7 +206,7 @@ class Chart:
         return Path(path)
 
     def __repr__(self) -> str:
-        """How large it is."""
+        """Return a summary of its size."""
         return f"Chart (SVG, {len(self.svg):,} characters)"
 
     def _repr_svg_(self) -> str:
@@ -218,7 +218,7 @@ class Chart:
 
 @dataclass(frozen=True, repr=False)
 class Frontier:
-    """What other k and t would cost and give.
+    """The costs of other k and t, and what they achieve.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ _FILE = "records.parquet"
 
 @dataclass(frozen=True)
 class Staged:
-    """What a policy's ``input.path`` is to be; ``folder``: of the scratch file, if there is one."""
+    """The staged input of a policy; ``folder``: of the scratch file, if there is one."""
 
     path: str
     folder: Path | None = None
@@ -63,7 +63,7 @@ def staged_data(data: "Data", client: Any = None) -> Iterator[Staged]:
 
 
 def name_frame(data: Any) -> str:
-    """What messages, manifests and lineage call a table of memory: as in memory://pandas/DataFrame.
+    """Name a table in memory for messages and manifests, as in memory://pandas/DataFrame.
 
     Raises
     ------
@@ -98,13 +98,13 @@ def read_table(data: Any) -> pa.Table:
 
 
 def _is_dask(data: Any) -> bool:
-    found = sys.modules.get("dask.dataframe")
-    return found is not None and isinstance(data, found.DataFrame)
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(data, module.DataFrame)
 
 
 def _is_pandas(data: Any) -> bool:
-    found = sys.modules.get("pandas")
-    return found is not None and isinstance(data, found.DataFrame)
+    module = sys.modules.get("pandas")
+    return module is not None and isinstance(data, module.DataFrame)
 
 
 def _read_frames(data: Any, client: Any) -> Iterator[pa.Table]:
@@ -226,8 +226,8 @@ def _write_whole_groups(writer: pq.ParquetWriter, table: pa.Table) -> pa.Table:
 
 def replace_input(document: Mapping[str, Any], staged: Staged) -> dict[str, Any]:
     """A policy's document with the table as its input."""
-    given = document.get("input") or {}
-    if not isinstance(given, Mapping):
+    section = document.get("input") or {}
+    if not isinstance(section, Mapping):
         return dict(document)  # to be refused as what it is
-    changed = {**given, "path": staged.path}
+    changed = {**section, "path": staged.path}
     return {**document, "input": changed | ({"format": "parquet"} if staged.folder else {})}

@@ -44,7 +44,7 @@ def check_rows(
     columns = [resolve_column(a, plain_type(table.schema.field(a.name).type)) for a in confidential]
     measured = [_measure(table.select([column.name]), column) for column in columns]
     distributions = tuple(distribution for distribution, _ in measured)
-    codes = np.array([found for _, found in measured], dtype=np.int64)
+    codes = np.array([value_codes for _, value_codes in measured], dtype=np.int64)
     limits = tuple(_limit(column) for column in columns)
     checker = ClassChecker(distributions, limits, NO_MODELS, [])
     checks = checker.check_at_once([Rows([*keys], codes.reshape(len(columns), len(table)))])
@@ -75,11 +75,11 @@ def _check_columns(table: pa.Table, names: Sequence[str]) -> None:
 
 def _class_codes(values: pa.ChunkedArray, name: str) -> Int64:
     """A code for each different value, a missing one among them: int64 (n,)."""
-    whole = values.cast(plain_type(values.type)).combine_chunks()
+    dense = values.cast(plain_type(values.type)).combine_chunks()
     try:
-        if pa.types.is_floating(whole.type):
-            whole = one_zero(whole)
-        listed = whole.dictionary_encode(null_encoding="encode")
+        if pa.types.is_floating(dense.type):
+            dense = one_zero(dense)
+        listed = dense.dictionary_encode(null_encoding="encode")
     except MemoryError:  # which an exception of pyarrow can be
         raise
     except pa.ArrowException:
@@ -95,14 +95,14 @@ def _measure(table: pa.Table, column: Column) -> tuple[Distribution, Int64]:
     table = table.cast(pa.schema([(column.name, plain_type(column.type))])).combine_chunks()
     if column.distance is Distance.EQUAL:
         codes = _class_codes(table[column.name], column.name)
-        made = make_distribution(np.arange(codes.max() + 1), np.bincount(codes))
-        return with_metric(made, column, ()), codes
+        distribution = make_distribution(np.arange(codes.max() + 1), np.bincount(codes))
+        return with_metric(distribution, column, ()), codes
     _refuse_unplaced(table, column)
     keys = confidential_keys(table, column)
     counted = count_values(keys)
-    made = make_distribution(counted.values, counted.counts)
+    distribution = make_distribution(counted.values, counted.counts)
     codes = np.searchsorted(counted.values, keys).astype(np.int64)
-    return with_metric(made, column, _texts(table, column)), codes
+    return with_metric(distribution, column, _texts(table, column)), codes
 
 
 def _texts(table: pa.Table, column: Column) -> list[str]:

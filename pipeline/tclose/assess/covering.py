@@ -1,6 +1,6 @@
 """Record-linkage risk of a generalised table: among how many rows a known person could be.
 
-The adversary of `linkage` has no values to be near to here: nearest, at distance 0, are the rows
+The intruder of `linkage` has no values to be near to here: nearest, at distance 0, are the rows
 whose intervals and sets have all of a person's values. He picks one of them at random.
 """
 
@@ -30,7 +30,7 @@ def measure_covering(
 
     Parameters
     ----------
-    originals : the quasi-identifiers of the records that the adversary knows, without nulls
+    originals : the quasi-identifiers of the records that the intruder knows, without nulls
     released : the quasi-identifiers of all records as they are released, as texts
     encodings : of the quasi-identifiers
     """
@@ -56,7 +56,7 @@ def measure_covering(
 
 
 def _find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]:
-    """Which values of a nominal attribute released texts stand for: bool (texts, values).
+    """Return which values of a nominal attribute each text covers: bool (texts, values).
 
     Raises
     ------
@@ -78,7 +78,7 @@ def _find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]
 
 
 def _values_by_name(encoding: Encoding) -> dict[str, NDArray[np.bool_]]:
-    """Which values each value and each node of the taxonomy stands for: bool (values,)."""
+    """Return the values that each value and taxonomy node covers: bool (values,)."""
     n_values = len(encoding.texts)
     names = [parse_set(text)[0] for text in spell_keys(encoding, np.arange(n_values))]
     by_name = dict(zip(names, np.eye(n_values, dtype=bool), strict=True))

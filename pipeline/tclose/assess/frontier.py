@@ -29,10 +29,10 @@ from tclose.runtime.run import Run, begin_trial, inspect_input
 
 @dataclass(frozen=True)
 class Figures:
-    """What a release would have: classes, loss, distances, and record-linkage risk.
+    """The figures of a release: classes, loss, distances, and record-linkage risk.
 
     ``loss``: Soria-Comas et al. 2015, eq. (5), over records and quasi-identifiers; ``risk``: the
-    share of records that an adversary links to their own. Both to three digits, as manifests have
+    share of records that an intruder links to their own. Both to three digits, as manifests have
     them.
     """
 
@@ -70,7 +70,7 @@ class Frontier:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was computed on the whole table."""
+        """True if it was computed on the whole table."""
         return self.n_records == self.n_table
 
 

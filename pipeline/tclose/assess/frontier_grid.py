@@ -61,7 +61,7 @@ def make_grid(policy: Policy, k_text: str | None = None, t_text: str | None = No
 
 
 def read_sampling(policy: Policy, size: int | None, seed: int | None) -> tuple[int, int]:
-    """How many records to compute on, at most, and what draws them; the usual where not given.
+    """Read the sample's largest size and its seed; the defaults where not set.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Record-linkage risk of a released table: how often its nearest records give a person away.
 
 Domingo-Ferrer and Torra, *A quantitative comparison of disclosure control methods for microdata*
-(2001): the adversary has the original quasi-identifiers and takes the nearest released record.
+(2001): the intruder has the original quasi-identifiers and takes the nearest released record.
 Where several are equally near, all records of a class among them, he picks one at random.
 """
 
@@ -27,7 +27,7 @@ def measure_linkage(
 
     Parameters
     ----------
-    originals : the quasi-identifiers of the records that the adversary knows, without nulls
+    originals : the quasi-identifiers of the records that the intruder knows, without nulls
     own : int64 (originals,): the row of ``released`` that each of them became
     released : the quasi-identifiers of all records as they are released
     encodings : of the quasi-identifiers; distances are normalised by their ranges

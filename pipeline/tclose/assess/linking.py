@@ -1,4 +1,4 @@
-"""The adversary of a sample: his records linked to the rows that verification made of it."""
+"""The intruder of a sample: their records linked to the rows that verification made of it."""
 
 from collections.abc import Iterator
 

@@ -60,7 +60,7 @@ _OTHERS = (
 def compare_originals(
     release: Location, manifest: dict[str, Any], policy: Policy, progress: Progress
 ) -> dict[str, Any] | None:
-    """What the release loses and gives away of the records that the policy's input holds.
+    """Measure the loss and the linkage risk of a release against the policy's input.
 
     All figures have three digits, as manifests do; they come of the raw data: keep them inside.
 
@@ -98,11 +98,11 @@ class _Made:
 
     @property
     def plan(self) -> Plan:
-        """What they were made by."""
+        """The plan that the rows were made by."""
         return self.run.workspace.load(PLAN)
 
     def is_same(self, release: Location, manifest: dict[str, Any]) -> bool:
-        """Whether the release has these rows, compared piece by piece in its order.
+        """Return whether the release has these rows, compared piece by piece in its order.
 
         Columns that decide over classes are compared, but those in the names of folders and those
         with noise.
@@ -135,7 +135,7 @@ def _read_rows(place: Location) -> pa.Table:
 
 
 def _are_equal(mine: Iterator[pa.Table], theirs: Iterator[pa.Table]) -> bool:
-    """Whether two tables in pieces have the same rows in the same order; floats bit by bit."""
+    """Return whether two tables have the same rows in the same order; floats bit by bit."""
     left, right = next(mine, None), next(theirs, None)
     while left is not None and right is not None:
         n_rows = min(len(left), len(right))

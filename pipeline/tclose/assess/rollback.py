@@ -11,20 +11,20 @@ from tclose.releases.repository import ReleaseRepository, read_internal, read_ma
 
 @dataclass(frozen=True)
 class Move:
-    """What a rollback did: CURRENT left one release for another.
+    """A rollback's result: CURRENT moved from one release to another.
 
     ``skipped``: releases in between that an earlier rollback had left, the newest first.
     """
 
-    left: str | None
-    achieved: str
+    previous: str | None
+    current: str
     skipped: tuple[str, ...]
 
 
-def roll_back(repository: ReleaseRepository, beginning: str | None = None) -> Move:
+def roll_back(repository: ReleaseRepository, id_prefix: str | None = None) -> Move:
     """Make another release the current one, under the claim that a run takes.
 
-    ``beginning``: of that release's id; by default it is the one published before the current one,
+    ``id_prefix``: beginning of that release's id; by default it is the one published before the current one,
     past those that an earlier rollback has left.
 
     Raises
@@ -37,17 +37,17 @@ def roll_back(repository: ReleaseRepository, beginning: str | None = None) -> Mo
         Its files are damaged, or do not meet what their manifest says.
     """
     with repository.claim() as held:
-        left = repository.current()
-        if beginning is None:
+        previous = repository.current()
+        if id_prefix is None:
             target, skipped = _find_previous(repository, current_id(repository))
         else:
-            target, skipped = pick_id(repository, beginning), ()
-        if target == left:
+            target, skipped = pick_id(repository, id_prefix), ()
+        if target == previous:
             raise UsageError(f"{repository.root}: {target} is the current release already")
         _check_files(repository, target)
-        write_line(held, "rollback", {"from": left, "to": target})
+        write_line(held, "rollback", {"from": previous, "to": target})
         held.set_current(target)
-        return Move(left, target, skipped)
+        return Move(previous, target, skipped)
 
 
 def _find_previous(repository: ReleaseRepository, current: str) -> tuple[str, tuple[str, ...]]:
@@ -63,9 +63,9 @@ def _find_previous(repository: ReleaseRepository, current: str) -> tuple[str, tu
         if name not in withdrawn:
             return name, tuple(skipped)
         skipped.append(name)
-    left = f" but {', '.join(skipped)}, left by a rollback" if skipped else ""
+    previous = f" but {', '.join(skipped)}, left by a rollback" if skipped else ""
     raise OutputError(
-        f"{repository.root}: there is no release before {current}{left}; name the one to go to"
+        f"{repository.root}: there is no release before {current}{previous}; name the one to go to"
     )
 
 

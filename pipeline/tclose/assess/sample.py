@@ -53,7 +53,7 @@ class Sample:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole table."""
+        """True if it is the whole table."""
         return self.n_records == self.n_table
 
 
@@ -154,7 +154,7 @@ class _Copy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What decides over classes: quasi-identifiers, confidential and partition columns."""
+        """The deciding columns: quasi-identifiers, confidential and partition columns."""
         return tuple(column.name for column in self.source.checked)
 
     def write(

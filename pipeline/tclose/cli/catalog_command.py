@@ -55,33 +55,35 @@ def as_place(text: str) -> Location:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def answer(given: argparse.Namespace) -> tuple[str, int]:
-    """What a command of the register prints, and its exit status."""
-    return ANSWERS[given.command](given)
+def answer(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Run a catalog command; return its output and exit status."""
+    return ANSWERS[arguments.command](arguments)
 
 
-def _releases(given: argparse.Namespace) -> tuple[str, int]:
+def _releases(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.render.catalog_tables import describe_repository, report_repository
 
-    told = [describe_repository(repository) for repository in find_repositories(given.place)]
-    if given.json:
-        return _as_json(told), 0
-    return "\n\n".join(report_repository(repository) for repository in told), 0
+    described = [
+        describe_repository(repository) for repository in find_repositories(arguments.place)
+    ]
+    if arguments.json:
+        return _as_json(described), 0
+    return "\n\n".join(report_repository(repository) for repository in described), 0
 
 
-def _show(given: argparse.Namespace) -> tuple[str, int]:
+def _show(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.render.catalog_tables import describe_release, report_one
 
-    release = find_release(given.release)
+    release = find_release(arguments.release)
     manifest = read_manifest(release)
     if manifest is None or not has_form(manifest):
         raise OutputError(f"{release}: its manifest is missing or damaged; run its policy again")
-    told = describe_release(release, manifest, is_current=_is_current(release))
-    return _as_json(told) if given.json else report_one(told), 0
+    described = describe_release(release, manifest, is_current=_is_current(release))
+    return _as_json(described) if arguments.json else report_one(described), 0
 
 
 def _is_current(release: Location) -> bool:
-    """Whether a release is the current one of the folder that it stands in, if it has one."""
+    """Return whether a release is the current one of the repository that it is in."""
     try:
         repository = open_repository(release.resolve().parent)
     except OutputError:
@@ -89,48 +91,49 @@ def _is_current(release: Location) -> bool:
     return repository.current() == release.resolve().name
 
 
-def _diff(given: argparse.Namespace) -> tuple[str, int]:
+def _diff(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.releases.diff import compare_releases
     from tclose.render.catalog_tables import describe_comparison, report_comparison
 
-    first, second = find_release(given.first), find_release(given.second)
-    found = compare_releases(first, second)
-    tell = describe_comparison if given.json else report_comparison
-    told = tell(first, second, found)
-    return told if isinstance(told, str) else _as_json(told), 1 if found.differences else 0
+    first, second = find_release(arguments.first), find_release(arguments.second)
+    comparison = compare_releases(first, second)
+    status = 1 if comparison.differences else 0
+    if arguments.json:
+        return _as_json(describe_comparison(first, second, comparison)), status
+    return report_comparison(first, second, comparison), status
 
 
-def _rollback(given: argparse.Namespace) -> tuple[str, int]:
+def _rollback(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.assess.rollback import roll_back
 
-    repository = open_repository(given.folder)
-    move = roll_back(repository, given.id)
-    if given.json:
-        told = {"name": repository.name, "from": move.left, "to": move.achieved}
-        return _as_json(told | {"skipped": move.skipped}), 0
+    repository = open_repository(arguments.folder)
+    move = roll_back(repository, arguments.id)
+    if arguments.json:
+        described = {"name": repository.name, "from": move.previous, "to": move.current}
+        return _as_json(described | {"skipped": move.skipped}), 0
     over = [f"passed over {name}: left by an earlier rollback" for name in move.skipped]
-    moved = f"CURRENT of {repository.name} moved from {move.left or 'none'} to {move.achieved}"
-    return "\n".join([f"{move.achieved} passes the audit", *over, moved]), 0
+    moved = f"CURRENT of {repository.name} moved from {move.previous or 'none'} to {move.current}"
+    return "\n".join([f"{move.current} passes the audit", *over, moved]), 0
 
 
-def _prune(given: argparse.Namespace) -> tuple[str, int]:
+def _prune(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.releases.prune import plan_pruning, prune
 
-    if given.keep < 1:
-        raise UsageError(f"--keep {given.keep}: has to be at least 1")
-    repository = open_repository(given.folder)
-    done = (plan_pruning if given.dry_run else prune)(repository, given.keep)
-    if given.json:
-        told = {"name": repository.name, "dry_run": given.dry_run, "removed": done.removed}
-        return _as_json(told | {"kept": done.kept, "spared": dict(done.skipped)}), 0
-    verb = "would remove" if given.dry_run else "removed"
+    if arguments.keep < 1:
+        raise UsageError(f"--keep {arguments.keep}: has to be at least 1")
+    repository = open_repository(arguments.folder)
+    done = (plan_pruning if arguments.dry_run else prune)(repository, arguments.keep)
+    if arguments.json:
+        described = {"name": repository.name, "dry_run": arguments.dry_run, "removed": done.removed}
+        return _as_json(described | {"kept": done.kept, "spared": dict(done.skipped)}), 0
+    verb = "would remove" if arguments.dry_run else "removed"
     lines = [f"{verb} {name}" for name in done.removed] or [f"{verb} nothing"]
     lines += [f"kept {name}: {reason}" for name, reason in done.skipped]
     return "\n".join([*lines, f"kept the newest: {len(done.kept)}"]), 0
 
 
-def _as_json(told: Any) -> str:
-    return json.dumps(told, indent=2)
+def _as_json(described: Any) -> str:
+    return json.dumps(described, indent=2)
 
 
 ANSWERS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {

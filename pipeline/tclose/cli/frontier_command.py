@@ -28,7 +28,7 @@ def add_frontier_options(command: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="no progress")
 
 
-def show_frontier(given: argparse.Namespace, progress: Progress) -> str:
+def show_frontier(arguments: argparse.Namespace, progress: Progress) -> str:
     """Compute what was asked for and write the files; returns the table to print."""
     from tclose.assess.frontier import compute_frontier
     from tclose.assess.frontier_grid import make_grid, read_sampling
@@ -38,19 +38,19 @@ def show_frontier(given: argparse.Namespace, progress: Progress) -> str:
     from tclose.render.frontier_chart import draw_frontier
     from tclose.render.frontier_tables import describe_frontier, report_frontier
 
-    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
-    _check_target("--out", given.out, ".svg")
-    if given.out is not None:
+    policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
+    _check_target("--out", arguments.out, ".svg")
+    if arguments.out is not None:
         require_charts()
-    _check_target("--json", given.json, ".json")
-    grid = make_grid(policy, given.k, given.t)
-    size, seed = read_sampling(policy, given.sample, given.seed)
+    _check_target("--json", arguments.json, ".json")
+    grid = make_grid(policy, arguments.k, arguments.t)
+    size, seed = read_sampling(policy, arguments.sample, arguments.seed)
     frontier = compute_frontier(policy, grid, size, seed, progress)
-    if given.out is not None:
-        write_atomically(given.out, draw_frontier(frontier).encode(), mode=0o644)
-    if given.json is not None:
+    if arguments.out is not None:
+        write_atomically(arguments.out, draw_frontier(frontier).encode(), mode=0o644)
+    if arguments.json is not None:
         text = json.dumps(describe_frontier(frontier), indent=2)
-        write_atomically(given.json, f"{text}\n".encode(), mode=0o644)
+        write_atomically(arguments.json, f"{text}\n".encode(), mode=0o644)
     return report_frontier(frontier)
 
 

@@ -22,17 +22,17 @@ def add_generate_options(command: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="no progress")
 
 
-def generate(given: argparse.Namespace, progress: Progress) -> str:
+def generate(arguments: argparse.Namespace, progress: Progress) -> str:
     """Write the records that were asked for; returns what to say of them."""
     from tclose.data.synthetic import write_microdata
 
     with contextlib.ExitStack() as shown:
         if progress.style == "bar":
-            follow = _move_bar(progress, given.rows, shown)
+            follow = _move_bar(progress, arguments.rows, shown)
         else:
-            follow = _report_now_and_then(progress, given.rows)
-        paths = write_microdata(given.out, given.rows, given.seed, progress=follow)
-    return f"{given.rows:,} records in {len(paths)} files: {given.out}"
+            follow = _report_now_and_then(progress, arguments.rows)
+        paths = write_microdata(arguments.out, arguments.rows, arguments.seed, progress=follow)
+    return f"{arguments.rows:,} records in {len(paths)} files: {arguments.out}"
 
 
 def _move_bar(

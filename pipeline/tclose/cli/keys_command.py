@@ -13,14 +13,18 @@ def add_keys_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def make_keys(given: argparse.Namespace) -> str:
+def make_keys(arguments: argparse.Namespace) -> str:
     """Make the pair; returns what to say of it."""
     from tclose.releases.manifest.signing_keys import write_key_pair
 
-    pair = write_key_pair(given.out)
-    if given.json:
-        told = {"private": str(pair.private), "public": str(pair.public), "key_id": pair.key_id}
-        return json.dumps(told, indent=2)
+    pair = write_key_pair(arguments.out)
+    if arguments.json:
+        described = {
+            "private": str(pair.private),
+            "public": str(pair.public),
+            "key_id": pair.key_id,
+        }
+        return json.dumps(described, indent=2)
     return "\n".join(
         (
             f"key id   {pair.key_id}",

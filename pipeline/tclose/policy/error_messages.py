@@ -18,7 +18,7 @@ def describe_problems(error: ValidationError, policy: type[BaseModel]) -> list[s
     lines: dict[str, None] = {}
     for problem in error.errors():
         location = _strip_branches(tuple(str(part) for part in problem["loc"]))
-        message = _say(problem, location, policy)
+        message = _format(problem, location, policy)
         lines[f"{'.'.join(location)}: {message}" if location else message] = None
     return list(lines)
 
@@ -33,7 +33,7 @@ def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
     return location[: depth.get(location[0], len(location))] if location else ()
 
 
-def _say(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> str:
+def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> str:
     kind, given = problem["type"], problem["input"]
     if kind == "extra_forbidden":
         return f"unknown key; allowed: {', '.join(_allowed_keys(location[:-1], policy))}"

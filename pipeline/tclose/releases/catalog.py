@@ -168,7 +168,7 @@ def find_release(place: Location) -> Location:
     return place / current_id(repository)
 
 
-def pick_id(repository: ReleaseRepository, beginning: str) -> str:
+def pick_id(repository: ReleaseRepository, id_prefix: str) -> str:
     """The id of the one release that begins so.
 
     Raises
@@ -176,16 +176,16 @@ def pick_id(repository: ReleaseRepository, beginning: str) -> str:
     OutputError
         None does, or several do.
     """
-    fitting = [name for name in repository.store.ids() if name.startswith(beginning)]
+    fitting = [name for name in repository.store.ids() if name.startswith(id_prefix)]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
         raise OutputError(
-            f"{repository.root}: no such release, none begins with {beginning!r}; "
+            f"{repository.root}: no such release, none begins with {id_prefix!r}; "
             f"see `tclose releases {repository.root}`"
         )
     raise OutputError(
-        f"{repository.root}: {beginning!r} is ambiguous, {len(fitting)} releases begin with it: "
+        f"{repository.root}: {id_prefix!r} is ambiguous, {len(fitting)} releases begin with it: "
         f"{', '.join(fitting)}"
     )
 

@@ -1,1 +1,1 @@
-"""What people read: tables and pictures."""
+"""Output for people: tables and pictures."""

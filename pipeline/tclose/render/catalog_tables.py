@@ -1,4 +1,4 @@
-"""What the commands of the register print: releases, one release, and what differs in two."""
+"""Tables of the catalog commands: releases, one release, and differences of two."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def _describe_entry(
 
 
 def describe_maker(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
-    """Who and what made a release, as far as its manifests say it."""
+    """Describe who and what made a release, as far as its manifests state it."""
     internal = read_internal(release) or {}
     run, code = internal.get("run"), internal.get("code")
     run, code = (value if isinstance(value, dict) else {} for value in (run, code))
@@ -174,13 +174,13 @@ def _head_rows(summaries: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _count_roles(manifest: dict[str, Any]) -> str:
-    """How many columns have each role."""
+    """Count the columns of each role."""
     roles = [column["role"] for column in manifest["columns"]]
     return ", ".join(f"{roles.count(role)} {role}" for role in dict.fromkeys(roles))
 
 
 def describe_comparison(first: Location, second: Location, found: Comparison) -> dict[str, Any]:
-    """What differs between two releases."""
+    """Describe the differences between two releases."""
     return {
         "first": str(first),
         "second": str(second),
@@ -193,7 +193,7 @@ def describe_comparison(first: Location, second: Location, found: Comparison) ->
 
 
 def report_comparison(first: Location, second: Location, found: Comparison) -> str:
-    """What differs, by section; nothing but the two names where nothing does."""
+    """Tabulate the differences by section; only the two names where there are none."""
     lines = [f"< {first}", f"> {second}"]
     if not found.has_policies:
         lines.append("policies: not compared, as an internal manifest is not at hand")

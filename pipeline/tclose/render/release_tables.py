@@ -1,4 +1,4 @@
-"""What a person reads at the end of a command: short tables, in plain text."""
+"""Short tables in plain text, printed at the end of a command."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def report_release(
 
 
 def release_rows(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a manifest says of the released rows, for a table of two columns."""
+    """Tabulate a manifest's statements on the released rows, in two columns."""
     rows = [("verdict", manifest["verdict"].upper()), ("method", manifest["method"])]
     rows.append(("records", f"{manifest['records']:,}"))
     rows += _privacy_rows(manifest["privacy"])
@@ -136,21 +136,21 @@ def _loss_rows(loss: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def describe_files(files: list[dict[str, Any]]) -> str:
-    """How many, and how large."""
+    """Describe the number and size of files."""
     size = sum(file["bytes"] for file in files)
     count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
     return f"{count}, {size / 1e6:,.1f} MB" if size >= 1e5 else f"{count}, {size / 1e3:,.1f} kB"
 
 
 def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) -> str:
-    """What would be done, and why."""
+    """Report the plan and the reasons for it."""
     return render_table(plan_rows(plan, estimate, n_dropped))
 
 
 def plan_rows(
     plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int
 ) -> list[tuple[str, str]]:
-    """What a plan says, for a table of two columns."""
+    """Tabulate a plan in two columns."""
     rows = [("feasible", _say_feasible(plan)), ("records", f"{plan['records']:,}")]
     if n_dropped:
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
@@ -198,7 +198,7 @@ def _domain_rows(domain: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str
 
 
 def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
-    """What the files themselves say; ``brief``: the verdict and what is wrong."""
+    """Report an audit; ``brief``: the verdict and the findings alone."""
     rows = audit_rows(audit, brief=brief)
     if brief:
         return "\n".join(f"audit: {text}" for _, text in rows)
@@ -206,7 +206,7 @@ def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
 
 
 def audit_rows(audit: dict[str, Any], *, brief: bool = False) -> list[tuple[str, str]]:
-    """What an audit says, for a table of two columns; all of it can be printed."""
+    """Tabulate an audit in two columns; all of it can be printed."""
     rows = [("verdict", "PASS" if not audit["findings"] else "FAIL")]
     rows += [("finding", finding) for finding in audit["findings"]]
     rows += [("note", note) for note in audit.get("notes", ())]
@@ -239,7 +239,7 @@ def _originals_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def utility_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a release changes for analysis: figures of the raw data, to be kept inside."""
+    """Tabulate a release's changes for analysis: figures of the raw data, kept internal."""
     rows = [("IL1s", _figure(found["il1s"]))]
     titles = {"changes_of_means": "mean, in deviations", "changes_of_variances": "variance",
               "changes_of_correlations": "correlation"}  # fmt: skip

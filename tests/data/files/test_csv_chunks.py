@@ -16,7 +16,7 @@ from tclose.data.files.csv_chunks import null_where, parse_chunk, scan_layout
 from tclose.errors import DataError
 
 
-def scan(text: str | bytes, chunk_bytes: int = 1 << 24) -> csv_chunks.Layout:
+def scan(text: str | bytes, chunk_bytes: int = 1 << 24) -> csv_chunks.CsvLayout:
     data = text.encode() if isinstance(text, str) else text
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_chunks, "CHUNK_BYTES", chunk_bytes)

@@ -93,7 +93,7 @@ def has_buckets(model, of_values):
 
 def test_error_of_the_audit_itself_is_no_finding(texts, monkeypatch, capsys):
     """Else a fault of tclose would say that somebody has changed the release."""
-    monkeypatch.setattr(module, "lay_out", lambda _: {}["nothing"])
+    monkeypatch.setattr(module, "column_roles", lambda _: {}["nothing"])
     assert main(["audit", str(texts)]) == 1
     said = capsys.readouterr()
     assert "stopped by KeyError" in said.err

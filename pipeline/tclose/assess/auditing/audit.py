@@ -15,16 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tclose.assess.auditing.audit_claims import EARLIER, describe_rows
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
+from tclose.assess.auditing.manifest_comparison import EARLIER, describe_rows
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import check_noise, measure_noise
 from tclose.assess.auditing.parquet_footers import check_files
 from tclose.assess.auditing.released_rows import (
     check_roles,
+    column_roles,
     encode_files,
-    lay_out,
     survey_files,
     type_columns,
 )
@@ -164,22 +164,22 @@ def _find_release(place: Location) -> Location:
 
 
 def _check_rows(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
-    layout = lay_out(manifest)
+    roles = column_roles(manifest)
     paths = [release / entry["path"] for entry in manifest["files"]]
-    asked = manifest["privacy"]
-    check_roles(layout, asked, has_files=bool(paths))
-    categories, distributions = survey_files(paths, layout)
-    limits = tuple(Fraction(str(asked["t"][c["name"]]["asked"])) for c in layout.confidential)
+    stated = manifest["privacy"]
+    check_roles(roles, stated, has_files=bool(paths))
+    categories, distributions = survey_files(paths, roles)
+    limits = tuple(Fraction(str(stated["t"][c["name"]]["asked"])) for c in roles.confidential)
     findings: list[str] = []
-    encode = partial(encode_files, paths, layout, categories, distributions)
-    columns = type_columns(paths, layout)
-    joint = find_joint(asked.get("joint", []), columns, distributions, (r.codes for r in encode()))
+    encode = partial(encode_files, paths, roles, categories, distributions)
+    columns = type_columns(paths, roles)
+    joint = find_joint(stated.get("joint", []), columns, distributions, (r.codes for r in encode()))
     columns = (*columns, *joint.columns)
     distributions, limits = (*distributions, *joint.distributions), (*limits, *joint.limits)
     is_old = is_earlier(manifest, _read_dictionary(release))
-    if not is_old and (asked.get("models") is None or manifest.get("risk") is None):
+    if not is_old and (stated.get("models") is None or manifest.get("risk") is None):
         raise MalformedError("lacks further models or attacks")
-    models = [] if is_old else asked["models"]
+    models = [] if is_old else stated["models"]
     privacy_models = bind_models(models, columns, distributions, categories)
     checker = ClassChecker(distributions, limits, privacy_models, [], joint.joints)
     try:
@@ -191,7 +191,7 @@ def _check_rows(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
     checks = add_whole_table(checks, check_table(checker.kept, privacy_models, distributions))
     verdict = decide(
         checks,
-        k=asked["k"]["asked"],
+        k=stated["k"]["asked"],
         names=tuple(column.name for column in columns),
         max_emds=limits,
         n_expected=manifest["records"],
@@ -199,7 +199,7 @@ def _check_rows(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
         privacy_models=privacy_models,
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    bucketed = [column["name"] for column in layout.confidential if column.get("bucketed")]
+    bucketed = [column["name"] for column in roles.confidential if column.get("bucketed")]
     privacy = describe_privacy(verdict, columns, bucketed)
     noise = measure_noise(manifest, verdict.n_records, verdict.sizes)
     findings += check_noise(manifest, noise, paths)

@@ -81,7 +81,7 @@ def join_rows(pieces: list[Rows]) -> Rows:
 
 
 def _ascend(keys: list[Keys], first: Int64) -> bool:
-    """Whether each class's key is above that of the class before it."""
+    """Return whether each class's key is above that of the class before it."""
     above = np.zeros(max(first.size - 1, 0), dtype=bool)
     settled = above.copy()
     for column in keys:

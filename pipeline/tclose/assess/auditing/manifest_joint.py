@@ -25,16 +25,16 @@ class AuditedJoint:
 
 
 def find_joint(
-    asked: Sequence[Mapping[str, Any]],
+    entries: Sequence[Mapping[str, Any]],
     columns: Sequence[Column],
     distributions: Sequence[Distribution],
     files: Iterable[Int64],
 ) -> AuditedJoint:
-    """What classes have to be checked for.
+    """Find the joint distances that classes have to be checked for.
 
     Parameters
     ----------
-    asked : as the manifest's ``privacy.joint`` has it
+    entries : as the manifest's ``privacy.joint`` has it
     columns, distributions : of the confidential attributes
     files : their codes in each file, int64 (p, n)
 
@@ -43,29 +43,32 @@ def find_joint(
     MalformedError
         They are no combinations of these attributes.
     """
-    attributes = [_read(entry) for entry in asked]
+    attributes = [_read(entry) for entry in entries]
     if not attributes:
         return AuditedJoint()
     names = [column.name for column in columns]
     if not {name for attribute in attributes for name in attribute.combines} <= set(names):
         raise MalformedError("combinations of other columns than the confidential ones")
-    places = [place_parts(attribute, names) for attribute in attributes]
-    widths = [[distributions[a].values.size for a in of_joint] for of_joint in places]
+    part_indices = [place_parts(attribute, names) for attribute in attributes]
+    widths = [[distributions[a].values.size for a in of_joint] for of_joint in part_indices]
     pieces: list[list[Int64]] = [[] for _ in attributes]
     for codes in files:
-        for j, of_joint in enumerate(places):
-            found, counts = number_combinations(codes[list(of_joint)], widths[j])
-            pieces[j].append(np.vstack([found.parts(), counts]))
-    made, joints = [], []
-    for j, of_joint in enumerate(places):
+        for j, of_joint in enumerate(part_indices):
+            combinations, counts = number_combinations(codes[list(of_joint)], widths[j])
+            pieces[j].append(np.vstack([combinations.parts(), counts]))
+    joint_distributions, joints = [], []
+    for j, of_joint in enumerate(part_indices):
         rows = np.concatenate(pieces[j], axis=1)
         combinations, counts = number_combinations(rows[:-1], widths[j], rows[-1])
-        made.append(make_distribution(np.arange(counts.size), counts))
+        joint_distributions.append(make_distribution(np.arange(counts.size), counts))
         joints.append(Joint(of_joint, combinations))
     of_joint_columns = tuple(map(joint_column, attributes))
     return AuditedJoint(
         of_joint_columns,
-        tuple(with_metric(d, c, ()) for d, c in zip(made, of_joint_columns, strict=True)),
+        tuple(
+            with_metric(d, c, ())
+            for d, c in zip(joint_distributions, of_joint_columns, strict=True)
+        ),
         tuple(a.max_emd for a in attributes if a.max_emd is not None),
         tuple(joints),
     )

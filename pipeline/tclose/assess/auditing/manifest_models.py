@@ -19,7 +19,7 @@ def bind_models(
     distributions: Sequence[Distribution],
     categories: Mapping[str, pa.Array],
 ) -> PrivacyModels:
-    """What classes have to be checked for.
+    """Bind the models that classes have to be checked for.
 
     Parameters
     ----------
@@ -32,19 +32,21 @@ def bind_models(
     MalformedError, PolicyError
         They are no models of these attributes.
     """
-    places = {column.name: a for a, column in enumerate(columns)}
+    index_of = {column.name: a for a, column in enumerate(columns)}
     texts = [_texts_of(categories.get(column.name)) for column in columns]
     requirements = []
     for entry in models:
-        asked = _read(entry)
-        a = places.get(entry["attribute"])
+        requirement = _read(entry)
+        a = index_of.get(entry["attribute"])
         if a is None:
             raise MalformedError("further models of other columns than the confidential ones")
         # Memory goes by the number of buckets, before it is found that values are fewer.
         n_records = distributions[a].n_records
-        if isinstance(asked.buckets, int) and not 2 <= asked.buckets <= max(2, n_records):
+        if isinstance(requirement.buckets, int) and not 2 <= requirement.buckets <= max(
+            2, n_records
+        ):
             raise MalformedError("a number of buckets that the rows cannot have")
-        requirements.append(bind(asked, a, columns[a], distributions[a], texts[a]))
+        requirements.append(bind(requirement, a, columns[a], distributions[a], texts[a]))
     groupings = map(similar_values, columns, distributions, texts)
     privacy_models = PrivacyModels(tuple(requirements), tuple(groupings))
     check_size(privacy_models, max((d.n_records for d in distributions), default=0))
@@ -52,7 +54,7 @@ def bind_models(
 
 
 def _read(entry: Mapping[str, Any]) -> PrivacyModel:
-    """What an entry asks."""
+    """Read an entry as an unbound model."""
     try:
         return privacy_model_of(entry["name"], entry["attribute"], dict(entry["asked"]))
     except (KeyError, TypeError, ValueError):

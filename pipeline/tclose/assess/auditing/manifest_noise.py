@@ -28,7 +28,7 @@ Noises = dict[str, dict[str, Any]]
 
 
 def measure_noise(manifest: dict[str, Any], n_records: int, sizes: ClassSizes) -> Noises:
-    """What the manifest says of each column with noise, with the t that the classes give it.
+    """Read the manifest's noise of each column, with the t that it gives these classes.
 
     Raises
     ------
@@ -39,28 +39,28 @@ def measure_noise(manifest: dict[str, Any], n_records: int, sizes: ClassSizes) -
     if set(said) != {c["name"] for c in manifest["columns"] if c.get("noised")}:
         raise MalformedError("noise on other columns than those that have it")
     return {
-        name: given
-        | {"stochastic_t": state_closeness(Fraction(str(given["epsilon"])), n_records, sizes)}
-        for name, given in said.items()
+        name: settings
+        | {"stochastic_t": state_closeness(Fraction(str(settings["epsilon"])), n_records, sizes)}
+        for name, settings in said.items()
     }
 
 
 def check_noise(manifest: dict[str, Any], measured: Noises, paths: list[Location]) -> list[str]:
-    """Where the manifest says something else than the rows do.
+    """List the manifest's entries on noise that differ from the rows.
 
     Raises
     ------
     DataError, PolicyError
         What it says is no noise.
     """
-    places = find_differences(manifest.get("noise", {}), measured, "noise")
-    findings = [f"manifest.json: {place} differs from what the rows say" for place in places]
-    for name, given in measured.items():
-        asked, found = given.get("asked_t", inf), given["stochastic_t"]
-        if not found <= asked:
+    entries = find_differences(manifest.get("noise", {}), measured, "noise")
+    findings = [f"manifest.json: {entry} differs from what the rows say" for entry in entries]
+    for name, settings in measured.items():
+        limit, achieved = settings.get("asked_t", inf), settings["stochastic_t"]
+        if not achieved <= limit:
             what = f"stochastic t of {name}"
-            findings.append(f"{what}: asked at most {asked:g}, found {found:.6f}")
-        n_others = sum(_count_others(_read_column(path, name), given) for path in paths)
+            findings.append(f"{what}: asked at most {limit:g}, found {achieved:.6f}")
+        n_others = sum(_count_others(_read_column(path, name), settings) for path in paths)
         if n_others:
             findings.append(f"noise on {name}: {n_others:,} rows have values that it does not give")
     return findings
@@ -73,15 +73,15 @@ def _read_column(path: Location, name: str) -> pa.Array:
         return file.read([name])[name].combine_chunks()
 
 
-def _count_others(values: pa.Array, given: Mapping[str, Any]) -> int:
+def _count_others(values: pa.Array, settings: Mapping[str, Any]) -> int:
     """Rows whose value is not on the grid, or not in the list, that the noise was drawn on."""
-    if given["low"] is None:
-        found = values.dictionary_encode()
-        listed = _read_listed(given["values"], found.dictionary.type)
-        known = pc.is_in(found.dictionary, listed).to_numpy(zero_copy_only=False)
-        rows = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
+    if settings["low"] is None:
+        encoded = values.dictionary_encode()
+        listed = _read_listed(settings["values"], encoded.dictionary.type)
+        known = pc.is_in(encoded.dictionary, listed).to_numpy(zero_copy_only=False)
+        rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
         return int(np.count_nonzero(~np.append(known, False)[rows]))
-    grid = Grid(*(Fraction(str(given[key])) for key in ("low", "high", "step")))
+    grid = Grid(*(Fraction(str(settings[key])) for key in ("low", "high", "step")))
     keys = to_keys(values, "noise")
     return int(np.count_nonzero(grid.to_values(grid.to_steps(keys)) != keys))
 

@@ -46,7 +46,7 @@ def open_checked(place: Location, listed: Collection[str] = ()) -> Iterator[Rele
 
 
 def check_files(release: Location, manifest: dict[str, Any]) -> list[str]:
-    """Whether each file has the columns and rows that the manifest names, and nothing beside them.
+    """Check that each file has exactly the columns and rows that the manifest names.
 
     Raises
     ------
@@ -67,19 +67,19 @@ def check_files(release: Location, manifest: dict[str, Any]) -> list[str]:
 def _check_file(file: ReleasedFile, n_rows: int, manifest: dict[str, Any]) -> list[str]:
     inside = [c for c in manifest["columns"] if c["name"] not in manifest["partition_by"]]
     schema = file.schema
-    found = []
+    findings = []
     if [(field.name, str(field.type)) for field in schema] != [
         (column["name"], column["type"]) for column in inside
     ]:
-        found.append("its columns are not those of the manifest")
+        findings.append("its columns are not those of the manifest")
     if any(natural_kind(field.type) is None or not _is_plain(field.type) for field in schema):
-        found.append("has columns of types that no release has")
-    found += file.find_extras()
+        findings.append("has columns of types that no release has")
+    findings += file.find_extras()
     if file.n_rows != n_rows:
-        found.append(f"has {file.n_rows:,} rows, not the {n_rows:,} of the manifest")
+        findings.append(f"has {file.n_rows:,} rows, not the {n_rows:,} of the manifest")
     if n_rows * len(manifest["columns"]) * _BYTES_PER_VALUE > machine_memory():
-        found.append(f"{n_rows:,} rows are more than this machine has the memory to check")
-    return found
+        findings.append(f"{n_rows:,} rows are more than this machine has the memory to check")
+    return findings
 
 
 def _is_plain(dtype: pa.DataType) -> bool:

@@ -21,8 +21,8 @@ from tclose.runtime.arrays import make_distribution
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What the manifest says of the columns: those that tell classes, and the confidential ones."""
+class ColumnRoles:
+    """The manifest's columns by role: those of the classes' keys, and the confidential ones."""
 
     class_columns: tuple[dict[str, Any], ...]
     confidential: tuple[dict[str, Any], ...]
@@ -34,7 +34,7 @@ class Layout:
         return self.class_columns + self.confidential
 
 
-def lay_out(manifest: dict[str, Any]) -> Layout:
+def column_roles(manifest: dict[str, Any]) -> ColumnRoles:
     """The layout that a manifest describes."""
     by_name = {column["name"]: column for column in manifest["columns"]}
     partition_by = tuple(manifest["partition_by"])
@@ -48,17 +48,17 @@ def lay_out(manifest: dict[str, Any]) -> Layout:
         c for c in by_name.values() if c["role"] == Role.CONFIDENTIAL and not c.get("noised")
     ]
     first = [by_name[name] for name in partition_by]
-    return Layout((*first, *quasi), tuple(confidential), partition_by)
+    return ColumnRoles((*first, *quasi), tuple(confidential), partition_by)
 
 
-def type_columns(paths: list[Location], layout: Layout) -> tuple[Column, ...]:
+def type_columns(paths: list[Location], roles: ColumnRoles) -> tuple[Column, ...]:
     """The confidential columns, with the types that they have in the files."""
     schema = _read_schema(paths[0]) if paths else pa.schema([])
-    types = [plain_type(schema.field(column["name"]).type) for column in layout.confidential]
-    return tuple(map(as_column, layout.confidential, types))
+    types = [plain_type(schema.field(column["name"]).type) for column in roles.confidential]
+    return tuple(map(as_column, roles.confidential, types))
 
 
-def check_roles(layout: Layout, asked: dict[str, Any], *, has_files: bool) -> None:
+def check_roles(roles: ColumnRoles, stated: dict[str, Any], *, has_files: bool) -> None:
     """See that a manifest has quasi-identifiers, and a t for each confidential attribute alone.
 
     Raises
@@ -66,11 +66,11 @@ def check_roles(layout: Layout, asked: dict[str, Any], *, has_files: bool) -> No
     MalformedError
         It describes no release.
     """
-    if not layout.class_columns:
+    if not roles.class_columns:
         raise MalformedError("no quasi-identifiers")
-    if set(asked["t"]) != {column["name"] for column in layout.confidential}:
+    if set(stated["t"]) != {column["name"] for column in roles.confidential}:
         raise MalformedError("t of other columns than the confidential ones")
-    if layout.confidential and not has_files:
+    if roles.confidential and not has_files:
         raise MalformedError("no files")
 
 
@@ -79,20 +79,20 @@ def _read_schema(path: Location) -> pa.Schema:
         return file.schema
 
 
-def _read_file(path: Location, layout: Layout) -> pa.Table:
+def _read_file(path: Location, roles: ColumnRoles) -> pa.Table:
     """The columns of a file that are checked, those in its folders' names among them.
 
     Texts stay in dictionaries: one that every row has may be long.
     """
-    names = [c["name"] for c in layout.columns if c["name"] not in layout.partition_by]
-    texts = [c["name"] for c in layout.columns if c["name"] in names and "string" in c["type"]]
+    names = [c["name"] for c in roles.columns if c["name"] not in roles.partition_by]
+    texts = [c["name"] for c in roles.columns if c["name"] in names and "string" in c["type"]]
     with open_checked(path, texts) as file:
         table, n_rows = file.read(names), file.n_rows
     if len(table) != n_rows:
         raise MalformedError("a file has other rows than its footer says")
     _check_values(table)
-    folders = path.parts[-1 - len(layout.partition_by) : -1] if layout.partition_by else ()
-    for column, folder in zip(layout.class_columns, folders, strict=False):
+    folders = path.parts[-1 - len(roles.partition_by) : -1] if roles.partition_by else ()
+    for column, folder in zip(roles.class_columns, folders, strict=False):
         name, _, text = folder.partition("=")
         if unquote(name) != column["name"]:
             raise MalformedError("folders of other columns")
@@ -118,42 +118,42 @@ def _check_values(table: pa.Table) -> None:
 
 
 def _is_listed(column: dict[str, Any]) -> bool:
-    """Whether values are compared by their place in a list: text, booleans, ordered values."""
+    """Return whether values compare by their index in a list: text, booleans, ordered values."""
     listed = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
     return column["kind"] in listed or column.get("generalised", False)
 
 
 def survey_files(
-    paths: list[Location], layout: Layout
+    paths: list[Location], roles: ColumnRoles
 ) -> tuple[dict[str, pa.Array], tuple[Distribution, ...]]:
     """Pass over all files: the values of listed columns, and the confidential distributions."""
-    seen: dict[str, Counter[Any]] = {c["name"]: Counter() for c in layout.columns if _is_listed(c)}
-    counts: dict[str, list[ValueCounts]] = {c["name"]: [] for c in layout.confidential}
+    seen: dict[str, Counter[Any]] = {c["name"]: Counter() for c in roles.columns if _is_listed(c)}
+    counts: dict[str, list[ValueCounts]] = {c["name"]: [] for c in roles.confidential}
     types: dict[str, pa.DataType] = {}
     for path in paths:
-        table = _read_file(path, layout)
+        table = _read_file(path, roles)
         for name, values in seen.items():
-            found = table[name].combine_chunks().value_counts()
-            pairs = zip(found.field("values").to_pylist(), found.field("counts"), strict=True)
+            counted = table[name].combine_chunks().value_counts()
+            pairs = zip(counted.field("values").to_pylist(), counted.field("counts"), strict=True)
             values.update({value: count.as_py() for value, count in pairs})
             types[name] = plain_type(table[name].type)
-        for column in layout.confidential:
+        for column in roles.confidential:
             if column["kind"] != Kind.NOMINAL:
                 counts[column["name"]].append(count_values(_confidential_keys(table, column)))
-    orders = {c["name"]: None if c.get("generalised") else c.get("order") for c in layout.columns}
+    orders = {c["name"]: None if c.get("generalised") else c.get("order") for c in roles.columns}
     categories = {
         name: pa.array(_in_order(set(values), orders[name]), type=types[name])
         for name, values in seen.items()
     }
     distributions = []
-    for column in layout.confidential:
+    for column in roles.confidential:
         name = column["name"]
         if column["kind"] == Kind.NOMINAL:
             distributions.append(_nominal_distribution(column, categories[name], seen[name]))
         else:
             merged = merge_counts(counts[name])
-            made = make_distribution(merged.values, merged.counts)
-            distributions.append(with_metric(made, as_column(column, types.get(name)), ()))
+            distribution = make_distribution(merged.values, merged.counts)
+            distributions.append(with_metric(distribution, as_column(column, types.get(name)), ()))
     return categories, tuple(distributions)
 
 
@@ -161,8 +161,8 @@ def _nominal_distribution(
     column: dict[str, Any], categories: pa.Array, counts: Counter[Any]
 ) -> Distribution:
     values = categories.to_pylist()
-    made = make_distribution(np.arange(len(values)), np.array([counts[v] for v in values]))
-    return with_metric(made, as_column(column, categories.type), [str(v) for v in values])
+    distribution = make_distribution(np.arange(len(values)), np.array([counts[v] for v in values]))
+    return with_metric(distribution, as_column(column, categories.type), [str(v) for v in values])
 
 
 def as_column(column: dict[str, Any], dtype: pa.DataType | None = None) -> Column:
@@ -175,10 +175,10 @@ def as_column(column: dict[str, Any], dtype: pa.DataType | None = None) -> Colum
         distance=None if named is None else Distance(named),
         taxonomy=tuple(tuple(row) for row in column.get("taxonomy", ())),
     )
-    made = Column(attribute, Kind(column["kind"]), dtype or pa.null())
-    if made.kind is Kind.NOMINAL and made.distance is Distance.ORDERED:
-        raise MalformedError(f"an ordered distance of {made.name!r}, which has no order")
-    return made
+    typed = Column(attribute, Kind(column["kind"]), dtype or pa.null())
+    if typed.kind is Kind.NOMINAL and typed.distance is Distance.ORDERED:
+        raise MalformedError(f"an ordered distance of {typed.name!r}, which has no order")
+    return typed
 
 
 def _in_order(values: set[Any], order: list[str] | None) -> list[Any]:
@@ -218,19 +218,19 @@ class Rows:
 
 def encode_files(
     paths: list[Location],
-    layout: Layout,
+    roles: ColumnRoles,
     categories: dict[str, pa.Array],
     distributions: tuple[Distribution, ...],
 ) -> Iterator[Rows]:
     """The rows of each file, in the files' order."""
     for path in paths:
-        table = _read_file(path, layout)
-        keys = [_class_keys(table, column, categories) for column in layout.class_columns]
+        table = _read_file(path, roles)
+        keys = [_class_keys(table, column, categories) for column in roles.class_columns]
         codes = [
             _class_keys(table, column, categories)
             if column["kind"] == Kind.NOMINAL
             else np.searchsorted(distribution.values, _confidential_keys(table, column))
-            for column, distribution in zip(layout.confidential, distributions, strict=True)
+            for column, distribution in zip(roles.confidential, distributions, strict=True)
         ]
         yield Rows(keys, np.array(codes, dtype=np.int64).reshape(len(codes), len(table)))
 

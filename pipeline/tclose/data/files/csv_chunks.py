@@ -24,7 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvLayout:
     """The record layout of a CSV file: ``chunks`` are byte ranges of complete records."""
 
     names: tuple[str, ...]
@@ -33,7 +33,7 @@ class Layout:
     sha256: str
 
 
-def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> Layout:
+def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> CsvLayout:
     """Read a file through once and find its header and record boundaries.
 
     A line feed ends a record if an even number of quotes precedes it (RFC 4180), so quoted
@@ -68,7 +68,7 @@ def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> Layout:
     names, header_bytes = _read_header(first, name, delimiter)
     starts = [header_bytes, *cuts[1:-1]]
     chunks = tuple((a, b) for a, b in zip(starts, cuts[1:], strict=True) if a < b)
-    return Layout(names, chunks, cuts[-1], digest.hexdigest())
+    return CsvLayout(names, chunks, cuts[-1], digest.hexdigest())
 
 
 def _last_record_end(data: bytes) -> int:

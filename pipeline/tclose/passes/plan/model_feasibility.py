@@ -69,7 +69,7 @@ def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Claimant:
+class PartitionDistributions:
     """A release partition that has to meet the further models.
 
     ``distributions``: its own, over the values of the table; ``emds``: its distances to the table.
@@ -81,7 +81,9 @@ class Claimant:
 
 
 def check_models_feasible(
-    plan: Plan, distributions: Sequence[Distribution], release_partitions: Sequence[Claimant]
+    plan: Plan,
+    distributions: Sequence[Distribution],
+    release_partitions: Sequence[PartitionDistributions],
 ) -> None:
     """Prove that release partitions can meet the further models at all.
 

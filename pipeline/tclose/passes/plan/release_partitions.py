@@ -16,7 +16,7 @@ from tclose.passes.plan.class_sizes import (
     wanted_size,
 )
 from tclose.passes.plan.coarse_tree import count_regions, one_leaf
-from tclose.passes.plan.model_feasibility import Claimant, check_models_feasible
+from tclose.passes.plan.model_feasibility import PartitionDistributions, check_models_feasible
 from tclose.passes.plan.partition_counts import Key, PartitionValueCounts
 from tclose.passes.plan.plan import Plan, ReleasePartition, check_feasible, partition_name
 from tclose.passes.plan.plan_files import load_distributions
@@ -163,13 +163,15 @@ class _PartitionPlanner:
         plan = self.plan
         if not plan.privacy_models.requirements:
             return
-        claimants = []
+        candidates = []
         for key, emds in emds_of.items():
             of_partition = [self.counts.of(key, a) for a in range(len(emds))]
             known = [table for table in of_partition if table is not None]
             if self.findings.table.release_partitions[key] >= plan.k:
-                claimants.append(Claimant(partition_name(plan.partition_columns, key), known, emds))
-        check_models_feasible(plan, self.counts.distributions, claimants)
+                candidates.append(
+                    PartitionDistributions(partition_name(plan.partition_columns, key), known, emds)
+                )
+        check_models_feasible(plan, self.counts.distributions, candidates)
 
     def _draft(self, key: Key, emds: tuple[Fraction, ...], bound: SizeBound | None) -> _Draft:
         return _Draft(key, emds, self._choose_size(key, emds), bound)

@@ -37,10 +37,10 @@ def _describe_carried(column: Column) -> dict[str, Any]:
     noise = column.attribute.noise
     if noise is None:
         return entry | {"treatment": "as it is"}
-    return entry | {"treatment": _say_noise(noise, column), "noised": True}
+    return entry | {"treatment": _describe_noise(noise, column), "noised": True}
 
 
-def _say_noise(noise: Noise, column: Column) -> str:
+def _describe_noise(noise: Noise, column: Column) -> str:
     if noise.low is not None and noise.high is not None:
         ends = f"{float(noise.low):g} to {float(noise.high):g}"
         how = f"discrete Laplace, values from {ends} in steps of {float(noise.step):g}"
@@ -58,7 +58,7 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[st
     if encoding.generalised:
         index = plan.encodings.index(encoding)
         of_partitions = [of_partition[index] for of_partition in levels]
-        entry |= {"treatment": _say_generalised(encoding, of_partitions), "generalised": True}
+        entry |= {"treatment": _describe_generalised(encoding, of_partitions), "generalised": True}
     elif column.role is Role.QUASI_IDENTIFIER:
         entry |= _describe_aggregate(column)
     elif encoding in plan.partition_columns:
@@ -74,10 +74,11 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[st
     return entry
 
 
-def _say_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
+def _describe_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
     """Describe the generalised values; levels are the same everywhere or in each partition."""
     if not levels:
-        return f"generalised class by class: {_say_cover(encoding)}; where all are equal, that one"
+        cover = _describe_cover(encoding)
+        return f"generalised class by class: {cover}; where all are equal, that one"
     height = height_of(encoding)
     said = {
         level: f"level {level} of {height}: {describe_level(encoding, level)}" for level in levels
@@ -89,7 +90,7 @@ def _say_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
     return f"full-domain generalisation, in each partition to a level of its own: {each}"
 
 
-def _say_cover(encoding: Encoding) -> str:
+def _describe_cover(encoding: Encoding) -> str:
     if not encoding.is_nominal:
         return "the interval from its smallest to its largest value"
     if encoding.column.attribute.taxonomy:

@@ -14,7 +14,6 @@ from tclose.data.places.process_limits import find_remedy
 from tclose.errors import LostError, TcloseError, UnitError, UnreachableError
 from tclose.policy.engine_settings import LOCAL, EngineSettings
 from tclose.policy.policy import Policy
-from tclose.runtime.engines.given_client import find_client, given_address
 from tclose.runtime.engines.local import (
     bytes_per_worker,
     local_cluster,
@@ -25,6 +24,7 @@ from tclose.runtime.engines.local import (
 from tclose.runtime.engines.scheduler import existing_address
 from tclose.runtime.engines.steady_clock import use_steady_clock
 from tclose.runtime.engines.tracing import Trace, task_prefix, trace_here, trace_tasks
+from tclose.runtime.engines.user_client import find_client, user_client_address
 from tclose.runtime.engines.versions import check_versions, worker_left
 
 # Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
@@ -226,8 +226,8 @@ def prestart_workers(policy: Policy) -> None:
 @contextlib.contextmanager
 def local_address(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iterator[str]:
     """Address of the scheduler to use: an existing one, a new local one, or ``""`` for none."""
-    if given_address():
-        yield given_address()
+    if user_client_address():
+        yield user_client_address()
     elif runs_in_process(settings, n_bytes):
         yield ""
     elif settings.scheduler == LOCAL:
@@ -243,7 +243,7 @@ def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
     limit = memory_limit(settings)
     if isinstance(limit, int):
         return limit
-    if settings.scheduler != LOCAL or given_address():
+    if settings.scheduler != LOCAL or user_client_address():
         return None  # whoever started the workers has said what they may hold
     if runs_in_process(settings, n_bytes):
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

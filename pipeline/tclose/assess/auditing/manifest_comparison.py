@@ -1,4 +1,4 @@
-"""What a manifest claims beside what its rows say."""
+"""Comparison of a manifest's statements with the released rows."""
 
 from dataclasses import asdict
 from typing import Any
@@ -22,13 +22,13 @@ def describe_rows(
     *,
     is_old: bool,
 ) -> dict[str, Any]:
-    """What the rows say, and where the manifest says something else."""
+    """Describe the released rows, and the manifest's entries that differ from them."""
     risk = describe_risk(verdict, verdict.k)
     return {
         "findings": [
             *findings,
             *_compare(manifest, privacy, asdict(verdict.sizes), is_old=is_old),
-            *_compare_accounts(manifest, privacy, risk, is_old=is_old),
+            *_compare_sections(manifest, privacy, risk, is_old=is_old),
         ],
         "checked": True,
         "records": verdict.n_records,
@@ -41,7 +41,7 @@ def describe_rows(
 def _compare(
     manifest: dict[str, Any], privacy: dict[str, Any], classes: dict[str, Any], *, is_old: bool
 ) -> list[str]:
-    """Where the manifest says something else than the rows."""
+    """List the manifest's entries on k, t and classes that differ from the rows."""
     findings = []
     if manifest["verdict"] != "pass":
         findings.append("manifest.json: the verdict is not pass")
@@ -62,14 +62,14 @@ def _compare(
     return findings
 
 
-def _compare_accounts(
+def _compare_sections(
     manifest: dict[str, Any], privacy: dict[str, Any], risk: dict[str, Any], *, is_old: bool
 ) -> list[str]:
-    """Where the manifest says else of combinations, further models and attacks than the rows."""
+    """List the entries on combinations, further models and attacks that differ from the rows."""
     if is_old:
         return []
-    asked = manifest["privacy"]
-    places = find_differences(asked.get("joint", []), privacy["joint"], "privacy.joint")
-    places += find_differences(asked["models"], privacy["models"], "privacy.models")
-    places += find_differences(manifest["risk"], risk, "risk")
-    return [f"manifest.json: {place} differs from what the rows say" for place in places]
+    stated = manifest["privacy"]
+    entries = find_differences(stated.get("joint", []), privacy["joint"], "privacy.joint")
+    entries += find_differences(stated["models"], privacy["models"], "privacy.models")
+    entries += find_differences(manifest["risk"], risk, "risk")
+    return [f"manifest.json: {entry} differs from what the rows say" for entry in entries]

@@ -1,4 +1,4 @@
-"""A Dask client that the caller of this process has, used instead of a connection of one's own."""
+"""A Dask client of the caller, used instead of a connection of tclose's own."""
 
 import contextlib
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from typing import Any
 
 from tclose.errors import UnreachableError, UsageError
 
-_GIVEN: ContextVar[Any] = ContextVar("given_client", default=None)
+_USER_CLIENT: ContextVar[Any] = ContextVar("user_client", default=None)
 
 
 @contextlib.contextmanager
 def using_client(client: Any) -> Iterator[None]:
-    """Have runs in the block use a client, whatever engine their policy names.
+    """Run the block with the caller's client, whatever engine policies name.
 
     The client stays open: it is the caller's.
 
@@ -37,20 +37,20 @@ def using_client(client: Any) -> Iterator[None]:
         )
     if client.asynchronous:
         raise UsageError("client: is asynchronous; make it by Client(..., asynchronous=False)")
-    token = _GIVEN.set(client)
+    token = _USER_CLIENT.set(client)
     try:
         yield
     finally:
-        _GIVEN.reset(token)
+        _USER_CLIENT.reset(token)
 
 
-def given_address() -> str:
-    """Address of the scheduler of the client that was given; ``""`` where none was."""
-    client = _GIVEN.get()
+def user_client_address() -> str:
+    """Return the scheduler's address of the caller's client; ``""`` if there is none."""
+    client = _USER_CLIENT.get()
     scheduler = None if client is None else client.scheduler
     return "" if scheduler is None else str(scheduler.address)
 
 
 def find_client(address: str) -> Any | None:
-    """The client that was given for a scheduler, if one was."""
-    return _GIVEN.get() if address and given_address() == address else None
+    """Return the caller's client of a scheduler, if there is one."""
+    return _USER_CLIENT.get() if address and user_client_address() == address else None
