@@ -24,8 +24,8 @@ class Move:
 def roll_back(repository: ReleaseRepository, id_prefix: str | None = None) -> Move:
     """Make another release the current one, under the claim that a run takes.
 
-    ``id_prefix``: beginning of that release's id; by default it is the one published before the current one,
-    past those that an earlier rollback has left.
+    ``id_prefix``: beginning of that release's id; by default it is the one published before the
+    current one, past those that an earlier rollback has left.
 
     Raises
     ------
