@@ -44,7 +44,7 @@ def test_goes_to_the_release_before_and_writes_it_down(repository, names):
 
 def test_goes_further_back_and_no_further_than_there_is(repository, names):
     roll_back(repository)
-    assert roll_back(repository).achieved == names[0]
+    assert roll_back(repository).current == names[0]
     with pytest.raises(OutputError, match="no release before"):
         roll_back(repository)
     assert repository.current() == names[0]
@@ -52,8 +52,8 @@ def test_goes_further_back_and_no_further_than_there_is(repository, names):
 
 
 def test_goes_to_the_one_that_is_named_also_forward(repository, names):
-    assert roll_back(repository, names[0][:8]).achieved == names[0]
-    assert roll_back(repository, names[2]).achieved == names[2]
+    assert roll_back(repository, names[0][:8]).current == names[0]
+    assert roll_back(repository, names[2]).current == names[2]
     assert repository.current() == names[2]
 
 
@@ -124,7 +124,7 @@ def test_release_that_does_not_pass_is_refused_with_the_reason(harm, message, re
 def test_unreadable_one_is_no_release_before(repository, names):
     """Nothing says that it was published before the current one."""
     (repository.release(names[1]) / "manifest.json").write_text("{}")
-    assert roll_back(repository).achieved == names[0]
+    assert roll_back(repository).current == names[0]
 
 
 def test_current_one_is_refused(repository, names):
@@ -143,7 +143,7 @@ def test_lost_pointer_is_set_to_the_one_that_is_named(repository, names):
 def test_current_one_may_be_damaged(repository, names):
     """That is what a rollback is for."""
     damage_data(repository.release(names[2]))
-    assert roll_back(repository).achieved == names[1]
+    assert roll_back(repository).current == names[1]
     shutil.rmtree(repository.release(names[1]))
     with pytest.raises(OutputError, match="not there"):
         roll_back(repository)
@@ -181,4 +181,4 @@ def test_no_switch_goes_unrecorded(repository, names, monkeypatch):
     assert repository.current() == names[2]
     assert read_lines(repository)[0]["to"] == names[1]
     monkeypatch.undo()
-    assert roll_back(repository).achieved == names[1]
+    assert roll_back(repository).current == names[1]
