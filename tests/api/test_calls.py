@@ -169,6 +169,7 @@ def test_a_frontier(tmp_path):
     pytest.importorskip("matplotlib")
     chart = frontier.plot()
     assert chart._repr_svg_().startswith("<svg")
+    assert "<style" not in chart._repr_html_()
     assert chart.save(tmp_path / "f.svg").read_text() == chart.svg
 
 

@@ -1,5 +1,6 @@
 """Results of the public functions, with representations for terminals and notebooks."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -213,7 +214,9 @@ class Chart:
         return self.svg
 
     def _repr_html_(self) -> str:
-        return self.svg
+        """As an image, so that its styles are not those of the page."""
+        content = b64encode(self.svg.encode()).decode()
+        return f'<img alt="chart" src="data:image/svg+xml;base64,{content}">'
 
 
 @dataclass(frozen=True, repr=False)
