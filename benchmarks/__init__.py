@@ -1,1 +1,1 @@
-"""What is timed, against what, and the tables it prints."""
+"""Benchmarks: timings against a reference, and their tables."""

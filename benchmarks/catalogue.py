@@ -1,4 +1,4 @@
-"""What losses are compared on, and what is wanted of full refinement on each."""
+"""The tables on which losses are compared, and the targets of full refinement on each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the methods made of one table, side by side: figures and the section that shows them."""
+"""The methods' results on one table: figures, and the section that shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Compared:
     releases: Mapping[str, Measurement | TcloseError]
 
     def find(self, method: str) -> Measurement | None:
-        """What a method made, if it made anything."""
+        """Return a method's result, if it has one."""
         found = self.releases.get(method)
         return found if isinstance(found, Measurement) else None
 
@@ -62,7 +62,7 @@ class Compared:
 
     @property
     def share_reached(self) -> float | None:
-        """How much of full refinement's improvement on the reference the fast one reaches."""
+        """The share of full refinement's improvement on the reference that the fast one reaches."""
         reference, fast, full = (self.find(method) for method in (REFERENCE, FAST, FULL))
         if reference is None or fast is None or full is None or full.loss >= reference.loss:
             return None
@@ -94,7 +94,7 @@ class Compared:
 
 
 def find_targets(section: Section, compared: list[Compared]) -> list[Target]:
-    """What is wanted of a section, and what was found."""
+    """The targets of a section, and the measured values."""
     targets = [
         Target(f"k = {one.row.k}, t = {one.row.t:g}: {what}", most, one.figure(what))
         for one in compared

@@ -1,4 +1,4 @@
-"""What the comparison of a release with its input costs: processor seconds of its digests.
+"""The cost of comparing a release with its input: processor seconds of its digests.
 
 ``python -m benchmarks.digests [--rows N] [--folder DATA]``
 

@@ -24,7 +24,7 @@ METHODS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a release is, as far as losses are compared.
+    """The figures of a release that comparisons of loss need.
 
     ``n_clusters``: classes as they were made; those that are released alike are one of the release.
     ``loss``: the mean over records and quasi-identifiers (Soria-Comas et al. 2015, eq. 5);
@@ -94,7 +94,7 @@ def make_release(
 def read_measurement(
     manifest: dict[str, Any], plan: dict[str, Any], stored: Stored, seconds: float
 ) -> Measurement:
-    """What the full manifest and the plan of a release say of it."""
+    """Read the figures of a release from its internal manifest and its plan."""
     classes, loss = manifest["classes"], manifest["exact_information_loss"]
     lost = sum(loss["per_attribute"][name] for name in stored.source.numeric)
     results, n_clusters = manifest["privacy"]["t"], manifest["refinement"]["clusters"]

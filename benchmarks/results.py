@@ -31,7 +31,7 @@ class Target:
 
     @property
     def is_met(self) -> bool:
-        """Whether it was found to be as wanted; not so where nothing was found."""
+        """True if the target was met; False if nothing was measured."""
         if self.found is None:
             return False
         return self.found >= self.bound if self.at_least else self.found <= self.bound
@@ -55,7 +55,7 @@ def render_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def render_targets(targets: Sequence[Target]) -> str:
-    """What was wanted, and what was found."""
+    """Tabulate the targets and the measured values."""
     return render_table(TARGET_COLUMNS, [target.cells for target in targets])
 
 
@@ -68,7 +68,7 @@ def describe_machine() -> str:
 
 
 def describe_command(module: str, arguments: Sequence[str]) -> str:
-    """How a module was called, but for where it reads and writes."""
+    """Return the command of a module's call, without the paths that it reads and writes."""
     kept = list(arguments)
     for option in ("--out", "--folder"):
         if option in kept:

@@ -1,4 +1,4 @@
-"""What runs took, beside the reference, and the figures that follow: tables, and nothing else."""
+"""Tables of run times next to the reference's, and of the figures that follow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ MOST_GROWTH = 1.2
 
 @dataclass(frozen=True)
 class Case:
-    """What is run: records, k, t, workers, refinement, memory per worker, and how often."""
+    """A case to run: records, k, t, workers, refinement, memory per worker, repetitions."""
 
     n_rows: int
     k: int
@@ -53,7 +53,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What a case took, beside the reference if that was run; the full manifest of its release."""
+    """The times of a case and of the reference if it was run; the release's internal manifest."""
 
     case: Case
     run: Measured
@@ -115,7 +115,7 @@ def hand_cells(result: Result, command: str, machine: str) -> list[str]:
 
 
 def find_targets(results: Sequence[Result], n_rows: int, n_fewer: int) -> list[Target]:
-    """What is wanted of two workers at ``n_rows`` records, and beside ``n_fewer``."""
+    """Return the target for two workers at ``n_rows`` records, and next to ``n_fewer``."""
     targets = []
     for refine, most in MOST_MULTIPLES.items():
         larger, fewer = (_find(results, n, refine) for n in (n_rows, n_fewer))

@@ -67,7 +67,7 @@ class Shape:
             pq.write_table(table, path, row_group_size=self.row_group)
 
     def policy(self, path: Path, names: list[str], place: Path) -> dict[str, Any]:
-        """What is asked of it."""
+        """The target of the case."""
         roles: dict[str, Any] = dict.fromkeys(names, "non-confidential")
         roles |= dict.fromkeys(("age", "zip"), "quasi-identifier")
         roles[self.confidential] = {"role": "confidential", "t": 0.15}

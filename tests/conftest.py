@@ -1,4 +1,4 @@
-"""What tests of all packages share: object storage for those that ask for it; what is told last."""
+"""Fixtures of all packages: object storage for tests that use it; the final summary."""
 
 import gc
 import signal
@@ -66,7 +66,7 @@ def bucket(object_store):
 
 @pytest.fixture
 def scratch(tmp_path, monkeypatch):
-    """Where scratch folders are made, so that what is left of them is seen."""
+    """Return the folder of scratch folders, so that leftovers are detected."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -1,1 +1,1 @@
-"""What intruders learn from releases beyond what k and t allow for."""
+"""Attacks that learn from releases beyond the limits of k and t."""

@@ -1,4 +1,4 @@
-"""What the attack gains, on small tables of Adult: by record, by table, and over all tables."""
+"""The gain of the attack on small tables of Adult: by record, by table, and over all tables."""
 
 import tempfile
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""What an intruder who knows the algorithm infers: the minimality attack, by trying arrangements.
+"""The minimality attack of an intruder who knows the algorithm, by trying arrangements.
 
 Wong, Fu, Wang and Pei, *Minimality attack in privacy preserving data publishing* (VLDB 2007). The
 intruder knows everybody's quasi-identifiers, the algorithm, the policy and the seed, and which
@@ -32,7 +32,7 @@ Release = Callable[[Int64], Hashable]
 
 @dataclass(frozen=True)
 class SearchBudget:
-    """How many arrangements are tried.
+    """The number of arrangements tried.
 
     All, where there are at most ``all_of``. Else ``drawn`` are drawn, and more until `LEAST_KEPT`
     are kept, up to ``most``; no more where so few are kept that this is out of sight.
@@ -43,7 +43,7 @@ class SearchBudget:
     most: int
 
     def goes_on(self, n_tried: int, n_kept: int) -> bool:
-        """Whether one more is drawn."""
+        """Return whether one more arrangement is drawn."""
         if n_tried < self.drawn:
             return True
         in_sight = n_kept * self.most >= LEAST_KEPT * n_tried
@@ -52,7 +52,7 @@ class SearchBudget:
 
 @dataclass(frozen=True, eq=False)
 class Inference:
-    """What is believed of some records: ``before`` by their classes, ``after`` with the algorithm.
+    """Beliefs on some records: ``before`` by their classes, ``after`` with the algorithm.
 
     ``rows`` int64 (s,); ``before``, ``after`` float64 (s, m): probability of each value;
     ``n_kept`` of ``n_tried`` arrangements give the release; ``is_exact``: those were all there are.
@@ -67,7 +67,7 @@ class Inference:
 
     @property
     def is_resolved(self) -> bool:
-        """Whether enough was kept to tell; otherwise ``after`` is as ``before``."""
+        """True if enough arrangements were kept; otherwise ``after`` is as ``before``."""
         return self.is_exact or self.n_kept >= LEAST_KEPT
 
     @property

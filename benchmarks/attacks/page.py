@@ -100,7 +100,7 @@ def render_page(bodies: dict[str, str], command: str) -> str:
 
 
 def render_section(setting: Setting, found: Found, seeds: Sequence[int]) -> str:
-    """What was asked, and the table by method."""
+    """Return the section on the parameters, and the table by method."""
     rows = [
         _render_row(method, [found[method.name, seed] for seed in seeds], setting.n_tables)
         for method in METHODS

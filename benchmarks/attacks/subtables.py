@@ -48,7 +48,7 @@ class Subtable:
     counts: Int64
 
     def release(self, values: Int64) -> Hashable:
-        """What is published of an arrangement, whatever the order of rows and classes.
+        """The published form of an arrangement, whatever the order of rows and classes.
 
         Released quasi-identifiers of each class and its confidential values, sorted. Where these
         are released with noise they are left out: what noise says is bounded by epsilon.

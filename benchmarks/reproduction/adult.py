@@ -55,7 +55,7 @@ SEARCH_COLUMNS = (
 
 @dataclass(frozen=True)
 class Search:
-    """What Incognito found with one measure.
+    """Incognito's result with one measure.
 
     For each minimal table ``exposures`` to the similarity attack and ``above``, the records in
     classes above t = 0.2; of all of them the least ``discernibility`` and ``average_size``.
@@ -182,7 +182,7 @@ def _render_sizes(by_size: Sequence[Search]) -> str:
 
 
 def _claim_times(by_size: Sequence[Search], found: Sequence[Search]) -> list[Claim]:
-    """What section 6 says of Figure 3."""
+    """Check the statements of section 6 on Figure 3."""
     runs: dict[tuple[int, int], dict[Measure, float]] = {}
     for one in (*by_size, *found):
         runs.setdefault((one.size, one.parameter), {})[one.measure] = one.seconds
@@ -192,7 +192,7 @@ def _claim_times(by_size: Sequence[Search], found: Sequence[Search]) -> list[Cla
 
 
 def _claim_quality(found: Sequence[Search]) -> list[Claim]:
-    """What section 6 says of Figure 4."""
+    """Check the statements of section 6 on Figure 4."""
     by_parameter = {
         p: {one.measure: one for one in found if one.parameter == p} for p in PARAMETERS
     }
@@ -229,7 +229,7 @@ def _claim_quality(found: Sequence[Search]) -> list[Claim]:
 
 
 def _say_above(found: Sequence[Search]) -> str:
-    """How far k-anonymous tables are from t = 0.2, which explains what closeness costs."""
+    """Report the distance of k-anonymous tables from t = 0.2, which explains closeness's cost."""
     first = next(one for one in found if one.measure == K_ANONYMITY and one.parameter == 5)
     n_records = first.exposures[0].n_records
     return (

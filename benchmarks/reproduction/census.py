@@ -51,12 +51,12 @@ class Cell:
 
     @property
     def is_same(self) -> bool:
-        """Whether both sizes agree to the digit."""
+        """True if both sizes agree to the digit."""
         return self.found == self.printed
 
     @property
     def is_large(self) -> bool:
-        """Whether k and t are large."""
+        """True if k and t are large."""
         return self.k >= LARGE_K and float(self.t) >= LARGE_T
 
     @property
@@ -68,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Summary:
-    """How near the cells of a table are: how many agree; geometric means of the ratios.
+    """The agreement of a table's cells: how many agree; geometric means of the ratios.
 
     ``ratio``: of the mean sizes to the printed ones; ``factor``: of these or their inverse,
     whichever is above 1; ``factor_large``: the same for k of `LARGE_K`
@@ -102,7 +102,7 @@ def load_census(scale: str = "range", *, by_rank: bool = False) -> dict[str, Rec
 
 
 def summarise(cells: Sequence[Cell]) -> Summary:
-    """How near these cells are to the paper's."""
+    """Measure the agreement of these cells with the paper's."""
     logs = [log(cell.ratio) for cell in cells]
     return Summary(
         len(cells),
@@ -182,7 +182,7 @@ def _render_cell(cell: Cell) -> str:
 
 
 def _report_variants(number: int, ks: Sequence[int], ts: Sequence[str]) -> str:
-    """What each reading of an algorithm makes of its table."""
+    """Tabulate the table that each reading of an algorithm gives."""
     found = {
         variant.name: summarise(_run_variant(number, variant, ks, ts))
         for variant in VARIANTS[number]
@@ -204,7 +204,7 @@ def _report_variants(number: int, ks: Sequence[int], ts: Sequence[str]) -> str:
 
 
 def _say_nearest(found: dict[str, Summary]) -> str:
-    """Which variants are nearest to the paper's mean sizes."""
+    """Find the variants nearest to the paper's mean sizes."""
     nearest = min(found, key=lambda name: found[name].factor)
     of_large = min(found, key=lambda name: found[name].factor_large)
     return (

@@ -119,7 +119,7 @@ def _render_runs(found: Sequence[Series]) -> str:
 
 
 def _claim_times(found: Sequence[Series]) -> list[Claim]:
-    """What section 8.2 says of Figure 5."""
+    """Check the statements of section 8.2 on Figure 5."""
     claims = []
     for series in found:
         for number in (1, 3):
@@ -139,7 +139,7 @@ def _claim_times(found: Sequence[Series]) -> list[Claim]:
 
 
 def _claim_losses(found: Sequence[Series]) -> list[Claim]:
-    """What section 8.3 says of Figure 6: pair by pair, then the order of all three."""
+    """Check the statements of section 8.3 on Figure 6: by pair, then the order of all three."""
     claims = []
     for series in found:
         for lower, upper in ((2, 1), (3, 2), (3, 1)):
@@ -158,7 +158,7 @@ def _claim_losses(found: Sequence[Series]) -> list[Claim]:
 
 
 def _claim_improvement(found: Sequence[Series]) -> Claim:
-    """What section 8.3 says of the two Census data sets."""
+    """Check the statements of section 8.3 on the two Census data sets."""
     moderate, high = (measure_improvement(series) for series in found)
     return Claim(
         f"Algorithm 3 improves more on the others for {found[0].name} than for {found[1].name}",
@@ -180,7 +180,7 @@ def _say_above(found: Sequence[Series]) -> str:
 
 
 def _claim_grid(grid: Series) -> list[Claim]:
-    """What section 8.3 says of Figure 7."""
+    """Check the statements of section 8.3 on Figure 7."""
     what = "Algorithm {} loses more than Algorithm 3, for any k"
     claims = [
         claim_often(what.format(n), *grid.count(read_loss, 3, n), "pairs of k and t")

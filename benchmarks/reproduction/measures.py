@@ -91,7 +91,7 @@ class Measure:
     is_equal: bool = False
 
     def predicate(self, records: AdultRecords, parameter: int) -> Predicate:
-        """What `find_generalisations` asks."""
+        """Return the predicate for `find_generalisations`."""
         if self.kind == "k":
             return lambda order, starts: self._hold_k(records, parameter, order, starts)
 

@@ -25,7 +25,7 @@ class Compared:
 
     @property
     def is_same(self) -> bool:
-        """Whether it is the printed one to the digit."""
+        """True if it is the printed value to the digit."""
         return self.rounded == self.printed
 
     @property
@@ -38,7 +38,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says in words, what was found, and whether that is so; None: partly."""
+    """A paper's statement in words, our result, and whether they agree; None: partly."""
 
     what: str
     found: str

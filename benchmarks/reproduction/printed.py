@@ -1,4 +1,4 @@
-"""What the papers print: numbers alone, each with its place. Nothing here is computed by us."""
+"""The printed numbers of the papers, each with its location; none is computed by us."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -39,7 +39,7 @@ class Records:
 
     @property
     def n_records(self) -> int:
-        """How many there are."""
+        """The number of records."""
         return self.codes.size
 
     def targets(self, t: str) -> tuple[Any, ...]:
@@ -146,7 +146,7 @@ def multiple_correlation(records: Records) -> float:
 
 
 def examine(records: Records, labels: Int64, t: str) -> Partition:
-    """What a partition is, by the cluster of each record: int64 (n,), from 0 without gaps."""
+    """Describe a partition by the cluster of each record: int64 (n,), from 0 without gaps."""
     order, starts = group_by_label(labels, int(labels.max()) + 1)
     sizes = np.diff(starts)
     members, held = records.codes[order], records.distribution

@@ -258,12 +258,12 @@ class Achieved:
 class ModelResult:
     """A further model's parameters for one confidential attribute, and the achieved measures.
 
-    ``asked``: its parameters by name; ``reached``: the measure of the class that has the worst.
+    ``parameters``: by name; ``reached``: the measure of the class that has the worst.
     """
 
     model: str
     name: str
-    asked: dict[str, Any]
+    parameters: dict[str, Any]
     achieved: float
     n_failing: int
 

@@ -47,7 +47,7 @@ def test_what_is_asked(name):
     found = parse({"name": name} | given).require_models()
     assert [(r.model, r.name) for r in found] == [(name, "pay"), (name, "job")]
     assert {(r.limit, r.count) for r in found} == {(limit, count)}
-    assert found[0].asked.items() >= given.items()
+    assert found[0].parameters.items() >= given.items()
 
 
 def test_attributes_and_short_form():

@@ -79,7 +79,7 @@ def test_all_have_to_be_met_each_by_its_own_attribute():
     ],
 )
 def test_manifest_gives_back_what_was_asked(requirement):
-    found = privacy_model_of(requirement.model, "pay", requirement.asked)
+    found = privacy_model_of(requirement.model, "pay", requirement.parameters)
     assert (found.model, found.name, found.limit) == (requirement.model, "pay", requirement.limit)
     assert (found.count, found.buckets) == (requirement.count, requirement.buckets)
 

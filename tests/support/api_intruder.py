@@ -1,4 +1,4 @@
-"""What another user asks of Prefect's server: ``api_intruder USER PORT ROUTES [SECRET]``.
+"""Requests of another user to Prefect's server: ``api_intruder USER PORT ROUTES [SECRET]``.
 
 ROUTES is a JSON list of ``[method, path]``; an empty USER is the one that calls it. Prints a JSON
 list of what was answered with anything but a refusal.
@@ -20,7 +20,7 @@ SECONDS = 10
 
 
 def answers(port: int, method: str, path: str, secret: str) -> bool:
-    """Whether a request is served."""
+    """Return whether a request is served."""
     given = base64.b64encode((secret or "tclose:guess").encode()).decode()
     headers = {"Authorization": f"Basic {given}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
@@ -29,7 +29,7 @@ def answers(port: int, method: str, path: str, secret: str) -> bool:
 
 
 def streams(port: int, path: str, secret: str) -> bool:
-    """Whether a stream goes on after a token was given."""
+    """Return whether a stream continues after a token was sent."""
     try:
         with connect(f"ws://127.0.0.1:{port}{path}", subprotocols=["prefect"]) as stream:
             stream.send(json.dumps({"type": "auth", "token": secret or "guess"}))

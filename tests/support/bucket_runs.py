@@ -18,5 +18,5 @@ def run(document: dict[str, Any]) -> Outcome:
 
 
 def public(root: BucketPath, release_id: str) -> dict[str, bytes]:
-    """What of a release can be handed out: content by path."""
+    """Return the files of a release that can be handed out: content by path."""
     return objects(root / release_id)

@@ -25,7 +25,7 @@ def free_port() -> int:
 
 
 def environment(port: int) -> dict[str, str]:
-    """What tells an AWS client of the server, and of nothing else."""
+    """Environment by which an AWS client finds the server, and no other."""
     return {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ACCESS_KEY_ID": "AKIATESTING",

@@ -1,4 +1,4 @@
-"""What must not be told of a record, and how a page is looked at that could tell it."""
+"""Values that must not leave, and searches of pages that could show them."""
 
 from html.parser import HTMLParser
 

@@ -92,7 +92,7 @@ def write_parquet(path: Path, table: pa.Table, **options: Any) -> Path:
 
 
 def look_at(path: Path, **keys: Any) -> FileContent:
-    """What an inspection finds in a file."""
+    """Return the inspection of a file."""
     return inspect_file(str(path), InputSettings(path=str(path), **keys))
 
 
@@ -106,7 +106,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 @dataclass(frozen=True)
 class Released:
-    """What a run has published."""
+    """Return a run's published release."""
 
     folder: Path
     manifest: dict[str, Any]

@@ -26,7 +26,7 @@ def load_census(confidential: str, t: Fraction) -> Microdata:
 
 
 def cluster_census(census: Microdata, algorithm: int, k: int) -> np.ndarray:
-    """What Algorithm 1 starts from, MDAV, or what Algorithm 2 makes before any are merged."""
+    """Return the initial clusters: of MDAV for Algorithm 1, or of Algorithm 2 before merging."""
     if algorithm == 1:
         return mdav(census.numeric, census.nominal, k)
     return k_anonymity_first(census.numeric, census.nominal, k, census.targets())

@@ -126,7 +126,7 @@ class ClassedRecords:
         return replace(self, limits=limits)
 
     def arrays(self) -> tuple[Float64, np.ndarray, Float64, Float64, Float64, Float64, Trees]:
-        """What `gather_block` takes; without ordered ones an order in which nothing is farther."""
+        """Return the arguments of `gather_block`; without ordered attributes one of distance 0."""
         largest = int(np.bincount(self.labels).max()) + SPARE + 1
         held = [(self.codes[a], self.tables[a], self.limits[a]) for a in range(len(self.tables))]
         ordered = [held[a] for a in self.ordered]

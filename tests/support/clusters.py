@@ -1,4 +1,4 @@
-"""What Dask's own processes are started with."""
+"""Commands that start Dask's own processes."""
 
 import os
 from pathlib import Path

@@ -49,7 +49,7 @@ def find_dependence(first: np.ndarray, second: np.ndarray, odds: tuple[Sequence,
 
 
 def refutes_ratio(first: np.ndarray, second: np.ndarray, epsilon: float, n_outcomes: int) -> bool:
-    """Whether draws of two values cannot both come of epsilon, by exact bounds of each frequency.
+    """Return whether draws of two values contradict epsilon, by exact bounds of each frequency.
 
     Clopper and Pearson's interval of each; some outcome is more likely, by more than e^epsilon,
     even at the near ends of both.

@@ -1,4 +1,4 @@
-"""What trials of faults run beside them, on loopback: a Dask cluster, a Prefect server."""
+"""Servers for trials of faults, on loopback: a Dask cluster, a Prefect server."""
 
 import contextlib
 import os

@@ -30,7 +30,7 @@ PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publ
 
 @dataclass(frozen=True)
 class Site:
-    """Where one trial takes place: its policy, and the folder that its releases go to."""
+    """The policy of one trial, and the folder of its releases."""
 
     folder: Path
     policy: Path
@@ -87,7 +87,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended."""
+    """The end of a process."""
 
     status: int
     output: str
@@ -95,7 +95,7 @@ class Ended:
 
     @property
     def was_killed(self) -> bool:
-        """Whether it was ended by SIGKILL."""
+        """True if it was ended by SIGKILL."""
         return self.status == -signal.SIGKILL
 
     def assert_plain(self) -> None:

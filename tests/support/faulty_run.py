@@ -38,7 +38,7 @@ counted = {"renames": 0, "flushes": 0, "readings": 0, "objects": 0}
 
 
 def end(process: int) -> None:
-    """What ``kill -9`` does: no handler, no clean-up."""
+    """End like ``kill -9``: no handler, no clean-up."""
     os.kill(process, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""What tests of generated tables share."""
+"""Helpers for tests of generated tables."""
 
 import numpy as np
 import pyarrow as pa

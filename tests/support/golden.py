@@ -142,7 +142,7 @@ def make_entry(golden: Golden, folder: Path) -> dict[str, Any]:
 
 
 def find_fault(name: str, made: dict[str, Any], golden: dict[str, Any]) -> str:
-    """What is wrong with an entry that was made beside the golden one; empty if nothing is.
+    """Return the differences of an entry from the golden one; empty if there are none.
 
     On another kind of processor the files are not compared: what compresses them is compiled for
     it. With other libraries, which a release's id has, nothing can be said before a new writing.

@@ -1,4 +1,4 @@
-"""What another user of the machine tries against ports on loopback: ``intruder USER PORT ...``.
+"""Attempts of another user of the machine on loopback ports: ``intruder USER PORT ...``.
 
 An empty USER is the one that calls it. Prints a line of JSON: what was achieved, by port. Clients
 and messages of Dask are used, without encryption and with a certificate of the intruder's own, and

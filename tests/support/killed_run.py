@@ -27,7 +27,7 @@ STEPS = ("commit", "set_current", "clear_work")
 
 
 def end_now() -> None:
-    """What ``kill -9`` does: no handler, no clean-up."""
+    """End like ``kill -9``: no handler, no clean-up."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 

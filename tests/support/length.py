@@ -1,4 +1,4 @@
-"""How much of what can be tried is tried: a fixed part, or all, as `make nightly` asks for.
+"""The length of the tests: a fixed part in CI, or everything, as in `make nightly`.
 
 The fixed part is the same every time, and small enough for each change to wait for; ``TCLOSE_FULL``
 in the environment asks for all.
@@ -19,5 +19,5 @@ def every(step: int, cases: Iterable[Case]) -> list[Case]:
 
 
 def count(short: int, full: int) -> int:
-    """How many of what is drawn, at length ``full``."""
+    """Return the number of examples, at length ``full``."""
     return full if FULL else short

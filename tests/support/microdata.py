@@ -32,7 +32,7 @@ class Microdata:
         return replace(self, limits=limits)
 
     def targets(self) -> tuple[Any, ...]:
-        """What kernels take: codes, cumulative and prefix of each attribute, limits."""
+        """Return the kernels' targets: codes, cumulative and prefix of each attribute, limits."""
         pairs = [distribution_of(values) for values in self.values]
         return (
             np.array([codes for _, codes in pairs]),

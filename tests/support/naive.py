@@ -98,7 +98,7 @@ def distance(
 
 
 def weigh(nominal: Sequence, weights: Sequence | None) -> Sequence:
-    """What it counts that a nominal column differs: 1 where nothing else is given."""
+    """Return the weight of each nominal column that differs: 1 by default."""
     return [1.0] * len(nominal) if weights is None else weights
 
 

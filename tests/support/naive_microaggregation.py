@@ -16,7 +16,7 @@ Rows = list[int]
 
 
 class Places:
-    """Where records are in quasi-identifiers: numeric (d, n), nominal (q, n)."""
+    """The records' quasi-identifiers: numeric (d, n), nominal (q, n)."""
 
     def __init__(self, numeric: np.ndarray, nominal: np.ndarray) -> None:
         self.numeric, self.nominal = numeric, nominal
@@ -104,7 +104,7 @@ def v_mdav(numeric: np.ndarray, nominal: np.ndarray, k: int, gamma: Fraction) ->
 
 
 class Excess:
-    """What classes have above their limits, in the largest of the confidential attributes."""
+    """Return the excess of classes above their limits, in the largest confidential attribute."""
 
     def __init__(self, values: Sequence[Sequence], limits: Sequence[Fraction]) -> None:
         self.attributes = list(zip(values, limits, strict=True))

@@ -69,7 +69,7 @@ def allowed_counts(size: int, sizes: Sequence[int], t: Fraction) -> list[tuple[i
 
 
 def counts_exist(class_sizes: Sequence[int], sizes: Sequence[int], t: Fraction) -> bool:
-    """Whether classes of these sizes can use the buckets up, all within t: tries everything."""
+    """Return whether classes of these sizes can use up the buckets within t: tries everything."""
     achieved = {(0,) * len(sizes)}
     for size in class_sizes:
         allowed = allowed_counts(size, sizes, t)

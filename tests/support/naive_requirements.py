@@ -9,7 +9,7 @@ from tclose.privacy.privacy_model import PrivacyModel
 
 
 def meets(requirement: PrivacyModel, members: Sequence[int], table: Sequence[int]) -> bool:
-    """Whether a class with these values meets a requirement without buckets."""
+    """Return whether a class with these values meets a requirement without buckets."""
     model, limit = requirement.model, requirement.limit
     distinct = naive_models.n_distinct(members)
     if model == "distinct-l-diversity":

@@ -31,7 +31,7 @@ EQUAL = {"role": CONFIDENTIAL}
 
 
 def patients(n_records: int = N_RECORDS, seed: int = 7) -> pa.Table:
-    """What somebody has depends on age and sex; where somebody lives and earns hardly does."""
+    """Draw a table in which illness depends on age; site and pay hardly depend on anything."""
     rng = np.random.default_rng(seed)
     age = rng.integers(18, 90, n_records)
     drawn = rng.choice(len(ILLNESSES), n_records, p=ODDS)

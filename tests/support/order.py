@@ -1,4 +1,4 @@
-"""What takes long comes first, and what shares a server stays with one process.
+"""The order of tests: slow ones first, those that share a server in one process.
 
 Processes begin with equal shares of the tests, one after the other, and whoever has done with its
 own takes over the last ones of another's. So a share begins with what nobody should take over, and

@@ -39,7 +39,7 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        """Whether it is not marked as one that the tests do not run."""
+        """True if it is not marked as one that the tests do not run."""
         return not self.text.startswith(NOT_RUN)
 
     @property
@@ -85,7 +85,7 @@ def commands_of(block: Block) -> list[Shown]:
 
 
 def is_shown(output: tuple[str, ...], printed: str, folder: Path) -> bool:
-    """Whether a page shows what was printed; ``...`` stands for any lines."""
+    """Return whether a page shows the printed output; ``...`` stands for any lines."""
     text = _unvaried(printed.replace(f"{folder}/", ""))
     parts = [
         r"(?:.*\n)*?" if line == "..." else re.escape(_unvaried(line).rstrip()) + r" *\n"
@@ -101,7 +101,7 @@ def _unvaried(text: str) -> str:
 
 
 def links_of(page: Path) -> list[str]:
-    """Where the links of a page lead, but for those to other sites."""
+    """List the targets of a page's links, without those to other sites."""
     return [link for link in _LINK.findall(prose_of(page)) if "://" not in link]
 
 
@@ -113,7 +113,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 def codes_of(page: Path) -> list[str]:
-    """What stands in backquotes in the prose of a page."""
+    """List the texts in backquotes in a page's prose."""
     return _CODE.findall(prose_of(page))
 
 

@@ -198,7 +198,7 @@ def _groups(buckets: Any, whole: list[int], places: dict[Any, int]) -> dict[int,
 def _check_generalised(
     rows: pd.DataFrame, by_id: dict[int, dict[str, Any]], document: dict[str, Any]
 ) -> None:
-    """What covers a class covers each record's own value."""
+    """Check that the value that covers a class covers each record's own value."""
     if document["method"]["name"] not in ("mondrian", "incognito", "sabre"):
         return
     for name in with_role(document, QUASI):

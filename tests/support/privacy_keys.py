@@ -34,7 +34,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Demand:
-    """What a policy asks by one key; ``stricter``: the same, with more than a release has.
+    """A policy's demand by one key; ``stricter``: the same, with more than a release has.
 
     ``attributes`` and ``privacy`` are merged with the policy's own, other sections replace its.
     ``only``: the methods that have the key; of others a refusal is due.

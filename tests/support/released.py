@@ -43,7 +43,7 @@ def read_rows(release: Path) -> pd.DataFrame:
 
 
 def class_columns(document: dict[str, Any]) -> list[str]:
-    """What an outsider tells classes by."""
+    """Return the columns by which an outsider distinguishes classes."""
     partition_columns = document.get("output", {}).get("partition_by", [])
     return list(dict.fromkeys([*partition_columns, *with_role(document, "quasi-identifier")]))
 
@@ -90,7 +90,7 @@ def distance(members: Sequence[Any], table: Sequence[Any], attribute: dict[str, 
 
 
 def covers(text: str, value: Any, attribute: dict[str, Any]) -> bool:
-    """Whether a generalised value, as it is released, stands for a record's own."""
+    """Return whether a generalised value, as released, stands for a record's own."""
     if text == "*":
         return True
     if isinstance(value, bool):
@@ -192,7 +192,7 @@ def check_shares(classes: list[list[Any]], table: list[Any], ratio: Fraction) ->
 
 
 def is_in_bucket(bucket: str, value: Any, attribute: dict[str, Any], table: list[Any]) -> bool:
-    """Whether a bucket stands for a value; its ends may be left open."""
+    """Return whether a bucket contains a value; its ends may be open."""
     if isinstance(value, bool) or (isinstance(value, str) and "order" not in attribute):
         value = str(value).lower() if isinstance(value, bool) else value
         if bucket.startswith("["):  # of ordered values

@@ -1,4 +1,4 @@
-"""What Prefect's server knows of flow runs, as its UI asks for it."""
+"""Queries of flow runs on Prefect's server, as its UI makes them."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
 
 def wait_until(ready: Callable[[], Any], what: str, seconds: float = _SECONDS) -> Any:
-    """What ``ready`` gives, as soon as it gives something."""
+    """Wait for the first true result of ``ready``, and return it."""
     deadline = time.monotonic() + seconds
     while not (found := ready()):
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
@@ -60,7 +60,7 @@ def stages_of(run: Any, n_stages: int) -> dict[str, str]:
 
 
 def attempts_of(run: Any) -> int:
-    """How many times the stages were begun."""
+    """Return the number of times that the stages were begun."""
     [attempt] = [task for task in read_tasks(run, 1) if task.name.startswith("attempt")]
     return attempt.run_count
 

@@ -152,7 +152,7 @@ def distribution_from(values: np.ndarray, counts: Sequence) -> Distribution:
 
 
 def starts_of(sizes: Sequence[int]) -> Int64:
-    """Where classes of these sizes begin and the last one ends: int64 (c + 1,)."""
+    """Return the starts of classes of these sizes, and the end: int64 (c + 1,)."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 

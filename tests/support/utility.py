@@ -42,7 +42,7 @@ def to_number(value: Any) -> float:
 
 
 def middle(value: Any, numbers: pd.Series, originals: pd.Series) -> float:
-    """What a released value stands for: itself, or the middle of its interval."""
+    """Return the number of a released value: itself, or the middle of its interval."""
     if not isinstance(value, str):
         return to_number(value)
     smallest, largest = numbers.min(), numbers.max()

@@ -1,4 +1,4 @@
-"""What an output format is: its settings as a policy gives them, and how it writes and reads files.
+"""The protocol of an output format: its policy settings, and its writing and reading of files.
 
 A format is one module: a class that derives from `OutputFormat`, has its keys as fields, and is
 decorated with `tclose.formats.registry.register_format`. Its bytes are decided by the rows, their
@@ -22,10 +22,10 @@ from tclose.registry import Registrable, check_hooks
 
 
 class OutputFormat(Registrable):
-    """How the files of a release are written and read."""
+    """A format in which the files of a release are written and read."""
 
     suffix: ClassVar[str]
-    """How names of files end, without the dot: a file's format is known again by it."""
+    """The suffix of file names, without the dot, by which a file's format is recognised."""
     media_type: ClassVar[str]
     title: ClassVar[str]
     """As texts name it, as in "3 Parquet files"."""

@@ -32,7 +32,7 @@ class ReleasedFile(ABC):
 
     @abstractmethod
     def find_extras(self) -> list[str]:
-        """What the file holds beside its rows and their schema, as in "has metadata"."""
+        """List the file's content besides its rows and their schema, as in "has metadata"."""
 
 
 @contextmanager

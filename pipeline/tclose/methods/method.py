@@ -157,7 +157,7 @@ class Method(Registrable):
         return BLOCK_CLUSTERS
 
     @property
-    def asked_class_size(self) -> int | str:
+    def initial_class_size(self) -> int | str:
         """Records in a cluster before refinement: a number, ``auto`` or ``paper``."""
         return "auto"
 

@@ -38,8 +38,8 @@ class PrivacyModels:
 NO_MODELS = PrivacyModels()
 
 
-def privacy_model_of(model: str, name: str, asked: dict[str, Any]) -> PrivacyModel:
-    """The requirement that has these parameters: the inverse of `PrivacyModel.asked`.
+def privacy_model_of(model: str, name: str, parameters: dict[str, Any]) -> PrivacyModel:
+    """The requirement that has these parameters: the inverse of `PrivacyModel.parameters`.
 
     Raises
     ------
@@ -49,14 +49,18 @@ def privacy_model_of(model: str, name: str, asked: dict[str, Any]) -> PrivacyMod
     kind = PrivacyModel(model, name, Fraction(0)).kind
     if kind.of_noise:
         raise ValueError(f"{model} is not met by classes")
-    limit = Fraction(str(asked[kind.limit_key]))
-    count = int(asked[kind.count_key]) if kind.count_key else 0
-    given = asked.get("buckets", ())
-    buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
-    made = PrivacyModel(model, name, limit, count, buckets, "release" in asked)
-    if made.asked != asked:
+    limit = Fraction(str(parameters[kind.limit_key]))
+    count = int(parameters[kind.count_key]) if kind.count_key else 0
+    raw_buckets = parameters.get("buckets", ())
+    buckets = (
+        raw_buckets
+        if isinstance(raw_buckets, int)
+        else tuple(tuple(map(str, g)) for g in raw_buckets)
+    )
+    requirement = PrivacyModel(model, name, limit, count, buckets, "release" in parameters)
+    if requirement.parameters != parameters:
         raise ValueError
-    return made
+    return requirement
 
 
 def bind(

@@ -55,10 +55,10 @@ class PrivacyModel:
         ValueError
             There is none of this name.
         """
-        found = MODELS.find(self.model)
-        if found is None:
+        model_class = MODELS.find(self.model)
+        if model_class is None:
             raise ValueError(f"{self.model!r} is no privacy model")
-        kind: type[Model] = found
+        kind: type[Model] = model_class
         return kind
 
     @property
@@ -67,13 +67,15 @@ class PrivacyModel:
         return self.kind.needs_table
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         """The parameters as a policy has them."""
-        asked = self.kind.describe_asked(self)
+        parameters = self.kind.describe_parameters(self)
         if self.buckets:
-            given = self.buckets
-            asked["buckets"] = given if isinstance(given, int) else [list(g) for g in given]
-        return asked | ({"release": "value"} if self.of_values else {})
+            raw_buckets = self.buckets
+            parameters["buckets"] = (
+                raw_buckets if isinstance(raw_buckets, int) else [list(g) for g in raw_buckets]
+            )
+        return parameters | ({"release": "value"} if self.of_values else {})
 
 
 class Model(Registrable):
@@ -81,7 +83,7 @@ class Model(Registrable):
 
     A model is a class that derives from this one, has its keys as fields, and is decorated with
     `tclose.privacy.registry.register_model`. One that is decided class by class has to be monotone,
-    as above. The manifest has its parameters as `describe_asked` gives them.
+    as above. The manifest has its parameters as `describe_parameters` gives them.
     """
 
     larger_is_better: ClassVar[bool] = False
@@ -150,11 +152,11 @@ class Model(Registrable):
         return PrivacyModel(self.name, attribute, limit, count)
 
     @classmethod
-    def describe_asked(cls, requirement: PrivacyModel) -> dict[str, Any]:
+    def describe_parameters(cls, requirement: PrivacyModel) -> dict[str, Any]:
         """The parameters that a policy has, but for buckets."""
         limit = requirement.limit
-        asked: dict[str, Any] = {cls.limit_key: int(limit) if cls.is_whole else float(limit)}
-        return asked | ({cls.count_key: requirement.count} if cls.count_key else {})
+        parameters: dict[str, Any] = {cls.limit_key: int(limit) if cls.is_whole else float(limit)}
+        return parameters | ({cls.count_key: requirement.count} if cls.count_key else {})
 
     @classmethod
     def measure(cls, requirement: PrivacyModel, counts: ClassCounts, table: Int64) -> ClassMeasures:
@@ -223,15 +225,15 @@ def parse_model(value: Any) -> Model:
         context = {"discriminator": "'name'"}
         problem = InitErrorDetails(type="union_tag_not_found", input=value, ctx=context)
         raise _refusal([problem])
-    found = MODELS.find(name)
-    if found is None:
+    model_class = MODELS.find(name)
+    if model_class is None:
         context = {"discriminator": "'name'", "tag": str(name), "expected_tags": ", ".join(known)}
         raise _refusal([InitErrorDetails(type="union_tag_invalid", input=value, ctx=context)])
     try:
-        made: Model = found.model_validate(value)
+        parsed: Model = model_class.model_validate(value)
     except ValidationError as error:
         raise _refusal([_locate(name, problem) for problem in error.errors()]) from None
-    return made
+    return parsed
 
 
 def _locate(name: str, problem: Any) -> InitErrorDetails:

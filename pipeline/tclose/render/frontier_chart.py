@@ -30,7 +30,7 @@ _BEHIND: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0
 
 @dataclass(frozen=True)
 class _Measure:
-    """What a panel shows."""
+    """The measure that a panel shows."""
 
     title: str
     unit: str
@@ -125,7 +125,7 @@ def _policy_points(lines: Sequence[_Line]) -> Iterator[tuple[float, Figures]]:
 
 
 def _draw_crosses(axes: "Axes", lines: Sequence[_Line]) -> None:
-    """What is infeasible: crosses below the axis, each line's at a height of its own."""
+    """Draw infeasible cells: crosses below the axis, each line's at a height of its own."""
     from matplotlib.transforms import ScaledTranslation
 
     if not any(point.figures is None for line in lines for _, point in line.points):

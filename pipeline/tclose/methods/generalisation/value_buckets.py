@@ -19,7 +19,7 @@ class Bucketing:
     ``source``: encodes the values; ``released``: decodes the buckets, an ordinal attribute of b
     texts; ``of_code`` int64 (m,): bucket of each value; ``sizes`` int64 (b,): records of each;
     ``ratio``: the t that classes are held to in them (Domingo-Ferrer and Soria-Comas 2015,
-    Definition 4); ``n_asked``: the buckets that were asked for, of which some may be one.
+    Definition 4); ``n_requested``: the buckets that were asked for, of which some may be one.
     """
 
     source: Encoding
@@ -27,7 +27,7 @@ class Bucketing:
     of_code: Int64
     sizes: Int64
     ratio: Fraction
-    n_asked: int
+    n_requested: int
 
 
 def bucketize(

@@ -23,7 +23,7 @@ class MicroaggregateAndMerge(StartedMicroaggregation):
         """Clusters within t."""
         from tclose.methods.clustering_problem import Clustering
 
-        return Clustering(merge_clusters(problem, microaggregate(problem, self.gamma_asked)))
+        return Clustering(merge_clusters(problem, microaggregate(problem, self.vmdav_gamma)))
 
 
 def merge_clusters(problem: "ClusteringProblem", labels: Int64) -> Int64:

@@ -29,7 +29,7 @@ class Microaggregation(Method):
     scope: Scope = "blocks"
 
     @property
-    def gamma_asked(self) -> float | None:
+    def vmdav_gamma(self) -> float | None:
         """The gamma of v-MDAV; None for MDAV."""
         return None
 
@@ -37,7 +37,7 @@ class Microaggregation(Method):
         """The clusters."""
         from tclose.methods.clustering_problem import Clustering
 
-        return Clustering(microaggregate(problem, self.gamma_asked))
+        return Clustering(microaggregate(problem, self.vmdav_gamma))
 
 
 class StartedMicroaggregation(Microaggregation):
@@ -55,7 +55,7 @@ class StartedMicroaggregation(Microaggregation):
         return self
 
     @property
-    def gamma_asked(self) -> float | None:
+    def vmdav_gamma(self) -> float | None:
         """The gamma of v-MDAV; None for MDAV."""
         return self.gamma if self.start == "v-mdav" else None
 
@@ -79,7 +79,7 @@ class VMdav(Microaggregation):
     gamma: Gamma = 0.2
 
     @property
-    def gamma_asked(self) -> float | None:
+    def vmdav_gamma(self) -> float | None:
         """The gamma of v-MDAV."""
         return self.gamma
 

@@ -45,7 +45,7 @@ class TClosenessFirst(Method):
         return self.block_clusters
 
     @property
-    def asked_class_size(self) -> int | str:
+    def initial_class_size(self) -> int | str:
         """Records in a cluster before refinement."""
         return self.class_size
 

@@ -62,7 +62,7 @@ def _find_buckets(plan: Plan, encoding: Encoding) -> int | tuple[tuple[str, ...]
     """
     assert plan.bucketing is not None
     if encoding.column.kind is not Kind.NOMINAL:
-        return plan.bucketing.n_asked
+        return plan.bucketing.n_requested
     texts = np.array(encoding.texts, dtype=object)
     of_code = plan.bucketing.of_code
     return tuple(tuple(texts[of_code == b]) for b in range(plan.bucketing.sizes.size))

@@ -184,7 +184,7 @@ class _PartitionPlanner:
         """
         remaining_t = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
         k, n_records = self.plan.k, self.findings.table.release_partitions[key]
-        class_size = self.plan.method.asked_class_size
+        class_size = self.plan.method.initial_class_size
         if isinstance(class_size, int):
             return take_class_size(n_records, k, class_size)
         n_alone = self.plan.n_released

@@ -52,7 +52,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class ReleaseRecord:
-    """What a run has to tell of itself.
+    """The facts of a run that manifests are built from.
 
     ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
     ``siblings``: releases of the same input files that stand in the output folder, with other rows;
@@ -81,7 +81,7 @@ class ReleaseRecord:
 
 
 def is_earlier(manifest: dict[str, Any], dictionary: str) -> bool:
-    """Whether a manifest was made before further models and attacks were measured.
+    """Return whether a manifest is older than the measures of further models and attacks.
 
     An edited one from which they were taken out is none: it says so by its format, by what is left
     of them, or by the data dictionary that was made of it.
@@ -96,7 +96,7 @@ def is_earlier(manifest: dict[str, Any], dictionary: str) -> bool:
 
 
 def public_manifest(account: ReleaseRecord) -> dict[str, Any]:
-    """What may be handed out with the data."""
+    """Build the public manifest, which may be handed out with the data."""
     columns = describe_columns(account.plan, account.levels)
     manifest = {
         "format": FORMAT,
@@ -173,7 +173,7 @@ def round_up(value: Fraction) -> float:
 
 
 def describe_rounds(account: ReleaseRecord) -> dict[str, Any]:
-    """What refinement was asked for and how it went: losses as eq. (5), to three digits.
+    """Describe the refinement asked for and its rounds: losses as eq. (5), to three digits.
 
     Clusters that are released alike are one equivalence class, so there may be fewer of these.
     """
@@ -191,7 +191,7 @@ def describe_rounds(account: ReleaseRecord) -> dict[str, Any]:
 def describe_privacy(
     verdict: Verdict, columns: Sequence[Column], bucketed: Collection[str] = ()
 ) -> dict[str, Any]:
-    """What was asked and what was reached.
+    """Describe the privacy parameters of the policy and the achieved measures.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def describe_privacy(
 
 
 def full_manifest(account: ReleaseRecord, run: dict[str, Any]) -> dict[str, Any]:
-    """What stays inside: the public part, the policy, the inputs, the plan and the times."""
+    """Build the internal manifest: the public one, the policy, inputs, plan and times."""
     return public_manifest(account) | {
         "exact_information_loss": asdict(account.loss),
         "utility": account.utility,
@@ -266,7 +266,7 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
     described["verified_only"] = is_held and not plan.method.holds_t
     if plan.privacy_models.requirements:
         described["models"] = [
-            {"name": str(r.model), "attribute": r.name, "asked": r.asked}
+            {"name": str(r.model), "attribute": r.name, "asked": r.parameters}
             for r in plan.privacy_models.requirements
         ]
     if plan.confidential:

@@ -186,7 +186,7 @@ def _describe_sizes(checks: ClassChecks) -> ClassSizes:
 def _judge(requirement: PrivacyModel, achieved: Achieved, n_classes: int) -> list[Failure]:
     """Return why a model is not met, as it is not if some class was not measured."""
     what = f"{requirement.model} of {requirement.name}"
-    asked = ", ".join(f"{name} = {value}" for name, value in requirement.asked.items())
+    asked = ", ".join(f"{name} = {value}" for name, value in requirement.parameters.items())
     if achieved.n_classes != n_classes or not n_classes:
         return [Failure(what, asked, f"{achieved.n_classes:,} of {n_classes:,} classes checked")]
     if not achieved.n_failing:
@@ -203,7 +203,7 @@ def _describe(requirement: PrivacyModel, achieved: Achieved) -> ModelResult:
     return ModelResult(
         str(requirement.model),
         requirement.name,
-        requirement.asked,
+        requirement.parameters,
         _worst(requirement, achieved),
         achieved.n_failing,
     )

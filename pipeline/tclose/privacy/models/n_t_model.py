@@ -25,7 +25,7 @@ class NTCloseness(Model):
     t: Threshold
 
     @classmethod
-    def describe_asked(cls, requirement: PrivacyModel) -> dict[str, Any]:
+    def describe_parameters(cls, requirement: PrivacyModel) -> dict[str, Any]:
         """Its n and t."""
         return {"n": requirement.count, "t": float(requirement.limit)}
 

@@ -56,8 +56,12 @@ class RatioCloseness(Model):
 
     def require(self, attribute: str, _k: int) -> PrivacyModel:
         """Return the requirement on one attribute."""
-        given = self.buckets or ()
-        buckets = given if isinstance(given, int) else tuple(tuple(map(str, g)) for g in given)
+        raw_buckets = self.buckets or ()
+        buckets = (
+            raw_buckets
+            if isinstance(raw_buckets, int)
+            else tuple(tuple(map(str, g)) for g in raw_buckets)
+        )
         return PrivacyModel(self.name, attribute, Fraction(str(self.t)), buckets=buckets)
 
     @classmethod
@@ -76,21 +80,21 @@ class RatioCloseness(Model):
         return f"the smallest t that could work is {ceil(achieved * 10**6) / 10**6:.6f}"
 
     @classmethod
-    def describe(cls, asked: Mapping[str, Any], *, is_bucketed: bool) -> dict[str, Any]:
+    def describe(cls, parameters: Mapping[str, Any], *, is_bucketed: bool) -> dict[str, Any]:
         """Epsilon, what it is about and what it assumes; or why there is none."""
-        if "release" in asked:
+        if "release" in parameters:
             return {"holds_for": _BUCKETS_ONLY}
         return {
-            "epsilon": float(epsilon_of_ratio(Fraction(str(asked["t"])))),
-            "epsilon_is_about": _subject(asked, is_bucketed),
+            "epsilon": float(epsilon_of_ratio(Fraction(str(parameters["t"])))),
+            "epsilon_is_about": _subject(parameters, is_bucketed),
             "epsilon_assumes": list(ASSUMPTIONS),
         }
 
 
-def _subject(asked: Mapping[str, Any], is_bucketed: bool) -> str:
+def _subject(parameters: Mapping[str, Any], is_bucketed: bool) -> str:
     if is_bucketed:
         return "the bucket that is released in place of the attribute's value"
-    if "buckets" not in asked:
+    if "buckets" not in parameters:
         return "the attribute's value"
     return (
         "the bucket that the attribute's value is in; the value itself is released, and what it "

@@ -24,12 +24,12 @@ def _describe_model(result: ModelResult, is_bucketed: bool) -> dict[str, Any]:
     described = {
         "name": result.model,
         "attribute": result.name,
-        "asked": result.asked,
+        "asked": result.parameters,
         "reached": result.achieved if isfinite(result.achieved) else None,
         "failing_classes": result.n_failing,
     }
     return described | MODELS.classes()[result.model].describe(
-        result.asked, is_bucketed=is_bucketed
+        result.parameters, is_bucketed=is_bucketed
     )
 
 
