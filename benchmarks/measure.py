@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 # Asking a process what it holds of its own makes the kernel walk over its memory, and holds the
 # process up meanwhile: at ten million records asking more often slows down what is measured.

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -104,7 +104,7 @@ def _parse() -> argparse.Namespace:
 
 def _time(alone: Case, source: Path) -> dict[str, list[Timed]]:
     """Runs of a refinement, by their workers."""
-    measures = {
+    measures: dict[str, Callable[[], Timed]] = {
         "1": lambda: _run(alone, source),
         "2": lambda: _run(replace(alone, workers=2), source),
         "1 and 1": lambda: _run(alone, source, n_at_once=2),

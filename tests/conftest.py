@@ -3,6 +3,8 @@
 import gc
 import signal
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +15,7 @@ from support.killed_run import SMALL_REGION
 from support.length import FULL
 from support.order import order_tests
 from support.tables import repeatable
+from tclose.data.places.bucket_paths import BucketPath
 from tclose.passes.plan import coarse_tree
 
 # What passing tests record of what they drew, and under what title it is told at the end.
@@ -47,7 +50,7 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def object_store():
+def object_store() -> Iterator[int]:
     """Port of an S3-compatible server; the environment names it to AWS clients."""
     for package in ("moto", "s3fs"):
         pytest.importorskip(package, reason="the extra s3 and moto[server] are not installed")
@@ -59,13 +62,13 @@ def object_store():
 
 
 @pytest.fixture
-def bucket(object_store):
+def bucket(object_store: int) -> BucketPath:
     """A new bucket."""
     return make_bucket()
 
 
 @pytest.fixture
-def scratch(tmp_path, monkeypatch):
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of scratch folders, so that leftovers are detected."""
     folder = tmp_path / "scratch"
     folder.mkdir()
@@ -74,7 +77,7 @@ def scratch(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def small_regions():
+def small_regions() -> Iterator[None]:
     """Regions of fewer records, so that small tables have several, as large ones do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coarse_tree, "MIN_REGION_RECORDS", SMALL_REGION)

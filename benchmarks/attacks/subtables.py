@@ -83,7 +83,7 @@ class Subtable:
         codes = np.ascontiguousarray(codes[:, order])
         sizes = np.bincount(subset_of, minlength=n_subsets)
         return order, RegionRecords(
-            keys=[np.ascontiguousarray(column[order]) for column in self.keys],
+            keys=[column[order] for column in self.keys],
             codes=codes,
             cells=release_partition.cells.find(codes, plan.subset_attribute),
             subset_starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),

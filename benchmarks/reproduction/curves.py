@@ -55,7 +55,7 @@ def load_patients() -> Records:
 
 def report_large(folder: Path | None, say: Callable[[str], None]) -> str:
     """Figure 5 and the lower part of Figure 6, on generated data and on FARS."""
-    loaders = {
+    loaders: dict[str, Callable[[], Records]] = {
         "generated": load_patients,
         "FARS": lambda: load_records(fars(), n_sample=FARS_RECORDS),
     }

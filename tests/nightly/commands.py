@@ -204,8 +204,8 @@ class Started:
         except BaseException:
             traceback.print_exc()
         finally:
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
+            sys.stdout.flush()
+            sys.stderr.flush()
             os._exit(status)
 
     def wait_until_it_hears(self) -> None:

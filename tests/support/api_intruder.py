@@ -11,6 +11,7 @@ import sys
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from support.users import become
 
@@ -31,7 +32,9 @@ def answers(port: int, method: str, path: str, secret: str) -> bool:
 def streams(port: int, path: str, secret: str) -> bool:
     """Return whether a stream continues after a token was sent."""
     try:
-        with connect(f"ws://127.0.0.1:{port}{path}", subprotocols=["prefect"]) as stream:
+        with connect(
+            f"ws://127.0.0.1:{port}{path}", subprotocols=[Subprotocol("prefect")]
+        ) as stream:
             stream.send(json.dumps({"type": "auth", "token": secret or "guess"}))
             return json.loads(stream.recv(SECONDS))["type"] == "auth_success"
     except (OSError, ConnectionClosed, WebSocketException):

@@ -16,6 +16,7 @@ from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository import read_manifest
 from tclose.runtime.progress import Progress
+from tclose.runtime.run import Outcome
 
 QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
 N_PEOPLE = 60
@@ -145,7 +146,13 @@ class Released:
         return sorted(counted["count_all"].to_pylist())
 
 
+def folder_of(outcome: Outcome) -> Path:
+    """The release of a run, which is no bucket's."""
+    assert isinstance(outcome.release, Path)
+    return outcome.release
+
+
 def release(document: dict[str, Any]) -> Released:
     """Run a policy in this process and look at what it published."""
     outcome = run_release(parse_policy(document), Progress("none"))
-    return Released(outcome.release, outcome.manifest)
+    return Released(folder_of(outcome), outcome.manifest)

@@ -14,9 +14,10 @@ from scipy.stats import beta, binom
 
 FALSE_ALARM = 1e-9  # of all calls of a run of the tests together
 MAX_CALLS = 200
+Odds = Sequence[float] | np.ndarray
 
 
-def find_deviations(drawn: np.ndarray, odds: Sequence[float]) -> list[str]:
+def find_deviations(drawn: np.ndarray, odds: Odds) -> list[str]:
     """Sets of outcomes that were drawn too often or too seldom; none but once in 2e11 right calls.
 
     Parameters
@@ -41,7 +42,7 @@ def find_deviations(drawn: np.ndarray, odds: Sequence[float]) -> list[str]:
     ]
 
 
-def find_dependence(first: np.ndarray, second: np.ndarray, odds: tuple[Sequence, Sequence]) -> list:
+def find_dependence(first: np.ndarray, second: np.ndarray, odds: tuple[Odds, Odds]) -> list[str]:
     """The same for pairs, against the product of their odds; pairs must not share a draw."""
     left, right = np.asarray(odds[0]), np.asarray(odds[1])
     joint = np.outer(left, right).ravel()

@@ -30,7 +30,7 @@ from tclose.cli import main as cli
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.passes.plan import coarse_tree
 from tclose.releases.repository import KEY_FILE
-from tclose.runtime.progress import Progress
+from tclose.runtime.progress import Progress, Work
 
 RENAMES = ("rename", "replace", "link")
 FOREIGN = b"of somebody else"
@@ -49,26 +49,26 @@ def end_a_worker() -> None:
     end(random.choice(workers).pid)
 
 
-def strike_in(pass_name: str, strike: Callable[[], None]) -> None:
+def strike_in(struck_pass: str, strike: Callable[[], None]) -> None:
     """Strike once, after the first unit of a pass."""
     original = Progress.following
     struck: list[str] = []
 
     @contextlib.contextmanager
     def following(
-        self: Progress, name: str, n_units: int, *, label: str = "", done: int = 0
+        self: Progress, pass_name: str, n_units: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
-        with original(self, name, n_units, label=label, done=done) as step:
+        with original(self, pass_name, n_units, label=label, done=done) as step:
 
             def one_more() -> None:
                 step()
-                if name == pass_name and not struck:
-                    struck.append(name)
+                if pass_name == struck_pass and not struck:
+                    struck.append(pass_name)
                     strike()
 
             yield one_more
 
-    Progress.following = following  # type: ignore[method-assign]
+    Progress.following = following  # type: ignore[method-assign]  # for this process alone
 
 
 def watch_renames(strike: Callable[[int, str], None]) -> None:
@@ -93,11 +93,11 @@ def fill_disk_at(limit: int) -> None:
     """Refuse the flush of that number and all later ones: there is no room; 0 never does."""
     flush = os.fsync
 
-    def refusing(descriptor: int) -> None:
+    def refusing(fd: Any) -> None:
         counted["flushes"] += 1
         if 0 < limit <= counted["flushes"]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        flush(descriptor)
+        flush(fd)
 
     os.fsync = refusing
 
@@ -112,27 +112,29 @@ def jump_clock(seconds: float, after: int) -> None:
 
     class Jumping(datetime.datetime):
         @classmethod
-        def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+        def now(  # type: ignore[override]  # a plain time, which can be pickled
+            cls, tz: datetime.tzinfo | None = None
+        ) -> datetime.datetime:
             return datetime.datetime.fromtimestamp(jumping(), tz)
 
     time.time = jumping
     for name, module in list(sys.modules.items()):
         if name.startswith("tclose") and hasattr(module, "datetime"):
-            module.datetime = Jumping  # type: ignore[attr-defined]
+            vars(module)["datetime"] = Jumping
 
 
 def write_before(number: int) -> None:
     """Let a foreign object stand where the run is to put its Nth new one."""
     put = BucketPath.put
 
-    def contested(place: BucketPath, data: bytes, tag: str | None) -> str:
-        if tag is None and place.name != KEY_FILE:  # which nobody could make good
+    def contested(self: BucketPath, data: bytes, tag: str | None) -> str:
+        if tag is None and self.name != KEY_FILE:  # which nobody could make good
             counted["objects"] += 1
             if counted["objects"] == number:
-                put(place, FOREIGN, None)
-        return put(place, data, tag)
+                put(self, FOREIGN, None)
+        return put(self, data, tag)
 
-    BucketPath.put = contested  # type: ignore[method-assign]
+    BucketPath.put = contested  # type: ignore[method-assign]  # for this process alone
 
 
 def arrange(fault: str) -> None:
@@ -140,7 +142,8 @@ def arrange(fault: str) -> None:
     what, _, when = fault.partition("@")
     kind, _, detail = what.partition(":")
     if kind in ("end", "worker", "process"):
-        target = {"end": os.getpid, "process": lambda: int(detail)}.get(kind)
+        targets: dict[str, Callable[[], int]] = {"end": os.getpid, "process": lambda: int(detail)}
+        target = targets.get(kind)
         strike_in(when, end_a_worker if target is None else lambda: end(target()))
     elif kind in ("before", "after"):
         watch_renames(

@@ -24,6 +24,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
+from support.cases import folder_of
 from support.method_cases import CASES, ILL_ALONE, ILL_BY_TREE, N_RECORDS, SEVERAL, STAGE, publish
 from support.noise_cases import HEIGHT, ILL, PAY
 from support.noise_cases import STAGE as NOISY_STAGE
@@ -126,9 +127,9 @@ def make_entry(golden: Golden, folder: Path) -> dict[str, Any]:
         _write_input(golden.source, folder), folder / "out", golden.method, **_copy(golden.keys)
     )
     with _small_parts(), _known_noise():
-        release = publish(document).release
+        release = folder_of(publish(document))
     rows, files = hashlib.sha256(), hashlib.sha256()
-    for path in sorted(Path(release, "data").rglob("*.*")):
+    for path in sorted((release / "data").rglob("*.*")):
         name = f"{path.relative_to(release).as_posix()}\n".encode()
         rows.update(name)
         files.update(name + hashlib.sha256(path.read_bytes()).digest())
@@ -180,7 +181,9 @@ def _name_versions(made: dict[str, Any], *, same_rows: bool) -> str:
 
 def write_golden(say: Callable[[str], None] = print) -> int:
     """Write the digests anew; the exit status is 1 where bytes changed and no version did."""
-    before = read_golden() if PLACE.exists() else {"libraries": library_versions(), "cases": {}}
+    before: dict[str, Any] = {"libraries": library_versions(), "cases": {}}
+    if PLACE.exists():
+        before = read_golden()
     cases, faults = {}, []
     for name, golden in GOLDEN.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,9 @@ ILL_BY_TREE = {"pay": "identifier", "ill": {"role": CONFIDENTIAL, "taxonomy": IL
 STAGE_ALONE = {"pay": "identifier", "stage": STAGE}
 DAYS = {"day": QUASI, "stage": {"role": QUASI, "type": "ordinal", "order": STAGES}}
 VALUES = {"release": "value"}
-BY_SITE = {"attributes": {"site": "non-confidential"}, "output": {"partition_by": ["site"]}}
+SITE = {"site": "non-confidential"}
+IN_FOLDERS = {"partition_by": ["site"]}
+BY_SITE: dict[str, Any] = {"attributes": SITE, "output": IN_FOLDERS}
 
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "blocks": ({"name": "t-closeness-first"}, {}),
@@ -80,8 +82,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "incognito by site": (
         {"name": "incognito"},
         {
-            "attributes": BY_MAP | BY_WIDTH | BY_SITE["attributes"],
-            "output": BY_SITE["output"],
+            "attributes": BY_MAP | BY_WIDTH | SITE,
+            "output": IN_FOLDERS,
         },
     ),
     "sabre": ({"name": "sabre"}, {"attributes": BY_MAP}),

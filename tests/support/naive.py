@@ -4,13 +4,17 @@ Soria-Comas et al. 2015: *t-Closeness through Microaggregation*. Li et al. 2007:
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd
+from typing import Any, TypeVar
 
 import numpy as np
 
-Values = Sequence | Mapping
+Values = Iterable[Any] | Mapping[Any, int]  # of any type that sorts, or how many of each
+Vector = Sequence[float] | np.ndarray
+Point = tuple[Vector, Vector]  # numeric, nominal
+Ordered = TypeVar("Ordered", int, float, str)
 
 
 def ordered_emd(members: Values, table: Values) -> Fraction:
@@ -82,12 +86,12 @@ def assign_subsets(codes: Sequence[int], n_subsets: int, shifts: dict[int, int])
 
 
 def distance(
-    numeric_a: Sequence,
-    nominal_a: Sequence,
-    numeric_b: Sequence,
-    nominal_b: Sequence,
-    weights: Sequence | None = None,
-):
+    numeric_a: Vector,
+    nominal_a: Vector,
+    numeric_b: Vector,
+    nominal_b: Vector,
+    weights: Vector | None = None,
+) -> float:
     """Squared distance of two records: numeric differences, then the weight of each nominal one."""
     total = 0.0
     for a, b in zip(numeric_a, numeric_b, strict=True):
@@ -97,12 +101,14 @@ def distance(
     return total
 
 
-def weigh(nominal: Sequence, weights: Sequence | None) -> Sequence:
+def weigh(nominal: Vector, weights: Vector | None) -> Vector:
     """Return the weight of each nominal column that differs: 1 by default."""
     return [1.0] * len(nominal) if weights is None else weights
 
 
-def average(numeric: np.ndarray, nominal: np.ndarray, rows: list[int]) -> tuple[list, list]:
+def average(
+    numeric: np.ndarray, nominal: np.ndarray, rows: list[int]
+) -> tuple[list[float], list[int]]:
     """The average record: means, and the most frequent category, of equally many the first."""
     means = [sum(float(row[i]) for i in rows) / len(rows) for row in numeric]
     modes = []
@@ -118,7 +124,7 @@ def cluster_block(
     subsets: Sequence[int],
     take: Sequence[int],
     n_clusters: int,
-    weights: Sequence | None = None,
+    weights: Vector | None = None,
 ) -> list[int]:
     """Cluster of each record: Soria-Comas et al. 2015, section 7, Algorithm 3 as it is listed.
 
@@ -131,7 +137,7 @@ def cluster_block(
     def all_left() -> list[int]:
         return sorted(i for rows in remaining for i in rows)
 
-    def farthest(point: tuple) -> int:
+    def farthest(point: Point) -> int:
         return min(all_left(), key=lambda i: (-distance(*points[i], *point, weights), i))
 
     def make_cluster(label: int, seed: int) -> None:
@@ -165,15 +171,15 @@ def spread(column: np.ndarray, rows: Sequence[int], *, is_nominal: bool) -> Frac
         counts = Counter(int(column[i]) for i in rows)
         return (1 - Fraction(sum(n * n for n in counts.values()), size * size)) / 2
     values = [Fraction(float(column[i])) for i in rows]
-    mean = sum(values) / size
-    return sum((value - mean) ** 2 for value in values) / size
+    mean = sum(values, Fraction(0)) / size
+    return sum(((value - mean) ** 2 for value in values), Fraction(0)) / size
 
 
 def axis_spreads(
     numeric: np.ndarray,
     nominal: np.ndarray,
     rows: Sequence[int],
-    weights: Sequence | None = None,
+    weights: Vector | None = None,
 ) -> dict[int, Fraction]:
     """Spread of each quasi-identifier by its first column, numeric ones first.
 
@@ -185,7 +191,7 @@ def axis_spreads(
         height = round(1 / counted[first])
         of_attribute = nominal[first : first + height]
         of_levels = [spread(row, rows, is_nominal=True) for row in of_attribute]
-        found[len(numeric) + first] = sum(of_levels) / height
+        found[len(numeric) + first] = sum(of_levels, Fraction(0)) / height
         first += height
     return found
 
@@ -194,7 +200,7 @@ def widest_axis(
     numeric: np.ndarray,
     nominal: np.ndarray,
     rows: Sequence[int],
-    weights: Sequence | None = None,
+    weights: Vector | None = None,
 ) -> int:
     """The quasi-identifier of largest spread, of equal ones the first; numeric ones come first."""
     spreads = axis_spreads(numeric, nominal, rows, weights)
@@ -223,7 +229,7 @@ def cut_blocks(
     take: Sequence[int],
     n_clusters: int,
     block_clusters: int,
-    weights: Sequence | None = None,
+    weights: Vector | None = None,
 ) -> list[list[list[int]]]:
     """Blocks, each a list of rows per subset: design note, facts, 2.
 
@@ -301,7 +307,7 @@ def float_mean(values: Sequence[float]) -> float:
     return values[0] + sum(value - values[0] for value in values) / len(values)
 
 
-def lower_median(values: Sequence):
+def lower_median(values: Sequence[Ordered]) -> Ordered:
     """The middle value, of an even number the lower of the two.
 
     Soria-Comas et al. 2015, section 2.3.
@@ -309,7 +315,7 @@ def lower_median(values: Sequence):
     return sorted(values)[(len(values) - 1) // 2]
 
 
-def upper_median(values: Sequence):
+def upper_median(values: Sequence[Ordered]) -> Ordered:
     """The middle value, of an even number the upper of the two."""
     return sorted(values)[len(values) // 2]
 
@@ -320,7 +326,7 @@ def mode(codes: Sequence[int], priority: Sequence[int]) -> int:
     return min(counts, key=lambda code: (-counts[code], priority[code]))
 
 
-def groups(labels: Sequence[int]) -> list[list[int]]:
+def groups(labels: Sequence[int] | np.ndarray) -> list[list[int]]:
     """Records of each label, ascending."""
     found: dict[int, list[int]] = {}
     for i, label in enumerate(labels):

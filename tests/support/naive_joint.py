@@ -38,7 +38,13 @@ def nearest_class(counts: Sequence[int], size: int) -> Fraction:
     """Smallest equal distance that a class of ``size`` of a table's records can have: all tried."""
     total = sum(counts)
     found = [
-        sum(abs(Fraction(c, size) - Fraction(n, total)) for c, n in zip(taken, counts, strict=True))
+        sum(
+            (
+                abs(Fraction(c, size) - Fraction(n, total))
+                for c, n in zip(taken, counts, strict=True)
+            ),
+            Fraction(0),
+        )
         for taken in product(*(range(min(n, size) + 1) for n in counts))
         if sum(taken) == size
     ]

@@ -20,7 +20,7 @@ class Places:
 
     def __init__(self, numeric: np.ndarray, nominal: np.ndarray) -> None:
         self.numeric, self.nominal = numeric, nominal
-        self.of = [
+        self.of: list[naive.Point] = [
             (numeric[:, i].tolist(), nominal[:, i].tolist()) for i in range(numeric.shape[1])
         ]
 
@@ -28,13 +28,13 @@ class Places:
     def rows(self) -> Rows:
         return list(range(len(self.of)))
 
-    def average(self, rows: Rows) -> tuple[list, list]:
+    def average(self, rows: Rows) -> tuple[list[float], list[int]]:
         return naive.average(self.numeric, self.nominal, rows)
 
     def apart(self, a: int, b: int) -> float:
         return naive.distance(*self.of[a], *self.of[b])
 
-    def farthest(self, point: tuple, rows: Rows) -> int:
+    def farthest(self, point: naive.Point, rows: Rows) -> int:
         """Of equally far records the first."""
         return min(rows, key=lambda i: (-naive.distance(*self.of[i], *point), i))
 
@@ -106,7 +106,7 @@ def v_mdav(numeric: np.ndarray, nominal: np.ndarray, k: int, gamma: Fraction) ->
 class Excess:
     """Return the excess of classes above their limits, in the largest confidential attribute."""
 
-    def __init__(self, values: Sequence[Sequence], limits: Sequence[Fraction]) -> None:
+    def __init__(self, values: Sequence[Sequence[float]], limits: Sequence[Fraction]) -> None:
         self.attributes = list(zip(values, limits, strict=True))
 
     def of(self, rows: Rows) -> Fraction:

@@ -46,7 +46,7 @@ def raising_factor(members: Members, table: Members) -> Fraction:
 
 
 def superset_distance(
-    classes: list[Members], i: int, supersets: list[set[int]], least: int
+    classes: Sequence[Members], i: int, supersets: list[set[int]], least: int
 ) -> Fraction | float:
     """Least ordered distance of class i to a superset of ``least`` records; places of the table."""
     table = [value for members in classes for value in members]

@@ -6,9 +6,12 @@ from fractions import Fraction
 from support import naive
 
 Rows = list[int]
+Step = Callable[[int, int], Fraction]  # distance of two values
 
 
-def mondrian(columns: Sequence[Sequence[float]], rows: Rows, holds: Callable[[Rows], bool]) -> list:
+def mondrian(
+    columns: Sequence[Sequence[float]], rows: Rows, holds: Callable[[Rows], bool]
+) -> list[Rows]:
     """Classes, those of lower halves first: LeFevre et al. (ICDE 2006), strict, by recursion."""
 
     def span(column: Sequence[float]) -> float:
@@ -26,10 +29,14 @@ def mondrian(columns: Sequence[Sequence[float]], rows: Rows, holds: Callable[[Ro
     return [rows]
 
 
-def worst_within(counts: Sequence[int], bucket: Sequence[int], step: Callable) -> Fraction:
+def worst_within(counts: Sequence[int], bucket: Sequence[int], step: Step) -> Fraction:
     """The most that a class of the bucket's values can be away from it: all have one of them."""
     total = sum(counts[v] for v in bucket)
-    return max(sum(Fraction(counts[v], total) * step(v, to) for v in bucket) for to in bucket)
+
+    def work(to: int) -> Fraction:
+        return sum((Fraction(counts[v], total) * step(v, to) for v in bucket), Fraction(0))
+
+    return max(map(work, bucket))
 
 
 def ordered_buckets(counts: Sequence[int], max_emd: Fraction) -> list[list[int]]:
@@ -66,7 +73,12 @@ def share_out(
     return [list(sizes)]
 
 
-def draw(points: Sequence, buckets: Sequence[int], seeds: Rows, taken: Sequence) -> list[int]:
+def draw(
+    points: Sequence[naive.Point],
+    buckets: Sequence[int],
+    seeds: Rows,
+    taken: Sequence[Sequence[int]],
+) -> list[int]:
     """Class of each record: the first seed left, and the nearest records of each bucket to it."""
     left, labels = set(seeds), [-1] * len(seeds)
     for label, of_class in enumerate(taken):
@@ -84,17 +96,22 @@ def equal_emd(members: Sequence[int], table: Sequence[int]) -> Fraction:
     """Half the sum of the differences: Li et al. 2007, section 5.2."""
     return (
         sum(
-            abs(
-                Fraction(members.count(v), len(members))
-                - Fraction(list(table).count(v), len(table))
-            )
-            for v in set(table)
+            (
+                abs(
+                    Fraction(members.count(v), len(members))
+                    - Fraction(list(table).count(v), len(table))
+                )
+                for v in set(table)
+            ),
+            Fraction(0),
         )
         / 2
     )
 
 
-def hierarchical_emd(members: Sequence[int], table: Sequence[int], ancestors: Sequence) -> Fraction:
+def hierarchical_emd(
+    members: Sequence[int], table: Sequence[int], ancestors: Sequence[Sequence[int]]
+) -> Fraction:
     """Sum over inner nodes of height/H * min(positive extra, negative extra) of its children.
 
     Li et al. 2007.

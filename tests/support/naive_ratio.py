@@ -11,26 +11,31 @@ from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import exp, floor, inf
 from operator import add, le
+from typing import Any
+
+import numpy as np
 
 from support import naive
 
+Ratio = Fraction | float  # a float where it is infinite
 
-def share(values: Sequence, chosen: set) -> Fraction:
+
+def share(values: Sequence[Any], chosen: set[Any]) -> Fraction:
     """Probability of a set of values."""
     return Fraction(sum(value in chosen for value in values), len(values))
 
 
-def quotient(a, b):
+def quotient(a: Fraction, b: Fraction) -> Ratio:
     """a / b; 0 if both are 0, infinite if only b is: Definition 4."""
     if b == 0:
         return inf if a else 0
     return a / b
 
 
-def ratio_distance(members: Sequence, table: Sequence):
+def ratio_distance(members: Sequence[Any], table: Sequence[Any]) -> Ratio:
     """The largest quotient either way over *every* set of values: Definition 4 as it stands."""
     values = sorted(set(table))
-    largest = 0
+    largest: Ratio = 0
     for n_chosen in range(1, len(values) + 1):
         for chosen in combinations(values, n_chosen):
             p, q = share(members, set(chosen)), share(table, set(chosen))
@@ -38,7 +43,7 @@ def ratio_distance(members: Sequence, table: Sequence):
     return largest
 
 
-def cut_buckets(values: Sequence, n_buckets: int) -> list[list]:
+def cut_buckets(values: Sequence[Any], n_buckets: int) -> list[list[Any]]:
     """Distinct values of each bucket: each cut at floor(i N/b + 1/2), moved to where values change.
 
     Of two such places equally near the lower one.
@@ -78,15 +83,19 @@ def counts_exist(class_sizes: Sequence[int], sizes: Sequence[int], t: Fraction) 
     return tuple(sizes) in achieved
 
 
-def fill_block(numeric, nominal, buckets: Sequence[int], counts) -> list[int]:
+def fill_block(
+    numeric: np.ndarray, nominal: np.ndarray, buckets: naive.Vector, counts: np.ndarray
+) -> list[int]:
     """Classes around far-apart seeds, each with the row of counts that is nearest on average."""
     n_records = len(buckets)
     labels: list[int] = [-1] * n_records
     rows = list(range(len(counts)))
 
-    def to_point(i: int, point, levels) -> float:
+    def to_point(i: int, point: naive.Vector, levels: naive.Vector) -> float:
         return naive.distance(numeric[:, i], nominal[:, i], point, levels)
 
+    point: naive.Vector
+    levels: naive.Vector
     seed = -1
     for made in range(len(counts)):
         free = [i for i in range(n_records) if labels[i] < 0]
@@ -105,12 +114,12 @@ def fill_block(numeric, nominal, buckets: Sequence[int], counts) -> list[int]:
             for b in range(len(counts[0]))
         ]
 
-        def take(row: int, by_bucket=by_bucket) -> list[int]:
+        def take(row: int, by_bucket: list[list[int]] = by_bucket) -> list[int]:
             return [
                 i for near, n in zip(by_bucket, counts[row], strict=True) for i in near[: int(n)]
             ]
 
-        def mean(row: int, distances=distances) -> float:
+        def mean(row: int, distances: dict[int, float] = distances) -> float:
             return sum(distances[i] for i in take(row)) / sum(int(n) for n in counts[row])
 
         row = min(rows, key=lambda r: (mean(r), r))
@@ -134,12 +143,14 @@ def response_odds(code: int, n_categories: int, epsilon: float) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def stochastic_distances(classes: Sequence[Sequence], odds: dict) -> Iterator[float]:
+def stochastic_distances(
+    classes: Sequence[Sequence[Any]], odds: dict[Any, Sequence[float]]
+) -> Iterator[float]:
     """Distance of each class to the table by what its values are turned into: Definition 3."""
     table = [value for members in classes for value in members]
     outcomes = range(len(next(iter(odds.values()))))
 
-    def mixture(values: Sequence) -> list[float]:
+    def mixture(values: Sequence[Any]) -> list[float]:
         return [sum(odds[v][o] for v in values) / len(values) for o in outcomes]
 
     whole = mixture(table)

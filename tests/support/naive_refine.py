@@ -148,7 +148,7 @@ def represent_class(
     rows: list[int],
     kind: str,
     draw: float,
-    weights: Sequence | None = None,
+    weights: naive.Vector | None = None,
 ) -> tuple[list[float], list[int]]:
     """Mean and commonest levels (of equals the one met first), or the record farthest, or drawn."""
     if kind == "drawn":
@@ -166,7 +166,7 @@ def represent_class(
 
 
 def find_neighbours(
-    centres: np.ndarray, modes: np.ndarray, n_wanted: int, weights: Sequence | None = None
+    centres: np.ndarray, modes: np.ndarray, n_wanted: int, weights: naive.Vector | None = None
 ) -> list[list[int]]:
     """The others by distance, of equals the first: sorted, and cut."""
     n = centres.shape[0]
@@ -179,12 +179,13 @@ def find_neighbours(
     ]
 
 
-def mean_cluster_emd(values: Sequence, n_subsets: int) -> Fraction:
+def mean_cluster_emd(values: Sequence[float], n_subsets: int) -> Fraction:
     """Mean distance over all clusters of one record of each subset: every one of them."""
     ranked = sorted(values)
     size = len(ranked) // n_subsets
     subsets = [ranked[s * size : (s + 1) * size] for s in range(n_subsets)]
-    clusters: list[list] = [[]]
+    clusters: list[list[float]] = [[]]
     for subset in subsets:
         clusters = [[*cluster, value] for cluster in clusters for value in subset]
-    return sum(naive.ordered_emd(cluster, values) for cluster in clusters) / len(clusters)
+    emds = (naive.ordered_emd(cluster, values) for cluster in clusters)
+    return sum(emds, Fraction(0)) / len(clusters)

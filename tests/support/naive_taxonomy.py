@@ -12,7 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-Tree = str | tuple
+Tree = str | tuple[str, list["Tree"]]
+Counted = Sequence[str] | Mapping[str, int]
 
 
 @st.composite
@@ -78,12 +79,12 @@ def distance(tree: Tree, a: str, b: str) -> Fraction:
     return Fraction(height(lowest_common(tree, a, b)), height(tree))
 
 
-def shares(values: Sequence[str] | Mapping[str, int]) -> dict[str, Fraction]:
+def shares(values: Counted) -> dict[str, Fraction]:
     counts = Counter(values)
     return {value: Fraction(n, counts.total()) for value, n in counts.items()}
 
 
-def hierarchical_emd(tree: Tree, members: Sequence[str], table: Sequence[str]) -> Fraction:
+def hierarchical_emd(tree: Tree, members: Counted, table: Counted) -> Fraction:
     """The sum over inner nodes of height/H * min(pos_extra, neg_extra).
 
     Li et al. 2007, section 5.2.
@@ -104,15 +105,13 @@ def hierarchical_emd(tree: Tree, members: Sequence[str], table: Sequence[str]) -
     return visit(tree)[1]
 
 
-def equal_emd(members: Sequence[str], table: Sequence[str]) -> Fraction:
+def equal_emd(members: Counted, table: Counted) -> Fraction:
     """Li et al. 2007, section 5.2: half the sum of |p - q|."""
     p, q = shares(members), shares(table)
-    return sum(abs(p.get(value, 0) - share) for value, share in q.items()) / 2
+    return sum((abs(p.get(value, 0) - share) for value, share in q.items()), Fraction(0)) / 2
 
 
-def transport(
-    members: Sequence[str], table: Sequence[str], ground: Callable[[str, str], Fraction]
-) -> float:
+def transport(members: Counted, table: Counted, ground: Callable[[str, str], Fraction]) -> float:
     """Least work that turns one distribution into the other, by linear programming."""
     p, q = shares(members), shares(table)
     a, b = sorted(p), sorted(q)

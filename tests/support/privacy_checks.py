@@ -167,7 +167,7 @@ def _check_model(
 ) -> None:
     name = model["name"]
     if name in ("distinct-l-diversity", "p-sensitive-k-anonymity"):
-        least = model.get("l", model.get("p"))
+        least = model["l"] if "l" in model else model["p"]
         assert min(map(naive_models.n_distinct, classes)) >= least
     elif name == "entropy-l-diversity":
         assert all(naive_models.has_entropy(m, Fraction(str(model["l"]))) for m in classes)

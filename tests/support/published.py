@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support.cases import folder_of
 from support.policies import discharge_policy, write_discharges
 from tclose.passes.release import run_release
 from tclose.runtime.progress import Progress
@@ -16,7 +17,7 @@ def publish_discharges(folder: Path, n_rows: int) -> Path:
     path = write_discharges(folder / "discharges.parquet", n_rows)
     output = {"path": str(folder / "releases"), "rows_per_file": 1_500}
     policy = discharge_policy(path, folder / "releases", output=output)
-    return run_release(policy, Progress("none")).release
+    return folder_of(run_release(policy, Progress("none")))
 
 
 def copy_at_home(release: Path, folder: Path) -> Path:

@@ -31,7 +31,8 @@ def with_secret(column: str = "sex", value: Any = SECRET) -> pa.Table:
     table = people()
     values = [type(value)(other) for other in table[column].to_pylist()]
     values[N_PEOPLE // 2] = value
-    return people(**{column: values})
+    changed: dict[str, Any] = {column: values}
+    return people(**changed)
 
 
 def csv_of(folder: Path, text: str | bytes, name: str = "people.csv") -> Path:

@@ -106,9 +106,13 @@ def covers(text: str, value: Any, attribute: dict[str, Any]) -> bool:
     if "order" in attribute:
         place = place_in(attribute["order"])
         return bool(place(low) <= place(str(value)) <= place(high))
-    read = datetime.date.fromisoformat if isinstance(value, datetime.date) else Fraction
-    own = value if isinstance(value, datetime.date) else Fraction(str(value))
-    return bool(read(low) <= own < read(high) if half_open else read(low) <= own <= read(high))
+    read = _read_day if isinstance(value, datetime.date) else Fraction
+    own, first, last = (read(str(v)) for v in (value, low, high))
+    return first <= own < last if half_open else first <= own <= last
+
+
+def _read_day(text: str) -> Fraction:
+    return Fraction(datetime.date.fromisoformat(text).toordinal())
 
 
 def check_release(release: Path, table: pa.Table, document: dict[str, Any]) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import datetime
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -21,9 +21,9 @@ class Clock(datetime.datetime):
     moment = FIRST_DAY
 
     @classmethod
-    def now(cls, tz: Any = None) -> datetime.datetime:
+    def now(cls, tz: datetime.tzinfo | None = None) -> Self:
         """The moment that the test has set."""
-        return cls.moment
+        return cls.fromtimestamp(cls.moment.timestamp(), tz)
 
 
 def publish_on(day: int, document: dict[str, Any]) -> str:

@@ -73,4 +73,4 @@ def artifacts_of(run: Any) -> dict[str, str]:
     wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run.id]))
     with get_client(sync_client=True) as client:
         found = client.read_artifacts(artifact_filter=wanted)
-    return {artifact.key: artifact.data for artifact in found}
+    return {str(artifact.key): str(artifact.data) for artifact in found}

@@ -7,6 +7,7 @@ kernel and its twin meet the same ties.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -136,13 +137,13 @@ confidential_values = st.one_of(
 )
 
 
-def distribution_of(values: Sequence) -> tuple[Distribution, Int64]:
+def distribution_of(values: Sequence[Any] | np.ndarray) -> tuple[Distribution, Int64]:
     """Distribution of a table's values and each record's place in it: int64 (n,)."""
     distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     return distribution_from(distinct, counts), codes.astype(np.int64)
 
 
-def distribution_from(values: np.ndarray, counts: Sequence) -> Distribution:
+def distribution_from(values: np.ndarray, counts: Sequence[int] | np.ndarray) -> Distribution:
     """Distribution of distinct values, ascending, with these counts; arrays read-only."""
     cumulative = np.cumsum(counts, dtype=np.int64)
     prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
@@ -151,7 +152,7 @@ def distribution_from(values: np.ndarray, counts: Sequence) -> Distribution:
     return Distribution(values, cumulative, prefix)
 
 
-def starts_of(sizes: Sequence[int]) -> Int64:
+def starts_of(sizes: Sequence[int] | np.ndarray) -> Int64:
     """Return the starts of classes of these sizes, and the end: int64 (c + 1,)."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 

@@ -1,8 +1,11 @@
 """A release that is made once, and a copy of it for each test to change."""
 
+from pathlib import Path
+
 import pytest
 
 from support import joint_cases, method_cases, model_cases, noise_cases, patients
+from support.cases import folder_of
 from support.policies import write_discharges
 from support.published import copy_at_home, hand_out, publish_discharges
 
@@ -10,25 +13,25 @@ FOLDERS = ("mondrian in folders", "mdav by site")
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory):
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release in several files, below an output folder that has the release key."""
     return publish_discharges(tmp_path_factory.mktemp("made"), 3_000)
 
 
 @pytest.fixture
-def published(made, tmp_path):
+def published(made: Path, tmp_path: Path) -> Path:
     """The release, at home: the release key is at hand."""
     return copy_at_home(made, tmp_path)
 
 
 @pytest.fixture
-def handed_out(made, tmp_path):
+def handed_out(made: Path, tmp_path: Path) -> Path:
     """The release as a recipient has it: no internal part, and no key."""
     return hand_out(made, tmp_path / "received")
 
 
 @pytest.fixture(scope="session")
-def varied(made, tmp_path_factory):
+def varied(made: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Releases of several kinds, as recipients have them: a manifest has what its method needs."""
     folder = tmp_path_factory.mktemp("varied")
     table = patients.write_patients(folder / "patients.parquet", 600)
@@ -37,12 +40,13 @@ def varied(made, tmp_path_factory):
     for case in (*FOLDERS, "few buckets", "stages in buckets", "ills by tree in buckets"):
         method, changes = method_cases.CASES[case]
         document = patients.patient_document(table, folder / case, method, **changes)
-        releases.append(method_cases.publish(document).release)
+        releases.append(folder_of(method_cases.publish(document)))
     models = [model_cases.MODELS[name] for name in ("recursive", "supersets", "ratio")]
-    releases.append(model_cases.run(discharges, folder / "models", *models).release)
+    releases.append(folder_of(model_cases.run(discharges, folder / "models", *models)))
     source = joint_cases.write_pieces(folder / "pieces", joint_cases.patients(600))
-    releases.append(method_cases.publish(joint_cases.document(source, folder / "joint")).release)
+    document = joint_cases.document(source, folder / "joint")
+    releases.append(folder_of(method_cases.publish(document)))
     noised = {"pay": noise_cases.PAY, "ill": noise_cases.ILL}
     document = noise_cases.document_of(table, folder / "noise", attributes=noised)
-    releases.append(method_cases.publish(document).release)
+    releases.append(folder_of(method_cases.publish(document)))
     return [hand_out(release, folder / "out" / str(i)) for i, release in enumerate(releases)]

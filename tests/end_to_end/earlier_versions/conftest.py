@@ -13,7 +13,7 @@ ARCHIVE = Path(__file__).with_name("releases-0.1.0.tar.xz")
 
 
 @pytest.fixture
-def earlier(tmp_path, monkeypatch):
+def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of them: ``releases``, ``policies`` and ``discharges``, in the folder for work."""
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")

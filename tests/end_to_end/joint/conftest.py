@@ -8,5 +8,5 @@ from support.joint_cases import patients, write_pieces
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory) -> Path:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_pieces(tmp_path_factory.mktemp("input") / "patients", patients())

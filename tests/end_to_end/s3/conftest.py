@@ -1,17 +1,21 @@
 """A policy whose releases go to a bucket, and where they stand."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from support.cases import people, policy_for, write_parquet
+from tclose.data.places.bucket_paths import BucketPath
 
 
 @pytest.fixture
-def source(tmp_path):
+def source(tmp_path: Path) -> Path:
     return write_parquet(tmp_path / "people.parquet", people())
 
 
 @pytest.fixture
-def document(source, bucket, tmp_path):
+def document(source: Path, bucket: BucketPath, tmp_path: Path) -> dict[str, Any]:
     """A policy whose releases go to a bucket."""
     return policy_for(
         source,
@@ -21,6 +25,6 @@ def document(source, bucket, tmp_path):
 
 
 @pytest.fixture
-def root(bucket):
+def root(bucket: BucketPath) -> BucketPath:
     """Where the releases of the policy stand."""
     return bucket / "out" / "people"

@@ -5,7 +5,8 @@ from typing import Any
 
 from nightly.drawn.columns import Rng, pick
 
-OTHERS = [None, "", "x" * 300, "-1", -1, 0, 10**30, 1e400, float("nan"), True, [], {}, ["a"], [[]]]
+OTHERS: list[Any] = [None, "", "x" * 300, "-1", -1, 0, 10**30, 1e400, float("nan"), True]
+OTHERS += [[], {}, ["a"], [[]]]
 KEYS = ["unknown", "k", "t", "name", "", "\n"]
 
 

@@ -106,10 +106,10 @@ class Asked:
     def limit(self, name: str) -> Fraction | None:
         """The t of a confidential attribute; None where the policy asks for none."""
         attribute, privacy = self.attributes[name], self.privacy
-        given = [attribute.get("t", privacy.get("t"))]
-        if given == [None]:
-            joint = privacy.get("joint", [])
-            given = [j["t"] for j in joint if name in j.get("attributes", [name])]
+        own = attribute.get("t", privacy.get("t"))
+        joint = privacy.get("joint", [])
+        of_joint = [j["t"] for j in joint if name in j.get("attributes", [name])]
+        given = of_joint if own is None else [own]
         return Fraction(str(min(given))) if given else None
 
     def models(self, name: str) -> list[dict[str, Any]]:

@@ -70,9 +70,7 @@ def cut_at_ranks(table: Sequence[Any], n_buckets: int) -> dict[Any, int]:
     wanted = [
         floor(Fraction(i * len(ranked), n_buckets) + Fraction(1, 2)) for i in range(1, n_buckets)
     ]
-    cuts = {
-        min(changes, key=lambda place, rank=rank: (abs(place - rank), place)) for rank in wanted
-    }
+    cuts = {min((abs(place - rank), place) for place in changes)[1] for rank in wanted}
     return {value: sum(cut <= i for cut in cuts) for i, value in enumerate(ranked)}
 
 

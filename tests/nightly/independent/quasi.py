@@ -43,7 +43,7 @@ def _check_median(own: Rows, released: Any) -> str:
 
 def _check_mean(own: Rows, released: Any, dtype: str) -> str:
     """Halves upward where the type is kept; floats up to the rounding of their sum."""
-    mean = sum(map(as_fraction, own)) / len(own)
+    mean = sum(map(as_fraction, own), Fraction(0)) / len(own)
     if dtype.startswith(("float", "double", "halffloat")):
         largest = max(abs(as_fraction(v)) for v in own)
         error = Fraction(1, 2**20) if dtype == "float" else Fraction(1, 2**44)
