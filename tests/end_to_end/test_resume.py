@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.length import every
+from support.length import count, every
 from support.passes import find_pass, replace_work, run_passes
 from support.policies import data_digests, discharge_document, discharge_policy, write_discharges
 from tclose.assess.auditing.audit import audit_release
@@ -289,7 +289,7 @@ def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
 
 
 def test_killed_worker_loses_nothing(discharges, tmp_path):
-    n_rows = 300_000
+    n_rows = count(100_000, 300_000)
     big = write_discharges(tmp_path / "big.parquet", n_rows)
     one_round = {"method": {"refine": 1}}
     alone = run_release(discharge_policy(big, tmp_path / "alone", **one_round), Progress("none"))

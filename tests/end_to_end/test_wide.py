@@ -113,6 +113,7 @@ def long_policy(source, memory, **output):
     return document | {"method": {"refine": "off"}}
 
 
+@pytest.mark.nightly
 def test_a_worker_holds_less_than_the_records(tmp_path):
     """720 MB of texts, by a worker of 650 MB."""
     source = tmp_path / "people.parquet"

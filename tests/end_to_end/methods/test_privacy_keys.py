@@ -1,6 +1,7 @@
 """Each privacy key of a policy, under every method: held by an independent check, or refused."""
 
 import copy
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support import privacy_keys
+from support.length import every
 from support.method_cases import publish
 from support.privacy_checks import check_held
 from support.privacy_keys import CASES, METHODS, OTHERS, document_of, keys_of, merged
@@ -44,8 +46,7 @@ def try_to_publish(document: dict[str, Any]) -> Outcome | TcloseError:
         return refusal
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "method"), every(3, product(CASES, METHODS)))
 def test_held_or_refused(
     method: str, case: str, records: tuple[pa.Table, Path], tmp_path: Path
 ) -> None:
