@@ -109,7 +109,7 @@ class ForbiddenError(StoreError):
 
 
 class UnitError(TcloseError):
-    """A unit of work stopped for a reason that was not foreseen.
+    """A task stopped for a reason that was not foreseen.
 
     The cause is given by type and place alone: its own words could hold a record's values.
     """

@@ -105,7 +105,7 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Partition:
-    """A physical piece of the input that one unit of work reads.
+    """A physical piece of the input that one task reads.
 
     Parquet: rows ``start`` to ``stop`` of row group ``row_group``. CSV: the bytes from ``start`` to
     ``stop``, which hold whole records (``row_group`` is -1). ``first_position`` is the position of
@@ -258,7 +258,7 @@ class Achieved:
 class ModelResult:
     """A further model's parameters for one confidential attribute, and the achieved measures.
 
-    ``parameters``: by name; ``reached``: the measure of the class that has the worst.
+    ``parameters``: by name; ``achieved``: the worst measure of a class.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""Many small partitions: what each costs is counted, in files that are forced and units of work."""
+"""Many small partitions: what each costs is counted, in files that are forced and tasks."""
 
 import os
 from itertools import pairwise
@@ -37,29 +37,29 @@ def write_people(folder, n_partitions):
 
 
 def release_and_count(folder, n_partitions, monkeypatch):
-    """Files and folders that are forced to disk, and units of each pass."""
+    """Files and folders that are forced to disk, and tasks of each pass."""
     folder.mkdir()
     document = write_people(folder, n_partitions)
     counted = {"forced": 0}
-    force, unit = os.fsync, Workspace.unit
+    force, task_files = os.fsync, Workspace.task_files
 
     def count_forced(descriptor):
         counted["forced"] += 1
         force(descriptor)
 
-    units = set()
+    tasks = set()
 
-    def note_unit(self, pass_name, name):
-        units.add((pass_name, name))
-        return unit(self, pass_name, name)
+    def note_task(self, pass_name, name):
+        tasks.add((pass_name, name))
+        return task_files(self, pass_name, name)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", count_forced)
-        patch.setattr(Workspace, "unit", note_unit)
+        patch.setattr(Workspace, "task_files", note_task)
         made = release(document)
     assert len(made.paths) == n_partitions
     return counted | {
-        name: sum(of_pass == name for of_pass, _ in units) for name in ("microaggregate", "verify")
+        name: sum(of_pass == name for of_pass, _ in tasks) for name in ("microaggregate", "verify")
     }
 
 
@@ -96,7 +96,7 @@ def test_regions_that_key_ranges_read():
 @pytest.mark.parametrize("damage", ["cut off", "emptied", "garbled"])
 def test_a_record_that_a_power_failure_damaged_is_none(damage, tmp_path):
     """Records are not forced to disk: whatever of one arrives there, it is believed whole only."""
-    files = Workspace(tmp_path).unit("pass", 3)
+    files = Workspace(tmp_path).task_files("pass", 3)
     with files.pending_files() as pending:
         pending.new("data").write_bytes(b"data")
     rows = Artifact("rows", dict[str, int])

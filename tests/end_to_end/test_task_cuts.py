@@ -40,7 +40,7 @@ def test_domains_have_the_same_trees(n_units, discharges, tmp_path, monkeypatch)
     policy = discharge_policy(discharges, tmp_path, **(BY_SEX | outputs), method=OFF)
     plans = []
     for most in (16, n_units):
-        monkeypatch.setattr(grow_trees, "MAX_UNITS", most)
+        monkeypatch.setattr(grow_trees, "MAX_TASKS", most)
         made, _ = release.decide_only(policy, tmp_path / str(most), Progress("none"))
         plans.append(made)
     assert [

@@ -14,7 +14,7 @@ from support.method_cases import BY_SITE, publish
 from support.patients import patient_document, patients, write_patients
 from tclose.api.released_files import read_released
 from tclose.assess.auditing.audit import audit_release
-from tclose.data.widths import CarriedWidths
+from tclose.data.widths import PassthroughWidths
 from tclose.errors import PolicyError, VerificationError
 from tclose.formats.output_format import OutputFormat
 from tclose.formats.registry import FORMATS, register_format
@@ -54,7 +54,7 @@ class ArrowFormat(OutputFormat):
     name: Literal["arrow"] = "arrow"
     compression: Literal["lz4", "zstd"] | None = None
 
-    def rows_per_chunk(self, widths: CarriedWidths) -> int:
+    def rows_per_chunk(self, widths: PassthroughWidths) -> int:
         return CHUNK_ROWS
 
     def write(self, path: Path, chunks: Iterator[pa.Table]) -> None:

@@ -137,7 +137,7 @@ class TestRecords:
         workspace.create()
         workspace.save(VALUE, 7)
         assert workspace.load(VALUE) == 7
-        return workspace, workspace.unit("values", "value").path("record")
+        return workspace, workspace.task_files("values", "value").path("record")
 
     def test_one_that_others_can_write_to_is_none(self, tmp_path):
         workspace, path = self.record(tmp_path)

@@ -166,7 +166,7 @@ def test_long_pass_of_unknown_records_tells_of_units(capsys, monkeypatch):
 
 def test_resumed_pass_counts_what_was_done_before(tmp_path, capsys):
     run(tmp_path, Progress("none"), sizes=SIZES)
-    Workspace(tmp_path / "work").unit("encode", 3).path("record").unlink()
+    Workspace(tmp_path / "work").task_files("encode", 3).path("record").unlink()
     progress = Progress("lines")
     assert run(tmp_path, progress, sizes=SIZES) == [0, 1, 4, 9]
     first = capsys.readouterr().err.splitlines()[0]

@@ -26,13 +26,13 @@ def references(tmp_path):
     workspace, firsts = Workspace(tmp_path), [0, 300, 300]
     cuts = {0: [0, 1, 120, 300], 1: [300, 300], 2: [300, 550, 700]}
     for index, ends in cuts.items():
-        with workspace.unit("encode", index).pending_files() as pending:
+        with workspace.task_files("encode", index).pending_files() as pending:
             for group, names in enumerate((["x0", "x1"], ["x2", "x3"])):
                 writer = ReferenceWriter(pending, group)
                 for start, stop in pairwise(ends):
                     writer.write(WHOLE.select(names).slice(start, stop - start))
                 writer.finish()
-    units = [workspace.unit("encode", index) for index in cuts]
+    units = [workspace.task_files("encode", index) for index in cuts]
     return References(units, np.array(firsts))
 
 

@@ -17,7 +17,7 @@ from tclose.runtime.run import Run
 def read_rows(run: Run) -> Iterator[pa.Table]:
     """The rows that verification made, in batches, in the release's order."""
     for index in range(len(run.workspace.load(KEY_RANGES))):
-        path = run.workspace.unit("verify", index).path("released")
+        path = run.workspace.task_files("verify", index).path("released")
         if path.exists():
             yield read_table(path)
 

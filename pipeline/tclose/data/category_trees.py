@@ -59,7 +59,7 @@ class CategoryTree:
         """The lowest category above all values of each class: int64 (c,).
 
         Records of class i are ``order[starts[i]:starts[i + 1]]``; no class is empty, and the
-        categories have the nodes above those that are leaves (see `name_nodes`).
+        categories have the nodes above those that are leaves (see `encodings.make_encoding`).
         """
         members = keys[order].astype(np.int64)
         lowest = np.full(starts.size - 1, -1, dtype=np.int64)

@@ -13,25 +13,25 @@ OFFSET_BYTES = 8  # of a text: where it starts and, in a copy, where it stops
 
 
 @dataclass(frozen=True)
-class CarriedWidths:
+class PassthroughWidths:
     """Bytes that columns of some records take: of each, and of the largest record."""
 
     columns: dict[str, int]
     n_records: int = 0
     largest: int = 0
 
-    def merge(self, other: "CarriedWidths") -> "CarriedWidths":
+    def merge(self, other: "PassthroughWidths") -> "PassthroughWidths":
         """The same of both sets of records."""
         names = self.columns | other.columns
-        return CarriedWidths(
+        return PassthroughWidths(
             {name: self.columns.get(name, 0) + other.columns.get(name, 0) for name in names},
             self.n_records + other.n_records,
             max(self.largest, other.largest),
         )
 
-    def beside(self, other: "CarriedWidths") -> "CarriedWidths":
+    def beside(self, other: "PassthroughWidths") -> "PassthroughWidths":
         """Those of other columns of the same records, too; none is larger than both largest."""
-        return CarriedWidths(
+        return PassthroughWidths(
             self.columns | other.columns,
             max(self.n_records, other.n_records),
             self.largest + other.largest,
@@ -43,16 +43,16 @@ class CarriedWidths:
         return sum(self.columns.values()) / max(1, self.n_records)
 
 
-NO_WIDTHS = CarriedWidths({})
+NO_WIDTHS = PassthroughWidths({})
 
 
-def measure_widths(table: pa.Table) -> CarriedWidths:
+def measure_widths(table: pa.Table) -> PassthroughWidths:
     """Measure the width of a table's records."""
     widths = [np.broadcast_to(_value_bytes(column), len(table)) for column in table.columns]
     totals = [int(width.sum()) for width in widths]
     records = sum(widths, start=np.zeros(len(table), dtype=np.int64))
     names = dict(zip(table.column_names, totals, strict=True))
-    return CarriedWidths(names, len(table), int(records.max(initial=0)))
+    return PassthroughWidths(names, len(table), int(records.max(initial=0)))
 
 
 def record_bytes(table: pa.Table) -> Int64:

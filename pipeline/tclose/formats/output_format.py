@@ -15,7 +15,7 @@ from pydantic import GetJsonSchemaHandler, ModelWrapValidatorHandler, model_vali
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from tclose.data.widths import CarriedWidths
+from tclose.data.widths import PassthroughWidths
 from tclose.formats.registry import DEFAULT_FORMAT, FORMATS
 from tclose.formats.released_file import ReleasedFile
 from tclose.registry import Registrable, check_hooks
@@ -65,7 +65,7 @@ class OutputFormat(Registrable):
         hooks = ["suffix", "media_type", "title", "rows_per_chunk", "write", "open"]
         check_hooks(cls, OutputFormat, hooks)
 
-    def rows_per_chunk(self, widths: CarriedWidths) -> int:
+    def rows_per_chunk(self, widths: PassthroughWidths) -> int:
         """Rows that are in memory together, in the writer and in readers of the file."""
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tclose.data.files.input_files import STREAM_BYTES
-from tclose.data.widths import CarriedWidths
+from tclose.data.widths import PassthroughWidths
 from tclose.formats.output_format import OutputFormat
 from tclose.formats.registry import register_format
 from tclose.formats.released_file import ReleasedFile
@@ -58,7 +58,7 @@ class Parquet(OutputFormat):
 
     name: Literal["parquet"] = "parquet"
 
-    def rows_per_chunk(self, widths: CarriedWidths) -> int:
+    def rows_per_chunk(self, widths: PassthroughWidths) -> int:
         """Rows of a row group: as many in every release but those of very wide records."""
         fitting = GROUP_BYTES * widths.n_records // max(1, sum(widths.columns.values()))
         return min(ROW_GROUP_ROWS, max(1, fitting)) if widths.n_records else ROW_GROUP_ROWS

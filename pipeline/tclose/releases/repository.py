@@ -10,8 +10,8 @@
 ``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
 ``<output>/.release-key``          keys the release ids; private
 
-In a bucket what is private or internal stands below ``.internal/`` (see `bucket_store`), and the
-working files in a private folder of this machine (see `workfolder`).
+In a bucket what is private or internal stands below ``.internal/`` (see `stores.object_store`), and
+the working files in a private folder of this machine (see `work_folders`).
 """
 
 import contextlib
@@ -70,8 +70,8 @@ _CURRENT_BYTES = 4096
 class ReleaseRepository:
     """The releases of one name below an output folder.
 
-    ``work_path``: where working files go, if the policy says it; ``ticket``: of the claim that is
-    held, without which nothing is written.
+    ``work_path``: where working files go, if the policy says it; ``lease_token``: of the claim that
+    is held, without which nothing is written.
     """
 
     output: Location

@@ -60,10 +60,10 @@ class Workspace:
         """Return the path of a file of a pass."""
         return self.root / pass_name / file_name
 
-    def unit(self, pass_name: str, unit: int | str) -> "UnitFiles":
-        """The files of one unit of a pass, by its number or its name."""
-        name = f"{unit:06d}" if isinstance(unit, int) else unit
-        return UnitFiles(self.root / pass_name, name)
+    def task_files(self, pass_name: str, task: int | str) -> "TaskFiles":
+        """The files of one task of a pass, by its number or its name."""
+        name = f"{task:06d}" if isinstance(task, int) else task
+        return TaskFiles(self.root / pass_name, name)
 
     def save(self, artifact: Artifact[T], value: T) -> None:
         """Keep a value for later passes, as the result of a task of its own."""
@@ -96,8 +96,8 @@ class Workspace:
         """Moment at which a value was kept, in nanoseconds: another value has another."""
         return self._value(artifact).path("record").stat().st_mtime_ns
 
-    def _value(self, artifact: Artifact[Any]) -> "UnitFiles":
-        return UnitFiles(self.root / "values", artifact.name)
+    def _value(self, artifact: Artifact[Any]) -> "TaskFiles":
+        return TaskFiles(self.root / "values", artifact.name)
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class UnitFiles:
-    """Files of one unit: ``<folder>/<name>.<suffix>``, its record among them."""
+class TaskFiles:
+    """Files of one task: ``<folder>/<name>.<suffix>``, its record among them."""
 
     folder: Path
     name: str
@@ -121,7 +121,7 @@ class UnitFiles:
 
     @contextlib.contextmanager
     def pending_files(self) -> Iterator["PendingFiles"]:
-        """Drafts of the unit's files, moved into place together when the block ends well."""
+        """Drafts of the task's files, moved into place together when the block ends well."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         pending = PendingFiles(self, secrets.token_hex(8), [])
         try:
@@ -175,9 +175,9 @@ class UnitFiles:
 
 @dataclass(frozen=True)
 class PendingFiles:
-    """Unfinished files of a unit, under names that no reader takes for finished ones."""
+    """Unfinished files of a task, under names that no reader takes for finished ones."""
 
-    files: UnitFiles
+    files: TaskFiles
     token: str
     suffixes: list[str]
 

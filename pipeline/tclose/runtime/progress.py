@@ -60,7 +60,7 @@ class Work:
         return min(self._part(units, self.records_before + self.records_done), 1.0)
 
     def _part(self, units: int, records: int) -> float:
-        """By records where they are known, as units differ in size."""
+        """By records where they are known, as tasks differ in size."""
         return records / self.n_records if self.n_records else units / self.n_units
 
     @property
@@ -112,10 +112,10 @@ class Progress:
     def following(
         self, pass_name: str, n_units: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
-        """Show a pass; the function that it gives is called after each unit.
+        """Show a pass; the function that it gives is called after each task.
 
-        Whoever knows how many records units have gives a ``Work`` instead of a number, and adds the
-        records of a unit to it before the call.
+        Whoever knows how many records tasks have gives a ``Work`` instead of a number, and adds the
+        records of a task to it before the call.
         """
         work = n_units if isinstance(n_units, Work) else Work(n_units, units_before=done)
         work.stage, work.pass_name, work.started = self.stage, pass_name, time.perf_counter()

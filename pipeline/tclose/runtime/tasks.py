@@ -61,7 +61,7 @@ class _Runner(Generic[Item, Result]):
 
     def __call__(self, call: _Call[Item]) -> Result:
         workspace = Workspace(call.root)
-        files = workspace.unit(self.task.name, call.name)
+        files = workspace.task_files(self.task.name, call.name)
         try:
             with files.pending_files() as pending:
                 result = self.task.function(workspace, call.item, pending)
@@ -110,7 +110,7 @@ def _find_results(
     """Results of the items that an earlier run finished, by their position."""
     results: dict[int, Result] = {}
     for index, name in enumerate(known_as):
-        checkpoint = workspace.unit(task.name, name).load_if_valid(task.result)
+        checkpoint = workspace.task_files(task.name, name).load_if_valid(task.result)
         if checkpoint is not None:
             results[index] = checkpoint.result
     return results

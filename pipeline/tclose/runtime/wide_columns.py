@@ -1,4 +1,4 @@
-"""Wide columns that stay where a partition's unit wrote them, and are fetched by record.
+"""Wide columns that stay where a partition's task wrote them, and are fetched by record.
 
 A file has all records of a partition in the order of the input, in batches; beside it stand where
 each batch ends and how many bytes each record takes. So whoever needs a record needs its position
@@ -17,7 +17,7 @@ import pyarrow as pa
 from tclose.data.widths import record_bytes
 from tclose.model import Int64
 from tclose.runtime.arrays import read_array
-from tclose.runtime.artifacts import PendingFiles, UnitFiles
+from tclose.runtime.artifacts import PendingFiles, TaskFiles
 
 _VALUES, _ENDS, _SIZES = "wide", "wide-ends", "wide-sizes"
 
@@ -59,54 +59,54 @@ def _save(array: np.ndarray, path: Path) -> None:
 class References:
     """The files of all partitions; ``firsts`` int64: position of the first record of each."""
 
-    units: Sequence[UnitFiles]
+    tasks: Sequence[TaskFiles]
     firsts: Int64
 
     def measure(self, positions: Int64) -> Int64:
         """Bytes that records take, by their positions: int64 (n,)."""
         widths = np.empty(positions.size, dtype=np.int64)
-        for unit, rows, local in self._split(positions):
-            sizes = [read_array(unit.path(f"{_SIZES}{g}"))[local] for g in _groups(unit)]
+        for files, rows, local in self._split(positions):
+            sizes = [read_array(files.path(f"{_SIZES}{g}"))[local] for g in _groups(files)]
             widths[rows] = np.sum(sizes, axis=0)
         return widths
 
     def fetch(self, positions: Int64) -> pa.Table:
         """Records by their positions, in that order."""
         pieces, places = [], []
-        for unit, rows, local in self._split(positions):
-            groups = [_take(unit, group, local) for group in _groups(unit)]
+        for files, rows, local in self._split(positions):
+            groups = [_take(files, group, local) for group in _groups(files)]
             columns = {name: group[name] for group in groups for name in group.column_names}
             pieces.append(pa.table(columns))
             places.append(rows)
         order = np.argsort(np.concatenate(places))
         return pa.concat_tables(pieces).take(pa.array(order))
 
-    def _split(self, positions: Int64) -> list[tuple[UnitFiles, Int64, Int64]]:
+    def _split(self, positions: Int64) -> list[tuple[TaskFiles, Int64, Int64]]:
         """Per partition: which of the positions are its, and the rows in it, ascending."""
         order = np.argsort(positions, kind="stable")
         ordered = positions[order]
         cuts = np.append(np.searchsorted(ordered, self.firsts), positions.size)
         return [
-            (unit, order[start:stop], ordered[start:stop] - first)
-            for unit, first, start, stop in zip(
-                self.units, self.firsts, cuts[:-1], cuts[1:], strict=True
+            (files, order[start:stop], ordered[start:stop] - first)
+            for files, first, start, stop in zip(
+                self.tasks, self.firsts, cuts[:-1], cuts[1:], strict=True
             )
             if start < stop
         ]
 
 
-def _groups(unit: UnitFiles) -> Iterator[int]:
-    """Numbers of the groups of columns that a partition's unit has written."""
-    return takewhile(lambda group: unit.path(f"{_VALUES}{group}").exists(), count())
+def _groups(files: TaskFiles) -> Iterator[int]:
+    """Numbers of the groups of columns that a partition's task has written."""
+    return takewhile(lambda group: files.path(f"{_VALUES}{group}").exists(), count())
 
 
-def _take(unit: UnitFiles, group: int, rows: Int64) -> pa.Table:
+def _take(files: TaskFiles, group: int, rows: Int64) -> pa.Table:
     """Copies of rows, which ascend, of a partition's columns, batch by batch.
 
     After each batch the map lets go of what was read: it would count as the process's memory.
     """
-    ends = np.load(unit.path(f"{_ENDS}{group}"))
-    with unit.path(f"{_VALUES}{group}").open("rb", buffering=0) as stream:
+    ends = np.load(files.path(f"{_ENDS}{group}"))
+    with files.path(f"{_VALUES}{group}").open("rb", buffering=0) as stream:
         data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(data)))
     taken, batch_of = [], np.searchsorted(ends, rows, side="right")

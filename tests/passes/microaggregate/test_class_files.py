@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support.tables import repeatable
 from tclose.passes.microaggregate.class_files import Classes, join_classes, read_key_range
-from tclose.runtime.artifacts import UnitFiles
+from tclose.runtime.artifacts import TaskFiles
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -50,7 +50,7 @@ class TestStretches:
     @given(classes())
     def test_every_class_is_in_the_one_that_its_key_lies_in(self, tmp_path_factory, drawn):
         held, cuts = drawn
-        files = UnitFiles(tmp_path_factory.mktemp("unit"), "region")
+        files = TaskFiles(tmp_path_factory.mktemp("unit"), "region")
         with files.pending_files() as pending:
             kind = held.write(pending)
         keys = list(zip(*(column.tolist() for column in held.keys), strict=True))
@@ -72,7 +72,7 @@ class TestStretches:
 class TestDamage:
     @pytest.mark.parametrize("n_bytes", [0, 17])
     def test_a_shorter_file_is_told(self, n_bytes, tmp_path):
-        files = UnitFiles(tmp_path, "region")
+        files = TaskFiles(tmp_path, "region")
         held = Classes(
             [np.arange(3)], np.ones(3, np.int64), np.zeros((1, 3), np.int64), pa.table({})
         )

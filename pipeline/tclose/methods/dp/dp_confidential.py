@@ -7,7 +7,7 @@ noise that is drawn here:
 
 - Z sees one record's value and nothing else. So the bounds, the step and the categories come from
   the policy and never from the data: values outside are moved to the nearest bound first.
-- Each value is drawn **once**, for good. Two draws of one value cost 2 epsilon. So a unit of work
+- Each value is drawn **once**, for good. Two draws of one value cost 2 epsilon. So a task
   persists what it drew before anything is made of it, and a retry reads it: the same bytes again.
 - Classes are formed by quasi-identifiers alone. Classes that were chosen by confidential values, as
   t-closeness-first does, tell about them outside of Z.

@@ -40,8 +40,10 @@ def grow_task(workspace: Workspace, item: GrowInput, _: PendingFiles) -> list[Co
 
 
 def _read_sample(workspace: Workspace, n_partitions: int) -> pa.Table:
-    units = [workspace.unit("summarise", index) for index in range(n_partitions)]
-    return pa.concat_tables([read_table(unit.path("sample")) for unit in units]).combine_chunks()
+    summaries = [workspace.task_files("summarise", index) for index in range(n_partitions)]
+    return pa.concat_tables(
+        [read_table(files.path("sample")) for files in summaries]
+    ).combine_chunks()
 
 
 def _grow(

@@ -11,7 +11,7 @@ from tclose.runtime.engines.engine import Engine
 from tclose.runtime.progress import Progress
 from tclose.runtime.tasks import run_tasks
 
-MAX_UNITS = 16  # each reads the whole sample
+MAX_TASKS = 16  # each reads the whole sample
 
 
 def grow_trees(
@@ -26,9 +26,9 @@ def grow_trees(
     if not large or findings.source.sample_share <= 0:
         return plan
     workspace.save(DRAFT_PLAN, plan)
-    n_units = min(len(large), MAX_UNITS)
+    n_tasks = min(len(large), MAX_TASKS)
     n_partitions = len(findings.pieces)
-    items = [GrowInput(tuple(large[i::n_units]), n_partitions) for i in range(n_units)]
+    items = [GrowInput(tuple(large[i::n_tasks]), n_partitions) for i in range(n_tasks)]
     release_partitions = list(plan.release_partitions)
     grown = run_tasks(engine, workspace, GROW_TASK, items, progress)
     for item, trees in zip(items, grown, strict=True):

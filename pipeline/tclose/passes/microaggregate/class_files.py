@@ -21,7 +21,7 @@ from tclose.runtime.arrays import (
     write_records,
     write_table,
 )
-from tclose.runtime.artifacts import PendingFiles, UnitFiles
+from tclose.runtime.artifacts import PendingFiles, TaskFiles
 
 _END = "end"
 
@@ -32,7 +32,7 @@ class Classes:
 
     ``keys``: of each key column, of the classes; ``sizes`` int64 (classes,); ``codes`` int64 (p,
     records): of the released confidential attributes, and last the records' positions where columns
-    are fetched by them; ``carried``: the columns that go along, ``x0``, ...
+    are fetched by them; ``passthrough``: the passthrough columns, ``x0``, ...
     """
 
     keys: list[Keys]
@@ -61,7 +61,7 @@ def _record_type(n_attributes: int) -> np.dtype:
 
 
 def read_key_range(
-    files: UnitFiles,
+    files: TaskFiles,
     class_type: np.dtype,
     ends: tuple[tuple[Any, ...] | None, tuple[Any, ...] | None],
     n_attributes: int,

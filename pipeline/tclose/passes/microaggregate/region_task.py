@@ -53,7 +53,7 @@ class RegionInput:
 def write_row_ranges(
     workspace: Workspace, regions: Sequence[Region], row_ranges: Iterable[tuple[Int64, Int64]]
 ) -> list[RegionInput]:
-    """Write the places of all regions to a file, for their units to read."""
+    """Write the places of all regions to a file, for their tasks to read."""
     path = workspace.path("values", _ROW_RANGES)
     draft = path.with_name(f"{_ROW_RANGES}.draft")
     items = []
@@ -158,10 +158,10 @@ def _gather_region(
     (starts, sizes), dtype, carries = row_ranges, record_type(plan), bool(plan.along)
     encoded, passthrough = [], []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
-        unit, row_range = workspace.unit("encode", index), (starts[index], sizes[index])
-        encoded.append(read_records(unit.path("records"), dtype, *row_range))
+        files, row_range = workspace.task_files("encode", index), (starts[index], sizes[index])
+        encoded.append(read_records(files.path("records"), dtype, *row_range))
         if carries:
-            passthrough.append(read_rows(unit.path("carried"), *row_range))
+            passthrough.append(read_rows(files.path("carried"), *row_range))
     records = np.concatenate(encoded)
     subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, sizes[sizes > 0])
     order = np.lexsort((records[POSITION], subset_of))

@@ -65,7 +65,7 @@ class PartitionValueCounts:
 
     def _map_counts(self, index: int, attribute: int) -> np.ndarray:
         if (index, attribute) not in self.opened:
-            path = self.workspace.unit("summarise", index).path(f"counts{attribute}")
+            path = self.workspace.task_files("summarise", index).path(f"counts{attribute}")
             self.opened[index, attribute] = read_array(path)
         return self.opened[index, attribute]
 

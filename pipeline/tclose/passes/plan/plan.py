@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Encoding
-from tclose.data.widths import NO_WIDTHS, WIDE_RECORD, CarriedWidths
+from tclose.data.widths import NO_WIDTHS, WIDE_RECORD, PassthroughWidths
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.formats.output_format import OutputFormat
 from tclose.formats.registry import DEFAULT_FORMAT
@@ -107,7 +107,7 @@ class Plan:
     privacy_models: PrivacyModels = NO_MODELS
     n_nodes: int = 0
     tree_depth: int = 0
-    widths: CarriedWidths = NO_WIDTHS
+    widths: PassthroughWidths = NO_WIDTHS
 
     @property
     def referenced(self) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ class Plan:
         return sum(release_partition.n_bins for release_partition in self.release_partitions)
 
     def regions(self) -> tuple[Region, ...]:
-        """The units of microaggregation."""
+        """The tasks of microaggregation."""
         regions = []
         for d, release_partition in enumerate(self.release_partitions):
             g, r = (

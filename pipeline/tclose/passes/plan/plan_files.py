@@ -75,9 +75,9 @@ def load_joints(workspace: Workspace, plan: Plan) -> tuple[Joint, ...]:
 def load_references(workspace: Workspace) -> References:
     """Load the locations of the referenced columns, which no record takes along."""
     partitions: tuple[Partition, ...] = load_shared(workspace, PARTITIONS)
-    units = [workspace.unit("encode", index) for index in range(len(partitions))]
+    tasks = [workspace.task_files("encode", index) for index in range(len(partitions))]
     firsts = np.array([partition.first_position for partition in partitions], dtype=np.int64)
-    return References(units, firsts)
+    return References(tasks, firsts)
 
 
 def record_type(plan: Plan) -> np.dtype:

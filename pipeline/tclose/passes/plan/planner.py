@@ -72,7 +72,9 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
         max_emds=tuple(_limit(c) for c in findings.source.confidential),
         encodings=tuple(quasi),
         confidential=tuple(encodings[c.name] for c in findings.source.confidential),
-        passthrough=tuple(c for c in columns if _is_carried(c, findings.source.partition_columns)),
+        passthrough=tuple(
+            c for c in columns if _is_passthrough(c, findings.source.partition_columns)
+        ),
         partition_columns=tuple(encodings[name] for name in findings.source.partition_columns),
         partition_by=partition_by,
         released=tuple(c.name for c in columns),
@@ -88,7 +90,7 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
     )
 
 
-def _is_carried(column: Column, partition_columns: tuple[str, ...]) -> bool:
+def _is_passthrough(column: Column, partition_columns: tuple[str, ...]) -> bool:
     """Return whether a column is passed through, without a part in deciding the classes."""
     is_plain = column.role is Role.NON_CONFIDENTIAL and column.name not in partition_columns
     return is_plain or column.attribute.noise is not None

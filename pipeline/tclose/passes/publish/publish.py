@@ -165,7 +165,7 @@ def _stage_release(
     for file in files:
         (staging / file.path).parent.mkdir(parents=True, exist_ok=True)
     suffix = account.plan.output_format.suffix
-    written = [run.workspace.unit("publish", i).path(suffix) for i in range(len(files))]
+    written = [run.workspace.task_files("publish", i).path(suffix) for i in range(len(files))]
     with ThreadPoolExecutor(SYNC_THREADS) as pool:
         list(pool.map(_place_file, written, [staging / file.path for file in files]))
     internal = staging / INTERNAL

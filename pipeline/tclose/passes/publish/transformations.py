@@ -26,12 +26,12 @@ def describe_columns(plan: Plan, levels: Levels = ()) -> list[dict[str, Any]]:
     return [
         _describe_encoded(by_name[name], plan, levels)
         if name in by_name
-        else _describe_carried(passthrough[name])
+        else _describe_passthrough(passthrough[name])
         for name in plan.released
     ]
 
 
-def _describe_carried(column: Column) -> dict[str, Any]:
+def _describe_passthrough(column: Column) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
     entry |= {"kind": str(column.kind), "type": str(plain_type(column.type))}
     noise = column.attribute.noise

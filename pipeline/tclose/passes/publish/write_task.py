@@ -64,7 +64,7 @@ def _cut_chunks(workspace: Workspace, item: FileInput, n_rows: int) -> Iterator[
         at = start
         while at < stop:
             last = min(stop, at + room)
-            path = workspace.unit("verify", index).path("released")
+            path = workspace.task_files("verify", index).path("released")
             waiting += _aligned(read_slices(path, at, last), list(item.columns))
             room -= last - at
             at = last

@@ -81,14 +81,14 @@ def _range_items(
 
 
 def _pick(workspace: Workspace, attribute: int, part: CountsSlice) -> np.ndarray:
-    path = workspace.unit("summarise", part.index).path(f"counts{attribute}")
+    path = workspace.task_files("summarise", part.index).path(f"counts{attribute}")
     return np.array(read_array(path)["value"][part.start : part.stop : 1024])
 
 
 def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: list[int]) -> None:
     """Write a distribution's arrays part by part; memory stays at one part."""
     folder = workspace.root / "values"
-    first = read_array(workspace.unit("distribute", parts[0]).path("counts"))
+    first = read_array(workspace.task_files("distribute", parts[0]).path("counts"))
     total = sum(sizes)
     paths = {
         part: folder / f"distribution{attribute}.{part}.npy"
@@ -105,7 +105,7 @@ def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: 
     }
     filled, records, work = 0, 0, 0
     for index in parts:
-        rows = read_array(workspace.unit("distribute", index).path("counts"))
+        rows = read_array(workspace.task_files("distribute", index).path("counts"))
         stop = filled + rows.size
         maps["values"][filled:stop] = rows["value"]
         cumulative = np.cumsum(rows["count"], out=maps["cumulative"][filled:stop])

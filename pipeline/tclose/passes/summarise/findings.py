@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tclose.data.value_counts import TableSummary
-from tclose.data.widths import NO_WIDTHS, CarriedWidths
+from tclose.data.widths import NO_WIDTHS, PassthroughWidths
 from tclose.model import Partition
 from tclose.passes.summarise.records import Source
 from tclose.passes.summarise.summarise_task import PartitionSummary
@@ -18,13 +18,13 @@ class InputSummary:
     source: Source
     pieces: list[PartitionSummary]
     table: TableSummary
-    passthrough: CarriedWidths = NO_WIDTHS
+    passthrough: PassthroughWidths = NO_WIDTHS
 
 
 def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSummary:
     """All partitions' summaries as one."""
     table = merge_in_tree(TableSummary.merge, [piece.table for piece in pieces])
-    passthrough = merge_in_tree(CarriedWidths.merge, [piece.passthrough for piece in pieces])
+    passthrough = merge_in_tree(PassthroughWidths.merge, [piece.passthrough for piece in pieces])
     return InputSummary(source, pieces, table, passthrough)
 
 

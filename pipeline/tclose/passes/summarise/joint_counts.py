@@ -70,7 +70,7 @@ class Combiner:
     def _count(self, j: int, index: int, key: tuple[Any, ...], tables: Any) -> Int64:
         """Codes of the parts and counts of the combinations, of one partition: int64 (p + 1, u)."""
         start, stop = self.pieces[index].joint_spans[j].get(key, (0, 0))
-        path = self.workspace.unit("summarise", index).path(f"joint{j}")
+        path = self.workspace.task_files("summarise", index).path(f"joint{j}")
         rows = read_array(path)[:, start:stop]
         codes = [
             self._table_codes(a, index, key, tables[a])[of_part]
@@ -82,7 +82,7 @@ class Combiner:
         """Return the table's codes of an attribute's values in an input and release partition."""
         piece = self.pieces[index]
         start, stop = piece.spans[a].get(key, (0, 0))
-        values = read_array(self.workspace.unit("summarise", index).path(f"counts{a}"))
+        values = read_array(self.workspace.task_files("summarise", index).path(f"counts{a}"))
         values = values["value"][start:stop]
         encoding = self.confidential[a]
         if encoding.column.kind is not Kind.NOMINAL:

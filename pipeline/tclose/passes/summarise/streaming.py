@@ -11,7 +11,7 @@ from tclose.data.files.input_partitions import (
     read_batches,
     read_partition,
 )
-from tclose.data.widths import NO_WIDTHS, CarriedWidths, measure_widths
+from tclose.data.widths import NO_WIDTHS, PassthroughWidths, measure_widths
 from tclose.model import Partition
 from tclose.passes.compare.digest_task import InputDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes, join_hashes
@@ -27,7 +27,7 @@ class Streamed:
     """
 
     held: pa.Table
-    passthrough: CarriedWidths
+    passthrough: PassthroughWidths
     digest: RecordDigest | None
 
 
@@ -68,7 +68,7 @@ def _read_apart(partition: Partition, source: Source, digests: InputDigests) -> 
 
 def _read_group(
     partition: Partition, group: Reading, mask: pa.ChunkedArray | None, digests: InputDigests
-) -> tuple[CarriedWidths, RecordHashes | None]:
+) -> tuple[PassthroughWidths, RecordHashes | None]:
     widths, parts, at = NO_WIDTHS, [], 0
     for table in read_batches(partition, group):
         widths = widths.merge(measure_widths(table))

@@ -19,7 +19,7 @@ from tclose.data.value_counts import (
     sampled_rows,
     summarise_table,
 )
-from tclose.data.widths import NO_WIDTHS, CarriedWidths
+from tclose.data.widths import NO_WIDTHS, PassthroughWidths
 from tclose.model import Int64, Partition
 from tclose.passes.compare.record_digests import RecordDigest
 from tclose.passes.summarise.records import (
@@ -54,14 +54,14 @@ class PartitionSummary:
 
     ``spans``: per confidential attribute and release partition, which rows of the counts file are
     its; ``joint_spans``: the same per joint attribute; ``digest``: of the records that are
-    complete; ``carried``: how wide the columns are that decide nothing of the classes.
+    complete; ``passthrough``: widths of the passthrough columns.
     """
 
     table: TableSummary
     spans: tuple[Spans, ...]
     joint_spans: tuple[Spans, ...] = ()
     digest: RecordDigest | None = None
-    passthrough: CarriedWidths = NO_WIDTHS
+    passthrough: PassthroughWidths = NO_WIDTHS
 
 
 def summarise_task(
@@ -136,7 +136,7 @@ def distribute_task(workspace: Workspace, item: DistributeInput, pending: Pendin
     """Merge the counts of a range of values; returns how many distinct ones there are."""
     pieces = []
     for part in item.slices:
-        path = workspace.unit("summarise", part.index).path(f"counts{item.attribute}")
+        path = workspace.task_files("summarise", part.index).path(f"counts{item.attribute}")
         rows = read_array(path)[part.start : part.stop]
         first = 0 if item.low is None else np.searchsorted(rows["value"], item.low)
         last = rows.size if item.high is None else np.searchsorted(rows["value"], item.high)

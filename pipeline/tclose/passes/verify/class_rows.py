@@ -29,17 +29,17 @@ def keep_class_rows(
 
 
 def read_class_rows(
-    workspace: Workspace, privacy_models: PrivacyModels, n_units: int
+    workspace: Workspace, privacy_models: PrivacyModels, n_tasks: int
 ) -> list[ClassRows]:
     """Read the rows of all key ranges, in their order; key ranges without classes have none."""
     if not privacy_models.by_table:
         return []
-    units = [workspace.unit("verify", index) for index in range(n_units)]
+    tasks = [workspace.task_files("verify", index) for index in range(n_tasks)]
     pieces = []
-    for unit in units:
-        if unit.path("whole-classes").exists():
-            classes = read_table(unit.path("whole-classes"))
-            rows = read_table(unit.path("whole-rows"))
+    for files in tasks:
+        if files.path("whole-classes").exists():
+            classes = read_table(files.path("whole-classes"))
+            rows = read_table(files.path("whole-rows"))
             keys = [key_array(classes, name) for name in classes.column_names[:-1]]
             sizes: Int64 = column_array(classes, "size").astype(np.int64)
             codes = [column_array(rows, name) for name in rows.column_names]

@@ -38,7 +38,7 @@ def compare_task(workspace: Workspace, item: CompareInput, _: PendingFiles) -> i
     table = np.diff(distribution.cumulative[item.first : item.last], prepend=before)
     released = np.zeros(table.size, dtype=np.int64)
     for index in range(item.n_ranges):
-        path = workspace.unit("verify", index).path(f"counts{item.attribute}")
+        path = workspace.task_files("verify", index).path(f"counts{item.attribute}")
         if path.exists():
             _add_counts(released, read_array(path), item)
     return int(np.count_nonzero(released != table))

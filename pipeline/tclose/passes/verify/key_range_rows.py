@@ -73,7 +73,7 @@ def write_rows(
     writer = None
     with pa.OSFile(str(path), "wb") as sink:
         for piece in _cut(rows, references.measure(rows.positions)):
-            passthrough = _order_carried(plan, piece, references)
+            passthrough = _order_passthrough(plan, piece, references)
             table = released_table(plan, piece, passthrough, distributions).combine_chunks()
             if writer is None:
                 writer = pa.ipc.new_file(sink, table.schema)
@@ -90,7 +90,7 @@ def _cut(rows: KeyRangeRows, widths: Int64) -> Iterator[KeyRangeRows]:
         yield rows.classes(first, last)
 
 
-def _order_carried(plan: Plan, rows: KeyRangeRows, references: References) -> pa.Table:
+def _order_passthrough(plan: Plan, rows: KeyRangeRows, references: References) -> pa.Table:
     """Return the rows' passthrough columns, in memory or fetched, in the release's order."""
     fetched = references.fetch(rows.positions)
     columns = {name: fetched[name] for name in fetched.column_names}

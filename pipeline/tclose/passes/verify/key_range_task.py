@@ -98,7 +98,9 @@ def _gather_key_range(workspace: Workspace, plan: Plan, item: KeyRangeInput) -> 
     types = load_shared(workspace, CLASS_TYPES)
     ends, n_codes = (item.low, item.high), plan.n_released + bool(plan.referenced)
     classes = (
-        read_key_range(workspace.unit("microaggregate", regions[i].name), types[i], ends, n_codes)
+        read_key_range(
+            workspace.task_files("microaggregate", regions[i].name), types[i], ends, n_codes
+        )
         for i in item.regions
     )
     parts = [part for part in classes if part is not None]

@@ -32,8 +32,8 @@ from tclose.runtime.tasks import share_evenly
 
 VERDICT = Artifact("verdict", Verdict)
 
-COMPARED_VALUES = 1_000_000  # by a unit
-# Where partitions make many small regions, a unit of work takes the classes of several.
+COMPARED_VALUES = 1_000_000  # by a task
+# Where partitions make many small regions, a task takes the classes of several.
 FEW_RANGES = 64
 RANGE_RECORDS = 10_000
 

@@ -11,7 +11,7 @@ commit       staged folder renamed into place    files by PUT, If-None-Match: * 
                                                  dead run's stand); then the manifest, likewise
 point        draft of CURRENT renamed            PUT of CURRENT, If-Match
 attach       draft of the file renamed           PUT of the file, If-Match or If-None-Match: *
-delete       renamed among what is staged        manifest removed: no condition, see `bucket_store`
+delete       renamed among what is staged        manifest removed: no condition, see `object_store`
 fence        staged folders of others removed    releases that others began to commit: CURRENT
                                                  moved to, or their manifest's place occupied;
                                                  CURRENT written anew where a claim was taken over

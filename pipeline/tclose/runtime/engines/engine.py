@@ -56,7 +56,7 @@ class Engine(Protocol):
         ...
 
     def memory_per_unit(self) -> int | None:
-        """Bytes that a unit may take where it has least; None where there is no limit."""
+        """Bytes that a task may take where it has least; None where there is no limit."""
         ...
 
 
@@ -98,7 +98,7 @@ class OnCluster:
     def run(
         self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
     ) -> Iterator[tuple[int, Any]]:
-        """Results as they come; raises a unit's own error, or says that workers kept dying."""
+        """Results as they come; raises a task's own error, or says that workers kept dying."""
         from distributed import KilledWorker, as_completed
 
         address, key = self.client.scheduler.address, task_prefix(self.client, name)
@@ -111,7 +111,7 @@ class OnCluster:
                 yield positions[future.key], result
         except KilledWorker:
             raise LostError(
-                "a unit of work ended its worker several times; give engine.memory_per_worker more"
+                "a task ended its worker several times; give engine.memory_per_worker more"
             ) from None
         except CancelledError:
             raise _lost(address) from None
@@ -251,7 +251,7 @@ def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
 
 
 def least_memory(settings: EngineSettings, n_bytes: int, engine: Engine) -> int | None:
-    """Bytes that a unit can take: of a worker that the policy speaks of, or that is there."""
+    """Bytes that a task can take: of a worker that the policy speaks of, or that is there."""
     limits = worker_memory(settings, n_bytes), engine.memory_per_unit()
     return min((limit for limit in limits if limit is not None), default=None)
 

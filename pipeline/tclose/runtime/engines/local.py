@@ -29,7 +29,7 @@ LEAST_MEMORY = 256_000_000
 _WORKER_START = "tclose.runtime.engines.worker_start"
 # A worker's arrays come and go by the megabyte. As glibc and Dask have it, each goes back to the
 # system, and every page of the next one is a fault again: a quarter of a run. What is kept is far
-# below what a unit needs at once.
+# below what a task needs at once.
 ALLOCATION = {
     "MALLOC_MMAP_THRESHOLD_": 32 << 20,  # the most that glibc takes
     "MALLOC_TRIM_THRESHOLD_": 256 << 20,
@@ -134,7 +134,7 @@ def _configuration(scratch: Path) -> Mapping[str, Any]:
         "distributed.logging": _QUIET_LOGGING,
         _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
         "distributed.worker.preload": [_WORKER_START],
-        # A paused worker waits for results to go, and units keep theirs in files: it would wait
+        # A paused worker waits for results to go, and tasks keep theirs in files: it would wait
         # for ever. One that reaches its limit is started anew instead.
         "distributed.worker.memory.pause": False,
         "temporary-directory": str(scratch),  # the scheduler's, too; it has no argument for it

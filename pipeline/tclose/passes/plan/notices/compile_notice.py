@@ -32,7 +32,7 @@ def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
     needed = unit_megabytes(plan) + COMPILER_MEGABYTES
     if limit is not None and needed * 1e6 > limit:
         said += (
-            f"; that and a unit may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB "
+            f"; that and a task may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB "
             "for each of its threads: give workers more memory if they do not get through"
         )
     progress.info(said)

@@ -94,12 +94,12 @@ def unit_megabytes(plan: Plan) -> float:
 
 
 def warn_of_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
-    """Say so where workers have less memory for a unit than it may need."""
+    """Say so where workers have less memory for a task than it may need."""
     limit, needed = engine.memory_per_unit(), unit_megabytes(plan)
     if limit is not None and needed * 1e6 > limit:
         progress.info(
-            f"a unit of work may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB for "
-            "each of its threads: units may have to be begun again; give workers more memory, or "
+            f"a task may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB for "
+            "each of its threads: tasks may have to be begun again; give workers more memory, or "
             "fewer threads"
         )
 
@@ -113,6 +113,6 @@ def count_distances(plan: Plan) -> float:
 
 
 def piece_records(plan: Plan) -> int:
-    """Records of the largest piece that one unit of work holds."""
+    """Records of the largest piece that one task holds."""
     regions = [d.n_records // min(d.n_regions, d.n_clusters) for d in plan.release_partitions]
     return max(min(PARTITION_ROWS, plan.n_records), *regions)

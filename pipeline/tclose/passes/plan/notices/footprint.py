@@ -1,4 +1,4 @@
-"""Bytes that units hold of wide records and long values; refusals of what no worker can hold.
+"""Bytes that tasks hold of wide records and long values; refusals of what no worker can hold.
 
 The factors are what was measured (benchmarks/RESULTS.md, wide tables): how many copies of something
 are in memory at once where most are.
@@ -87,7 +87,7 @@ def refuse_wide(plan: Plan, limit: int | None) -> None:
             "store codes"
         )
     raise PolicyError(
-        f"engine.memory_per_worker: a unit of work needs about {needed / 1e6:,.0f} MB, and a "
+        f"engine.memory_per_worker: a task needs about {needed / 1e6:,.0f} MB, and a "
         f"worker has {limit / 1e6:,.0f} MB; {'; '.join(lines)}; or give workers more memory"
     )
 
