@@ -1,13 +1,13 @@
 """Values that several sections of a policy have, and what all sections have in common."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Scalar = str | int | float | bool
 
 
-def refuse_truth(value: Any) -> Any:
+def refuse_truth(value: object) -> object:
     """YAML's ``yes`` and ``true`` would pass for the number 1."""
     return str(value) if isinstance(value, bool) else value
 

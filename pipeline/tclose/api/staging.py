@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -197,7 +197,7 @@ def _differing(first: pa.Schema, schemas: list[pa.Schema]) -> DataError:
     return DataError("data: its partitions have different columns; make them alike")
 
 
-def _create(file: Path) -> Any:
+def _create(file: Path) -> BinaryIO:
     """A new file that only this user can read."""
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 BLOCK_CLUSTERS = 100  # in a block, at most, where nothing else is asked
 
 
-def _read_off(value: Any) -> Any:
+def _read_off(value: object) -> object:
     """Other readers of YAML take ``off`` for false; ``on`` says nothing of how long to search."""
     if isinstance(value, bool):
         return "on" if value else "off"

@@ -86,7 +86,7 @@ class AttributeSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _expand_role(cls, value: Any) -> Any:
+    def _expand_role(cls, value: object) -> object:
         return {"role": value} if isinstance(value, str) else value
 
     @classmethod

@@ -7,7 +7,6 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -16,7 +15,7 @@ from tclose.errors import PolicyError
 from tclose.policy.yaml_values import check_nodes
 
 
-def read_rows(value: Any) -> Any:
+def read_rows(value: object) -> object:
     """The rows of a taxonomy that a policy names or holds, as `build_from_rows` takes them.
 
     Raises

@@ -80,7 +80,7 @@ def _decide_classes(policy: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _rows_per_file(policy: Any) -> Any:
+def _rows_per_file(policy: object) -> object:
     output = policy.get("output") if isinstance(policy, Mapping) else None
     return output.get("rows_per_file") if isinstance(output, dict) else None
 

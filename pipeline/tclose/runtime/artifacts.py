@@ -192,7 +192,7 @@ class PendingFiles:
 
 
 @functools.lru_cache(maxsize=4)
-def _load_cached(root: Path, artifact: Artifact[Any], _stamp: int) -> Any:
+def _load_cached(root: Path, artifact: Artifact[Any], _stamp: int) -> object:
     return Workspace(root).load(artifact)
 
 

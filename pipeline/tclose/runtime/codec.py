@@ -86,7 +86,7 @@ def _read_array(encoded: Mapping[str, Any]) -> np.ndarray:
     return array
 
 
-def _write_dtype(dtype: np.dtype) -> Any:
+def _write_dtype(dtype: np.dtype) -> str | list[Any]:
     return dtype.str if dtype.names is None else dtype.descr
 
 

@@ -9,7 +9,7 @@ import io
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import fsspec
 import pyarrow as pa
@@ -227,7 +227,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         raise OSError(_reason(error)) from None
 
 
-def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> Any:
+def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> BinaryIO:
     """Open a web page for random access: by ranges, or from memory if the server has none."""
     stream = filesystem.open(url, "rb")
     try:

@@ -11,14 +11,17 @@ beside fsspec's, which inputs are read with.
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tclose.errors import ForbiddenError, OutputError, StoreError
+
+if TYPE_CHECKING:
+    from s3fs import S3FileSystem
 
 _OPTIONS = {"use_listings_cache": False, "default_block_size": 1 << 23}
 
 
-def filesystem() -> Any:
+def filesystem() -> "S3FileSystem":
     """The client of this process.
 
     Raises

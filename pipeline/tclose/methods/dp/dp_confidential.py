@@ -23,12 +23,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
 from math import exp, inf, nextafter
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tclose.errors import DataError, PolicyError, UsageError
 from tclose.model import Float64, Int64
+
+if TYPE_CHECKING:
+    from opendp.mod import Measurement
 
 # Steps fit in 32 bits, so that noise never meets the ends of 64 bits at any sensible epsilon.
 MAX_STEPS = 2**31
@@ -140,7 +144,7 @@ def draw_codes(codes: Int64, n_categories: int, epsilon: Fraction) -> Int64:
     return np.array([draw(code) for code in codes.tolist()], dtype=np.int64)
 
 
-def laplace(n_steps: int, epsilon: Fraction) -> Any:
+def laplace(n_steps: int, epsilon: Fraction) -> "Measurement":
     """OpenDP's measurement on lists of steps; its own account of epsilon is at most ``epsilon``."""
     _check_epsilon(epsilon)
     library = load_library()
@@ -153,7 +157,7 @@ def laplace(n_steps: int, epsilon: Fraction) -> Any:
         scale = nextafter(scale, inf)
 
 
-def response(n_categories: int, epsilon: Fraction) -> Any:
+def response(n_categories: int, epsilon: Fraction) -> "Measurement":
     """OpenDP's measurement on one code; its own account of epsilon is at most ``epsilon``."""
     _check_epsilon(epsilon)
     library = load_library()
@@ -175,7 +179,7 @@ def _check_epsilon(epsilon: Fraction) -> None:
         raise PolicyError(f"epsilon is {epsilon}: give one from 0.000001 to 30")
 
 
-def load_library() -> Any:
+def load_library() -> ModuleType:
     """OpenDP, imported where noise is drawn: it is large, and optional.
 
     Raises

@@ -1,7 +1,7 @@
 """Facets of lineage events: schemas, what became of each column, and what privacy was reached."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -9,21 +9,28 @@ from tclose.model import Role, Verdict
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import describe_models
 
+if TYPE_CHECKING:
+    from openlineage.client.facet_v2 import (
+        DatasetFacet,
+        column_lineage_dataset,
+        schema_dataset,
+    )
+
 PRIVACY_SCHEMA = "urn:tclose:schema:PrivacyDatasetFacet:1"  # schemas/PrivacyDatasetFacet.json
 Columns = Sequence[Mapping[str, Any]]
 
 
-def schema_of(schema: pa.Schema) -> Any:
+def schema_of(schema: pa.Schema) -> "schema_dataset.SchemaDatasetFacet":
     """The schema facet of a table."""
     return _schema_facet({column.name: str(column.type) for column in schema})
 
 
-def schema_of_columns(columns: Columns) -> Any:
+def schema_of_columns(columns: Columns) -> "schema_dataset.SchemaDatasetFacet":
     """The schema facet of columns as the manifest describes them."""
     return _schema_facet({column["name"]: column["type"] for column in columns})
 
 
-def _schema_facet(types: Mapping[str, str]) -> Any:
+def _schema_facet(types: Mapping[str, str]) -> "schema_dataset.SchemaDatasetFacet":
     from openlineage.client.facet_v2 import schema_dataset as facet
 
     return facet.SchemaDatasetFacet(
@@ -31,7 +38,9 @@ def _schema_facet(types: Mapping[str, str]) -> Any:
     )
 
 
-def column_lineage(columns: Columns, source: tuple[str, str]) -> Any:
+def column_lineage(
+    columns: Columns, source: tuple[str, str]
+) -> "column_lineage_dataset.ColumnLineageDatasetFacet":
     """Return the columns that each released column is made of, and whether that masks them."""
     from openlineage.client.facet_v2 import column_lineage_dataset as facet
 
@@ -55,7 +64,7 @@ def _subtype(column: Mapping[str, Any]) -> str:
     return "TRANSFORMATION" if column.get("noised") or column.get("bucketed") else "IDENTITY"
 
 
-def privacy(verdict: Verdict, policy: Policy) -> Any:
+def privacy(verdict: Verdict, policy: Policy) -> "DatasetFacet":
     """The facet of tclose's own: what was asked and what was reached."""
     import attr
     from openlineage.client.facet_v2 import DatasetFacet

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -19,6 +19,9 @@ from tclose.policy.policy import Policy
 from tclose.redaction import redact_place
 from tclose.releases.lineage import facets
 from tclose.releases.provenance import source_digest
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import InputDataset, OutputDataset
 
 PRODUCER = f"urn:tclose:{tclose.__version__}"
 JOB_NAMESPACE = "tclose"
@@ -120,7 +123,7 @@ class Lineage:
         """Namespace and name of the input: scheme and host of a URL, or an absolute path."""
         return _name_dataset(self.policy.input.path)
 
-    def _input(self, schema: pa.Schema | None = None) -> Any:
+    def _input(self, schema: pa.Schema | None = None) -> "InputDataset":
         from openlineage.client.event_v2 import InputDataset
         from openlineage.client.facet_v2 import dataset_version_dataset
 
@@ -138,7 +141,7 @@ class Lineage:
         released: facets.Columns,
         n_bytes: int,
         n_files: int,
-    ) -> Any:
+    ) -> "OutputDataset":
         from openlineage.client.event_v2 import OutputDataset
         from openlineage.client.facet_v2 import (
             dataset_version_dataset,

@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tclose.data.files.input_files import find_files, total_bytes
 from tclose.data.places.process_limits import find_remedy
@@ -32,6 +32,8 @@ from tclose.runtime.engines.versions import check_versions, worker_left
 IN_PROCESS_BYTES = 8_000_000
 ANSWER_SECONDS = 10
 WORKER_SECONDS = 60
+
+T = TypeVar("T")
 
 
 class Engine(Protocol):
@@ -256,7 +258,7 @@ def least_memory(settings: EngineSettings, n_bytes: int, engine: Engine) -> int 
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def merge_in_tree(merge: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
+def merge_in_tree(merge: Callable[[T, T], T], values: Iterable[T]) -> T:
     """Merge neighbours pair by pair until one is left: an associative merge, in a fixed order."""
     level = list(values)
     while len(level) > 1:

@@ -10,12 +10,15 @@ import logging
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from tclose.errors import ClusterError, PolicyError
 from tclose.policy.engine_settings import EngineSettings, KubernetesSettings
+
+if TYPE_CHECKING:
+    from kr8s.objects import APIObject
 
 _KIND, _VERSION = "DaskCluster", "kubernetes.dask.org/v1"
 
@@ -86,7 +89,7 @@ def _rename(document: dict[str, Any], name: str, namespace: str) -> dict[str, An
     return document
 
 
-def _create(document: dict[str, Any], settings: KubernetesSettings) -> Any:
+def _create(document: dict[str, Any], settings: KubernetesSettings) -> "APIObject":
     from kr8s.objects import new_class
 
     kind = new_class(kind=_KIND, version=_VERSION, namespaced=True, plural="daskclusters")
@@ -108,7 +111,7 @@ def _reason(error: Exception) -> str:
     return f"HTTP {status}" if status else type(error).__name__
 
 
-def _remove(cluster: Any, name: str) -> None:
+def _remove(cluster: "APIObject", name: str) -> None:
     try:
         cluster.delete()
     except Exception as error:

@@ -3,11 +3,14 @@
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tclose.errors import UnreachableError, UsageError
 
-_USER_CLIENT: ContextVar[Any] = ContextVar("user_client", default=None)
+if TYPE_CHECKING:
+    from distributed import Client
+
+_USER_CLIENT: ContextVar["Client | None"] = ContextVar("user_client", default=None)
 
 
 @contextlib.contextmanager
@@ -51,6 +54,6 @@ def user_client_address() -> str:
     return "" if scheduler is None else str(scheduler.address)
 
 
-def find_client(address: str) -> Any | None:
+def find_client(address: str) -> "Client | None":
     """Return the caller's client of a scheduler, if there is one."""
     return _USER_CLIENT.get() if address and user_client_address() == address else None
