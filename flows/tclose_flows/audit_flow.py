@@ -69,8 +69,8 @@ def audit_current(repository: ReleaseRepository, key: PublicKey | None = None) -
         if isinstance(known, OutputError) and not known.retryable:
             return Audited(repository.name, release_id, None, (_redacted(str(known)),))
         raise known from None
-    findings = tuple(_redacted(finding) for finding in audit["findings"])
-    return Audited(repository.name, release_id, audit.get("records"), findings)
+    findings = tuple(_redacted(finding) for finding in audit.findings)
+    return Audited(repository.name, release_id, audit.records, findings)
 
 
 @flow(

@@ -89,8 +89,8 @@ def leave(kind: str, name: str, markdown: str) -> None:
 def describe_outcome(outcome: Outcome) -> str:
     """The verdict table of a release and where it is."""
     done = "Already published: its files match their digests, nothing was done."
-    rows = release_rows(dict(outcome.manifest))
-    lines = [f"# {outcome.manifest['name']}: {outcome.manifest['verdict'].upper()}", ""]
+    rows = release_rows(outcome.manifest)
+    lines = [f"# {outcome.manifest.name}: {outcome.manifest.verdict.upper()}", ""]
     lines += [done if outcome.already_published else "Verified and published.", ""]
     lines += table(("what", "found"), rows)
     if outcome.beside:

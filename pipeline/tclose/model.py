@@ -1,7 +1,6 @@
 """The frozen values that travel between stages. Arrays in them are never written to."""
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -10,44 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tclose import column_terms
+
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-class Role(StrEnum):
-    """The role of a column in disclosure control (Soria-Comas et al. 2015, section 2)."""
-
-    IDENTIFIER = "identifier"
-    QUASI_IDENTIFIER = "quasi-identifier"
-    CONFIDENTIAL = "confidential"
-    NON_CONFIDENTIAL = "non-confidential"
-
-
-class Kind(StrEnum):
-    """The kind of a column's values, which decides how they compare."""
-
-    NUMERIC = "numeric"
-    DATE = "date"
-    BOOLEAN = "boolean"
-    NOMINAL = "nominal"
-    ORDINAL = "ordinal"
-
-    @property
-    def is_categorical(self) -> bool:
-        """True if keys are indices in a list of categories."""
-        return self in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
+Role = column_terms.Role
+Kind = column_terms.Kind
+Distance = column_terms.Distance
 
 
 # The aggregate that releases the lowest node of a taxonomy above a class's values.
 ANCESTOR = "ancestor"
-
-
-class Distance(StrEnum):
-    """The distance between two confidential values (Li et al. 2007, section 5)."""
-
-    ORDERED = "ordered"
-    EQUAL = "equal"
-    HIERARCHICAL = "hierarchical"
 
 
 @dataclass(frozen=True)

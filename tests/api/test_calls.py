@@ -32,7 +32,7 @@ def test_a_frame_is_released(released):
     assert release.verdict == "pass"
     assert not release.already_published
     assert release.path == place / "frames" / release.release_id
-    assert release.manifest["records"] == len(TABLE)
+    assert release.manifest.records == len(TABLE)
     assert release.audit().passed
     assert release.seconds
 
@@ -103,7 +103,7 @@ def _by_severity(place, t):
 def test_columns_in_folders_come_back(tmp_path):
     document = _by_severity(tmp_path, t=0.6)
     release = tclose.release(TABLE, document)
-    assert len(release.manifest["files"]) > 1
+    assert len(release.manifest.files) > 1
     kept = release.to_arrow()["severity"].to_pylist()
     assert sorted(kept) == sorted(TABLE["severity"].to_pylist())
     assert sorted(release.to_dask()["severity"].compute()) == sorted(kept)
@@ -111,7 +111,7 @@ def test_columns_in_folders_come_back(tmp_path):
 
 def test_what_is_gone_is_said(tmp_path):
     release = tclose.release(TABLE, frame_document(tmp_path))
-    (release.path / release.manifest["files"][0]["path"]).unlink()
+    (release.path / release.manifest.files[0].path).unlink()
     with pytest.raises(tclose.OutputError, match="gone or damaged"):
         release.to_pandas()
     assert not release.audit().passed
@@ -152,7 +152,7 @@ def test_an_audit_beside_the_originals(released):
     release, place = released
     found = tclose.audit(release, data=TABLE.to_pandas(), policy=frame_document(place))
     assert found.passed
-    assert found.details["originals"]["attackers"] == len(TABLE)
+    assert found.details.originals.attackers == len(TABLE)
     assert tclose.audit(str(release.path)).passed
     with pytest.raises(tclose.UsageError, match="policy"):
         tclose.audit(release, data=TABLE)

@@ -13,7 +13,7 @@ TABLE = small_table()
 
 
 def _digests(release):
-    return [file["sha256"] for file in release.manifest["files"]]
+    return [file.sha256 for file in release.manifest.files]
 
 
 @pytest.fixture(scope="module")

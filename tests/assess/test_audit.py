@@ -11,7 +11,7 @@ import pytest
 
 from support.policies import discharge_policy, write_discharges
 from support.published import copy_at_home, edit_manifest, hand_out, publish_discharges
-from tclose.assess.auditing import manifest_comparison
+from tclose.assess.auditing import audit as auditing
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError
@@ -38,9 +38,9 @@ def test_untouched_release_passes(published, capsys):
     assert main(["audit", str(published.parent)]) == 0
     assert "PASS" in capsys.readouterr().out
     audit = audit_release(published)
-    assert audit["findings"] == []
-    assert audit["records"] == 5_000
-    assert audit["privacy"]["k"]["achieved"] >= 5
+    assert audit.findings == []
+    assert audit.records == 5_000
+    assert audit.privacy.k.achieved >= 5
 
 
 @pytest.mark.parametrize("kind", [ZeroDivisionError, KeyError, ValueError, pa.ArrowInvalid])
@@ -50,14 +50,13 @@ def test_a_bug_of_the_audit_is_an_error_of_its_own_and_no_finding(
     def stumble(*_: object) -> None:
         raise kind("Mrs Doe")
 
-    monkeypatch.setattr(manifest_comparison, "describe_risk", stumble)
+    monkeypatch.setattr(auditing, "describe_risk", stumble)
     with pytest.raises(kind):
         audit_release(published)
     assert main(["audit", str(published), "--json"]) == 1
     told = capsys.readouterr()
     assert told.out == ""
-    where = r"\(manifest_comparison\.py:\d+ in describe_rows\)"
-    stopped = rf"tclose: audit: stopped by {kind.__name__} {where}\n"
+    stopped = rf"tclose: audit: stopped by {kind.__name__} \(audit\.py:\d+ in _check_rows\)\n"
     assert re.fullmatch(stopped, told.err)
     repository = open_repository(published.parent)
     assert main(["rollback", str(published.parent), published.name]) == 2  # is current already
@@ -100,9 +99,9 @@ def test_changed_byte_in_any_file_is_found(published, place):
     for path in files:
         before = path.read_bytes()
         flip(path, place)
-        assert audit_release(published)["findings"], path.name
+        assert audit_release(published).findings, path.name
         path.write_bytes(before)
-    assert audit_release(published)["findings"] == []
+    assert audit_release(published).findings == []
 
 
 @pytest.mark.parametrize(("before", "after"), [(b"}\n", b"} "), (b'{\n  "', b'{\n\t "')])
@@ -111,7 +110,7 @@ def test_seals_that_say_the_same_in_other_bytes_are_found(published, before, aft
     content = path.read_bytes()
     assert before in content
     path.write_bytes(content.replace(before, after))
-    assert audit_release(published)["findings"] == ["internal/seal.json: is damaged"]
+    assert audit_release(published).findings == ["internal/seal.json: is damaged"]
 
 
 def test_manifests_that_were_edited_alike_are_found(published):
@@ -119,7 +118,7 @@ def test_manifests_that_were_edited_alike_are_found(published):
         path.write_text(
             path.read_text().replace('"method": "t-closeness-first"', '"method": "mdav"')
         )
-    assert audit_release(published)["findings"] == [
+    assert audit_release(published).findings == [
         "manifest.json: its content has changed",
         "internal/manifest.json: its content has changed",
     ]
@@ -128,19 +127,19 @@ def test_manifests_that_were_edited_alike_are_found(published):
 def test_seals_are_looked_at_whatever_the_format_is_said_to_be(published):
     for path in (published / "manifest.json", published / "internal" / "manifest.json"):
         path.write_text(path.read_text().replace('"format": 3', '"format": 2'))
-    assert "manifest.json: its content has changed" in audit_release(published)["findings"]
+    assert "manifest.json: its content has changed" in audit_release(published).findings
 
 
 def test_seals_of_another_release_are_found(published, tmp_path):
     other = published.with_name("0123456789abcdef0123")
     shutil.copytree(published, other)
-    assert "plan.json: its content has changed" in " ".join(audit_release(other)["findings"])
+    assert "plan.json: its content has changed" in " ".join(audit_release(other).findings)
     (other / "internal" / "seal.json").unlink()
-    assert audit_release(other)["findings"] == ["internal/seal.json: is missing"]
+    assert audit_release(other).findings == ["internal/seal.json: is missing"]
 
 
 def test_release_that_was_handed_out_needs_no_seal(published, tmp_path):
-    assert audit_release(hand_out(published, tmp_path / "elsewhere"))["findings"] == []
+    assert audit_release(hand_out(published, tmp_path / "elsewhere")).findings == []
 
 
 def test_swapped_files_are_found(published):
@@ -148,13 +147,13 @@ def test_swapped_files_are_found(published):
     content = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(content)
-    assert len(audit_release(published)["findings"]) == 2
+    assert len(audit_release(published).findings) == 2
 
 
 def test_missing_and_added_files_are_found(published):
     victim = published / "data" / "part-00001.parquet"
     victim.rename(victim.with_name("part-00009.parquet"))
-    findings = audit_release(published)["findings"]
+    findings = audit_release(published).findings
     assert findings == [
         "data/part-00001.parquet: is missing",
         "data/part-00009.parquet: is not in the manifest",
@@ -180,7 +179,7 @@ def test_missing_and_added_files_are_found(published):
 )
 def test_edited_manifest_is_found(published, change, words):
     edit_manifest(published, change)
-    findings = audit_release(published)["findings"]
+    findings = audit_release(published).findings
     assert any(words in finding for finding in findings), findings
 
 
@@ -205,13 +204,13 @@ def test_release_of_an_earlier_version_passes(published, inside, capsys):
     as_earlier(published)
     if not inside:
         (published / "internal" / "manifest.json").unlink()
-    assert audit_release(published)["findings"] == ["internal/seal.json: is missing"]
+    assert audit_release(published).findings == ["internal/seal.json: is missing"]
     (published.parents[1] / ".release-key").unlink()
     audit = audit_release(published)
-    assert audit["findings"] == []
-    assert "made by an earlier version" in audit["notes"][0]
-    assert audit["privacy"]["models"] == []
-    assert audit["risk"]["discernibility"] > 0
+    assert audit.findings == []
+    assert "made by an earlier version" in audit.notes[0]
+    assert audit.privacy.models == []
+    assert audit.risk.discernibility > 0
     assert main(["audit", str(published)]) == 0
     assert "note " in capsys.readouterr().out
 
@@ -232,7 +231,7 @@ def test_edited_manifest_of_an_earlier_version_is_found(published, change, words
     as_earlier(published)
     (published / "internal" / "manifest.json").unlink()
     edit_manifest(published, change)
-    findings = audit_release(published)["findings"]
+    findings = audit_release(published).findings
     assert any(words in finding for finding in findings), findings
 
 
@@ -251,8 +250,8 @@ def test_manifest_that_was_cut_down_is_of_no_earlier_version(published, change, 
         (published / "internal" / "manifest.json").unlink()
     edit_manifest(published, change)
     audit = audit_release(published)
-    assert any("is damaged" in finding for finding in audit["findings"])
-    assert audit["notes"] == []
+    assert any("is damaged" in finding for finding in audit.findings)
+    assert audit.notes == []
 
 
 def rewrite(published, change):
@@ -277,8 +276,8 @@ def test_rows_out_of_order_are_found_and_still_checked(published):
     shutil.rmtree(published / "internal")
     (published.parents[1] / ".release-key").unlink()  # with it, missing seals are a finding
     audit = audit_release(published)
-    assert audit["findings"] == ["rows are not in canonical order: their places may say something"]
-    assert audit["privacy"]["k"]["achieved"] >= 5
+    assert audit.findings == ["rows are not in canonical order: their places may say something"]
+    assert audit.privacy.k.achieved >= 5
 
 
 def test_forged_row_that_breaks_k_is_found(published):
@@ -287,7 +286,7 @@ def test_forged_row_that_breaks_k_is_found(published):
         return frame.sort_values(list(frame.columns))
 
     rewrite(published, single_out)
-    assert any("k: asked" in finding for finding in audit_release(published)["findings"])
+    assert any("k: asked" in finding for finding in audit_release(published).findings)
 
 
 def test_forged_charges_that_break_t_are_found(published):
@@ -296,7 +295,7 @@ def test_forged_charges_that_break_t_are_found(published):
         return frame
 
     rewrite(published, gather)
-    assert any("t of charge" in finding for finding in audit_release(published)["findings"])
+    assert any("t of charge" in finding for finding in audit_release(published).findings)
 
 
 def resign(published, path):
@@ -321,13 +320,13 @@ def test_smuggled_content_is_found(what, published):
         table = table.set_column(0, "age", table["age"].cast(pa.int64()))
     pq.write_table(table, published / path)
     resign(published, path)
-    (finding,) = audit_release(published)["findings"]
+    (finding,) = audit_release(published).findings
     assert finding.startswith(path)
 
 
 def test_file_beside_the_data_is_found(published):
     (published / "raw.csv").write_text("patient_id\n")
-    assert audit_release(published)["findings"] == ["raw.csv: does not belong to the release"]
+    assert audit_release(published).findings == ["raw.csv: does not belong to the release"]
 
 
 def test_release_without_files_is_found(published):
@@ -335,7 +334,7 @@ def test_release_without_files_is_found(published):
         path.unlink()
     (published / "internal" / "manifest.json").unlink()
     edit_manifest(published, lambda m: m["files"].clear())
-    assert audit_release(published)["findings"]
+    assert audit_release(published).findings
 
 
 def test_release_without_files_or_confidential_columns_is_found(tmp_path):
@@ -345,5 +344,5 @@ def test_release_without_files_or_confidential_columns_is_found(tmp_path):
     for file in sorted((made.release / "data").iterdir()):
         file.unlink()
     edit_manifest(made.release, lambda m: m["files"].clear())
-    findings = audit_release(made.release)["findings"]
+    findings = audit_release(made.release).findings
     assert "records: asked 500, found 0" in findings

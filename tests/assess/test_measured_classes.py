@@ -85,14 +85,14 @@ def test_audit_measures_the_least_work_of_any_transport(name: str) -> None:
             made = run_release(parse_policy(document), Progress("none"))
             audit = audit_release(made.release)
             rows = pd.read_parquet(made.release / "data")
-        assert audit["findings"] == []
+        assert audit.findings == []
         classes = [members for _, members in rows.groupby(list(quasi))]
-        assert audit["privacy"]["k"]["achieved"] == min(map(len, classes))
+        assert audit.privacy.k.achieved == min(map(len, classes))
         for column in CONFIDENTIAL:
             values = rows[column].tolist()
             far = ground(column, values)
             works = [naive_taxonomy.transport(m[column].tolist(), values, far) for m in classes]
-            measured = audit["privacy"]["t"][column]["largest_emd"]
+            measured = audit.privacy.t[column].largest_emd
             assert measured == pytest.approx(max(works), abs=1e-7)
 
     one_table()

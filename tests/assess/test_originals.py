@@ -99,12 +99,12 @@ def test_figures(case: str, source: Path, table: pa.Table, tmp_path: Path, capsy
         names.remove("pay")
     utility = inside(made.release)["utility"]
     check_utility(utility, rows, table, names)
-    assert "utility" not in made.manifest
+    assert "utility" not in made.manifest.to_json()
     found = audit(made.release, write_policy(tmp_path / "policy.yaml", document), capsys)
     beside = found["originals"]
     assert {what: beside[what] for what in utility} == utility
-    assert beside["sse"] == made.manifest["information_loss"]["total"]
-    assert beside["sse_of"] == made.manifest["information_loss"]["per_attribute"]
+    assert beside["sse"] == made.manifest.information_loss.total
+    assert beside["sse_of"] == made.manifest.information_loss.per_attribute
     assert beside["attackers"] == N_RECORDS
     assert 0 < beside["linkage"] <= 1 / 5
     if case not in AGGREGATES:

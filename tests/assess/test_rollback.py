@@ -8,6 +8,7 @@ import pytest
 from support.cases import policy_for, release, tree
 from support.repositories import make_repository, publish_on
 from tclose.assess import rollback
+from tclose.assess.auditing.audit_result import AuditResult
 from tclose.assess.rollback import Move, roll_back
 from tclose.errors import BusyError, OutputError, UsageError, VerificationError
 from tclose.releases.catalog import open_repository
@@ -162,7 +163,7 @@ def test_claim_is_held_from_the_audit_to_the_switch(repository, names, monkeypat
         with pytest.raises(BusyError), repository.claim():
             pass
         seen.append(place.name)
-        return {"findings": []}
+        return AuditResult(release=place.name)
 
     monkeypatch.setattr(rollback, "audit_release", looking)
     roll_back(repository)

@@ -154,7 +154,7 @@ def test_show_tells_of_one_release(repository, capsys):
 def test_show_tells_what_a_release_changes_for_analysis(real, capsys):
     repository, names = real
     _, said, _ = call(capsys, "show", repository.release(names[0]))
-    utility = read_internal(repository.release(names[0]))["utility"]
+    utility = read_internal(repository.release(names[0])).to_json()["utility"]
     lines = said.splitlines()
     place = lines.index("beside the originals (internal)")
     assert lines[place + 1].split() == ["IL1s", f"{utility['il1s']:.3g}"]
@@ -321,7 +321,6 @@ HEAVY = (
     "distributed",
     "pandas",
     "pyarrow",
-    "pydantic",
     "prefect",
     "rich.console",  # widths of texts alone take two milliseconds
 )

@@ -77,7 +77,7 @@ def check_readable(made: Released, name: str) -> None:
         assert len(frame) == N_RECORDS
         assert set(frame.columns) == {"age", "pay", name}
         assert set(frame[name].astype(str)) <= {"u", "v"}
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -145,7 +145,7 @@ def test_public_loss_does_not_undo_the_rounding(tmp_path):
             "output": {"path": str(tmp_path / str(age))},
         }
         manifest = run_release(parse_policy(document), Progress("none")).manifest
-        loss = manifest["information_loss"]
-        assert loss["total"] == float(f"{loss['total']:.3g}")
-        public.append([manifest["files"], manifest["classes"]])
+        loss = manifest.information_loss
+        assert loss.total == float(f"{loss.total:.3g}")
+        public.append([manifest.files, manifest.classes])
     assert public[0] == public[1]

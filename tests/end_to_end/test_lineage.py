@@ -117,12 +117,12 @@ def test_published_run_is_told_of_when_it_is_there(heard, tmp_path):
     assert [json.loads(line) for line in lines] == heard
     (output,) = heard[-1]["outputs"]
     assert output["facets"]["version"]["datasetVersion"] == made.release.name
-    privacy, manifest = output["facets"]["tclose_privacy"], made.manifest["privacy"]
+    privacy, manifest = output["facets"]["tclose_privacy"], made.manifest.to_json()["privacy"]
     assert privacy["k"] == manifest["k"]
     assert {n: t["largestEmd"] for n, t in privacy["t"].items()} == {
         n: t["largest_emd"] for n, t in manifest["t"].items()
     }
-    assert output["outputFacets"]["outputStatistics"]["rowCount"] == made.manifest["records"]
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == made.manifest.records
 
 
 def test_second_run_tells_nothing(heard, tmp_path):

@@ -80,7 +80,7 @@ def test_the_same_bytes_however_classes_are_shared_out(few, records, tmp_path, m
     document["output"]["path"] = str(tmp_path / "again")
     made = release(document)
     assert data_digests(made.folder) == expected
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
 
 
 def test_regions_that_key_ranges_read():

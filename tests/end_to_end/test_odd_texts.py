@@ -55,7 +55,7 @@ def pair_up(table: pa.Table) -> Counter:
 
 def check_pairs(made, table: pa.Table) -> None:
     """Every record's text is released beside the record's own number."""
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
     assert pair_up(made.table) == pair_up(table)
 
 
@@ -89,14 +89,14 @@ class TestParquet:
     def test_quasi_identifier(self, keys, tmp_path):
         path, _ = write_odd(tmp_path, NAMED)
         made = release(make_document(path, {"role": QUASI} | keys))
-        assert audit_release(made.folder)["findings"] == []
+        assert audit_release(made.folder).findings == []
         assert set(made.table["word"].to_pylist()) <= set(ODD)
 
     def test_partition_of_carried(self, tmp_path):
         path, table = write_odd(tmp_path, SHORT)
         output = {"path": str(tmp_path / "releases"), "partition_by": ["word"]}
         made = release(make_document(path, CARRIED, output=output, privacy={"k": 2, "t": 1}))
-        assert audit_release(made.folder)["findings"] == []
+        assert audit_release(made.folder).findings == []
         words = ds.partitioning(pa.schema([("word", pa.string())]), flavor="hive")
         read = ds.dataset(made.folder / "data", partitioning=words).to_table()
         assert pair_up(read) == pair_up(table)
@@ -123,7 +123,7 @@ class TestGeneralised:
         path, _ = write_odd(tmp_path)
         document = make_document(path, QUASI, method={"name": "mondrian"})
         made = release(document)
-        assert audit_release(made.folder)["findings"] == []
+        assert audit_release(made.folder).findings == []
         covered = {text: set(parse_set(text)) for text in set(made.table["word"].to_pylist())}
         rows = zip(made.table["word"].to_pylist(), made.table["place"].to_pylist(), strict=True)
         assert all(ODD[place] in covered[text] for text, place in rows)
@@ -132,7 +132,7 @@ class TestGeneralised:
         path, _ = write_odd(tmp_path, NAMED)
         word = {"role": QUASI, "taxonomy": TAXONOMY}
         made = release(make_document(path, word, method={"name": "mondrian"}))
-        assert audit_release(made.folder)["findings"] == []
+        assert audit_release(made.folder).findings == []
         below = {"o\0": set(NAMED[:4]), "o": set(NAMED[4:]), "all\0": set(NAMED)}
         rows = zip(made.table["word"].to_pylist(), made.table["place"].to_pylist(), strict=True)
         for text, place in rows:

@@ -40,9 +40,9 @@ def test_census_class_sizes_are_those_of_the_paper(t, size, confidential, tmp_pa
     outcome = run_release(policy, Progress("none"))
     frame = pd.read_parquet(outcome.release / "data")
     sizes = frame.groupby(["TAXINC", "POTHVAL"]).size()
-    assert outcome.manifest["classes"]["smallest"] == sizes.min() == size
+    assert outcome.manifest.classes.smallest == sizes.min() == size
     assert sizes.max() <= 2 * size + 1
-    assert audit_release(outcome.release)["findings"] == []
+    assert audit_release(outcome.release).findings == []
     assert sorted(frame[confidential]) == sorted(pd.read_csv(path)[confidential])
 
 
@@ -69,12 +69,12 @@ def test_independent_checker_agrees(policy_file, confidential, t, tmp_path):
     given |= {"privacy": {"k": 5, "t": t}, "output": {"path": str(tmp_path / "out")}}
     outcome = run_release(parse_policy(given), Progress("none"))
     audit = audit_release(outcome.release)
-    assert audit["findings"] == []
+    assert audit.findings == []
     frame = pd.read_parquet(outcome.release / "data")
     quasi = ADULT_QIS if policy_file == "adult" else FARS_QIS
-    assert anonymity.k_anonymity(frame, quasi) == audit["privacy"]["k"]["achieved"] >= 5
+    assert anonymity.k_anonymity(frame, quasi) == audit.privacy.k.achieved >= 5
     found = anonymity.t_closeness(frame, quasi, [confidential])
-    assert found == pytest.approx(audit["privacy"]["t"][confidential]["largest_emd"], abs=1e-12)
+    assert found == pytest.approx(audit.privacy.t[confidential].largest_emd, abs=1e-12)
     assert found <= t
 
 
@@ -90,12 +90,12 @@ def test_independent_checker_agrees_on_nominal_values(tmp_path):
     given |= {"privacy": {"k": 5, "t": 0.25}, "output": {"path": str(tmp_path / "out")}}
     outcome = run_release(parse_policy(given), Progress("none"))
     audit = audit_release(outcome.release)
-    assert audit["findings"] == []
+    assert audit.findings == []
     released = pd.read_parquet(outcome.release / "data")
     assert sorted(released["occupation"]) == sorted(frame["occupation"])
-    assert anonymity.k_anonymity(released, ADULT_QIS) == audit["privacy"]["k"]["achieved"] >= 5
+    assert anonymity.k_anonymity(released, ADULT_QIS) == audit.privacy.k.achieved >= 5
     found = anonymity.t_closeness(released, ADULT_QIS, ["occupation"])
-    said = audit["privacy"]["t"]["occupation"]
+    said = audit.privacy.t["occupation"]
     assert (said["asked"], said["distance"]) == (0.25, "equal")
     assert found == pytest.approx(said["largest_emd"], abs=1e-12)
     assert found <= 0.25

@@ -219,7 +219,7 @@ def test_damaged_description_is_made_good(harm, discharges, undisturbed, tmp_pat
         manifest.write_text(manifest.read_text().replace('"achieved": 5', '"achieved": 999'))
     second = run_release(policy, Progress("none"))
     assert data_digests(second.release) == undisturbed
-    assert audit_release(first.parent)["findings"] == []
+    assert audit_release(first.parent).findings == []
     assert_clean(tmp_path, second.release)
 
 

@@ -75,12 +75,12 @@ def with_taxonomy(aggregate: str | None = None, taxonomy: Any = FRUIT) -> dict[s
 def release(table: Path, place: Path, food: Any, **keys: Any) -> tuple[Outcome, pd.DataFrame]:
     """A release that the audit finds nothing in."""
     outcome = run_release(parse_policy(document(table, place, food, **keys)), Progress("none"))
-    assert audit_release(outcome.release)["findings"] == []
+    assert audit_release(outcome.release).findings == []
     return outcome, pd.read_parquet(outcome.release / "data")
 
 
 def entry_of(outcome: Outcome, name: str) -> dict[str, Any]:
-    return next(c for c in outcome.manifest["columns"] if c["name"] == name)
+    return next(c for c in outcome.manifest.to_json()["columns"] if c["name"] == name)
 
 
 METHODS = [
@@ -119,7 +119,7 @@ class TestAncestors:
         assert all(name in above[value] for name, value in pairs)
         heights = dict(zip(TAXONOMY.names, TAXONOMY.heights.tolist(), strict=True))
         mean = np.mean([heights[name] / HEIGHT for name, _ in pairs])
-        stated = outcome.manifest["information_loss"]["per_attribute"]["food"]
+        stated = outcome.manifest.information_loss.per_attribute["food"]
         assert stated == pytest.approx(mean, rel=5e-3)
         assert "hierarchical distance" in entry_of(outcome, "food")["loss"]
 
@@ -173,7 +173,7 @@ class TestModes:
         first, _ = release(table, tmp_path / "flat", flat, method=method)
         other, _ = release(table, tmp_path / "plain", "quasi-identifier", method=method)
         assert data_digests(first.release) == data_digests(other.release)
-        losses = [o.manifest["information_loss"] for o in (first, other)]
+        losses = [o.manifest.information_loss for o in (first, other)]
         assert losses[0] == losses[1]
 
     @pytest.mark.parametrize("aggregate", ["mode", "ancestor"])
@@ -186,7 +186,7 @@ class TestModes:
         outcome, near = release(table, tmp_path / "tree", with_taxonomy(aggregate), method=method)
         _, far = release(table, tmp_path / "plain", "quasi-identifier", method=method)
         if aggregate == "mode":
-            stated = outcome.manifest["information_loss"]["per_attribute"]["food"]
+            stated = outcome.manifest.information_loss.per_attribute["food"]
             assert stated == pytest.approx(mean_distance(near, "food"), rel=5e-3)
             assert mean_distance(near, "food") < 0.9 * mean_distance(far, "food")
         else:
@@ -223,7 +223,7 @@ def test_adult(refine, tmp_path):
     given["input"]["path"] = str(shared_file("adult.csv"))
     given |= {"output": {"path": str(tmp_path)}, "method": {"refine": refine}}
     outcome = run_release(parse_policy(given), Progress("none"))
-    assert audit_release(outcome.release)["findings"] == []
+    assert audit_release(outcome.release).findings == []
     frame = pd.read_parquet(outcome.release / "data")
     assert set(frame.columns) == ADULT
     countries = read_taxonomy(CONFIG / "taxonomies" / "countries.yaml")

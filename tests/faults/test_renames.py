@@ -53,7 +53,7 @@ def check_clean(made: Released, expected: dict[str, bytes]) -> None:
     """One release, current, of the undisturbed bytes, and nothing beside it."""
     root = made.folder.parent
     assert made.data == expected
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
     left = {path.name for path in root.iterdir()} - {".lock", ".failed"}
     assert left == {"CURRENT", made.folder.name}
 
@@ -83,6 +83,6 @@ def test_killed_around_each_rename(tmp_path, record_property):
         status = in_a_child(lambda n=number, s=side: release_killed(document, n, s))
         assert os.WTERMSIG(status) == signal.SIGKILL, (number, side)
         if (root / "CURRENT").exists():
-            assert audit_release(root)["findings"] == []
+            assert audit_release(root).findings == []
         check_clean(release(document), expected)
     record_property("fault", f"killed around renames: {len(points)} of {2 * n_renames} points")

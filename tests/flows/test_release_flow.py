@@ -75,7 +75,7 @@ class TestRelease:
         flowing = run_flow(on_cluster, quiet=True)
 
         assert not flowing.already_published
-        assert flowing.manifest["verdict"] == "pass"
+        assert flowing.manifest.verdict == "pass"
         assert data_of(flowing.release) == data_of(plain.release)
         assert len(data_of(flowing.release)) == N_RECORDS // 1_000
         run = last_run("release")
@@ -149,7 +149,7 @@ class TestRelease:
             str(file), ("privacy.k=9", "name=short-{as_of:%Y-%m}"), date(2026, 11, 1), quiet=True
         )
 
-        assert outcome.manifest["privacy"]["k"]["asked"] == 9
+        assert outcome.manifest.privacy.k.asked == 9
         assert outcome.release.parent.name == "short-2026-11"
 
     def test_verdict_is_an_artifact_with_places(self, discharges: Path, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ class TestAgain:
         failing("verify", LostError("lost"), times=1)
         with pytest.raises(LostError):
             run_flow(policy, quiet=True)
-        assert run_flow(policy, quiet=True).manifest["verdict"] == "pass"
+        assert run_flow(policy, quiet=True).manifest.verdict == "pass"
 
 
 def test_timeout_ends_the_run_and_says_what_to_do(policy, monkeypatch):

@@ -20,6 +20,7 @@ from tclose.formats.output_format import OutputFormat
 from tclose.formats.registry import FORMATS, register_format
 from tclose.formats.released_file import ReleasedFile
 from tclose.policy.policy import load_policy, parse_policy, policy_schema
+from tclose.releases.manifest.public_manifest import parse_manifest
 
 N_RECORDS = 300
 CHUNK_ROWS = 40
@@ -98,9 +99,9 @@ def test_release_is_written_read_back_and_audited(
 ) -> None:
     release = publish(document_of(source, tmp_path / "arrow", asked, **keys)).release
     audit = audit_release(release)
-    assert (audit["checked"], audit["findings"]) == (True, [])
-    manifest = json.loads((release / "manifest.json").read_text())
-    assert {file["path"].rpartition(".")[2] for file in manifest["files"]} == {"arrow"}
+    assert (audit.checked, audit.findings) == (True, [])
+    manifest = parse_manifest((release / "manifest.json").read_bytes())
+    assert {file.path.rpartition(".")[2] for file in manifest.files} == {"arrow"}
     package = json.loads((release / "datapackage.json").read_text())
     assert {(r["format"], r["mediatype"]) for r in package["resources"]} == {
         ("arrow", ArrowFormat.media_type)
@@ -127,7 +128,7 @@ def test_audit_without_the_format(source: Path, tmp_path: Path) -> None:
     release = publish(document_of(source, tmp_path, "arrow")).release
     FORMATS.unregister("arrow")
     try:
-        findings = audit_release(release)["findings"]
+        findings = audit_release(release).findings
     finally:
         register_format(ArrowFormat)
     assert findings[0] == "data/part-00000.arrow: is of an unknown format, .arrow"

@@ -93,7 +93,7 @@ class Site:
         if current not in there:
             wrong.append(f"CURRENT names {current} of {there}")
         for name in there:
-            wrong += [f"{name}: {f}" for f in audit_release(self.root / name)["findings"]]
+            wrong += [f"{name}: {f}" for f in audit_release(self.root / name).findings]
         return wrong
 
     def look_after(self) -> list[str]:

@@ -49,7 +49,7 @@ def flip(path: Path, bit: int) -> bytes:
 def is_found(root: Path, key: PublicKey) -> bool:
     """Whether an audit finds something, or refuses in plain words."""
     try:
-        return bool(audit_release(root, key)["findings"])
+        return bool(audit_release(root, key).findings)
     except TcloseError:
         return True
 
@@ -62,7 +62,7 @@ def test_every_flip_is_found(tmp_path, record_property):
     policy = mixed_policy(source, tmp_path / "releases", ("sex",))
     policy["output"]["signing_key"] = str(keys.private)
     root, rng = release(policy).folder.parent, np.random.default_rng(SEED)
-    assert audit_release(root, key)["findings"] == []
+    assert audit_release(root, key).findings == []
     counts: Counter[str] = Counter()
     missed = []
     for number in range(N_FLIPS):
@@ -80,5 +80,5 @@ def test_every_flip_is_found(tmp_path, record_property):
         finally:
             path.write_bytes(before)
     assert missed == []
-    assert audit_release(root, key)["findings"] == []
+    assert audit_release(root, key).findings == []
     report(record_property, "flips", {"tried": N_FLIPS} | counts | {"missed": 0})

@@ -10,7 +10,6 @@ from tclose.releases.catalog import (
     current_id,
     find_release,
     find_repositories,
-    has_form,
     list_entries,
     open_repository,
     pick_id,
@@ -144,12 +143,3 @@ def test_output_folder_gives_all_names(repository):
     assert [s.name for s in find_repositories(other)] == ["Animals"]
     with pytest.raises(OutputError, match="is no release, nor a folder of releases"):
         find_repositories(repository.output / "empty")
-
-
-def test_form_is_that_of_a_manifest():
-    assert has_form(fake_manifest(OLD))
-    noise = {"pay": {"epsilon": 1.0, "stochastic_t": 2.5, "mechanism": "discrete Laplace"}}
-    privacy = {"k": {"asked": 2, "achieved": 2}, "t": {}}
-    assert has_form(fake_manifest(OLD, privacy=privacy, noise=noise))
-    assert not has_form(fake_manifest(OLD, noise={"pay": {"epsilon": 1.0}}))
-    assert not has_form({})

@@ -11,7 +11,7 @@ from tclose.releases.diff import compare_releases
 
 A, B = fake_id("a"), fake_id("b")
 NOISE = {"pay": {"epsilon": 0.5, "mechanism": "randomised response", "values": ["poor", "rich"],
-                 "stochastic_t": 2.0}}  # fmt: skip
+                 "low": None, "high": None, "step": 1.0, "stochastic_t": 2.0}}  # fmt: skip
 
 
 def compare(folder, change=None, change_policy=None):
@@ -53,6 +53,7 @@ def test_releases_that_differ_in_id_and_date_alone_do_not_differ(tmp_path):
         (lambda m: m.update(noise=NOISE),
          {("noise", "pay.epsilon"): (None, 0.5), ("noise", "pay.values"): (None, "2 entries"),
           ("noise", "pay.mechanism"): (None, "randomised response"),
+          ("noise", "pay.step"): (None, 1.0),
           ("noise", "pay.stochastic_t"): (None, 2.0)}),
         (lambda m: m["files"][0].update(bytes=10), {("files", "bytes"): (9, 10)}),
         (lambda m: m.update(code={"tclose": "0.2.0"}),
@@ -93,7 +94,8 @@ def test_values_of_the_data_are_never_told(tmp_path):
 
     def spoil(manifest):
         manifest["columns"][1] |= {"order": [canary, "rich"], "taxonomy": [[canary, "any"]]}
-        manifest["files"] = [manifest["files"][0] | {"path": f"data/pay={canary}/part.parquet"}]
+        path = f"data/pay={canary}/part-00000.parquet"
+        manifest |= {"files": [manifest["files"][0] | {"path": path}], "partition_by": ["pay"]}
 
     def spoil_policy(policy):
         policy["input"]["missing_values"] = [canary, "?"]
@@ -107,6 +109,7 @@ def test_values_of_the_data_are_never_told(tmp_path):
         ("policy", "attributes.pay.groups"): (None, "1 entry"),
         ("columns", "pay: order"): ("2 entries", "2 entries, others or in another order"),
         ("columns", "pay: taxonomy"): (None, "1 entry"),
+        ("release", "partition_by"): ("", "pay"),
         ("files", "digest"): found["files", "digest"],
     }
     assert canary not in repr(found)

@@ -56,7 +56,7 @@ class TestKey:
     def test_root_reads_that_of_the_folders_owner(self, released):
         os.chown(key_of(released), NOBODY, NOBODY)
         os.chown(released.parents[1], NOBODY, NOBODY)
-        assert audit_release(released)["findings"] == []
+        assert audit_release(released).findings == []
 
     def test_a_link_is_refused(self, released, source, tmp_path):
         key = key_of(released)

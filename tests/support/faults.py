@@ -81,7 +81,7 @@ class Site:
         if not pointer.exists():
             return None
         release = self.root / pointer.read_text().strip()
-        assert audit_release(release)["findings"] == []
+        assert audit_release(release).findings == []
         return release
 
 
@@ -201,10 +201,10 @@ def contest_a_bucket(site: Site) -> str:
         assert "commit conflict" in ended.errors or "another run" in ended.errors, ended.errors
     pointer = root / "CURRENT"
     if pointer.exists() and pointer.read_bytes() != FOREIGN:
-        assert audit_release(root)["findings"] == []
+        assert audit_release(root).findings == []
     assert site.run("none", *output).status == 0
     release = root / (root / "CURRENT").read_text().split()[0]
-    assert audit_release(release)["findings"] == []
+    assert audit_release(release).findings == []
     assert BucketStore(root).ids() == [release.name]
     digests = {
         path.relative_to(release).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -85,8 +85,9 @@ def check(made: Released, names: list[str], t: float, quasi: list[str] = QUASI_N
     found = largest_joint(rows_of(made), names, quasi)
     assert found <= Fraction(str(t))
     audit = audit_release(made.folder)
-    assert audit["findings"] == []
-    for said in (made.manifest["privacy"], audit["privacy"]):
+    assert audit.findings == []
+    assert audit.privacy is not None
+    for said in (made.manifest["privacy"], audit.privacy.to_json()):
         (joint,) = said["joint"]
         assert joint["attributes"] == names
         assert (joint["asked"], joint["distance"]) == (t, "equal")

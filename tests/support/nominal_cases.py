@@ -105,9 +105,10 @@ def check_release(
     frame = released_frame(made)
     found = largest_emd(frame, distance, list(quasi))
     audit = audit_release(made.folder)
-    assert audit["findings"] == []
-    assert audit["checked"]
-    for said in (made.manifest["privacy"], audit["privacy"]):
+    assert audit.findings == []
+    assert audit.privacy is not None
+    assert audit.checked
+    for said in (made.manifest["privacy"], audit.privacy.to_json()):
         of_illness = said["t"]["illness"]
         assert of_illness["distance"] == distance
         assert of_illness["asked"] == t

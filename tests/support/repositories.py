@@ -57,6 +57,7 @@ def fake_manifest(release_id: str, day: int = 0, **changes: Any) -> dict[str, An
          "treatment": "as it is", "distance": "ordered", "order": ["poor", "rich"]},
     ]  # fmt: skip
     return {
+        "format": 3,
         "name": "people",
         "release_id": release_id,
         "published_at": date.isoformat(),

@@ -72,7 +72,7 @@ def release(
         outcome = run_release(resolved, _progress(progress))
     return Release(
         outcome.release,
-        outcome.manifest["release_id"],
+        outcome.manifest.release_id,
         outcome.manifest,
         outcome.already_published,
         outcome.seconds,
@@ -129,9 +129,9 @@ def audit(
     with _prepared("audit", data, policy, None) as resolved:
         from tclose.assess.originals import add_originals
 
-        if not audited.details["checked"]:
+        if not audited.details.checked:
             return audited
-        return Audit(add_originals(dict(audited.details), resolved, _progress(progress)))
+        return Audit(add_originals(audited.details, resolved, _progress(progress)))
 
 
 def frontier(

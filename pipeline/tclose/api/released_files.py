@@ -1,7 +1,5 @@
 """The rows of a release, read file by file; columns in folders' names among them."""
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -11,15 +9,16 @@ from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.formats.released_file import open_released
+from tclose.releases.manifest.public_manifest import Manifest
 
 
-def read_released(release: Location, manifest: Mapping[str, Any]) -> pa.Table:
+def read_released(release: Location, manifest: Manifest) -> pa.Table:
     """All rows, in their canonical order."""
-    files = [entry["path"] for entry in manifest["files"]]
+    files = [entry.path for entry in manifest.files]
     return pa.concat_tables([read_released_file(release, manifest, file) for file in files])
 
 
-def read_released_file(release: Location, manifest: Mapping[str, Any], file: str) -> pa.Table:
+def read_released_file(release: Location, manifest: Manifest, file: str) -> pa.Table:
     """The rows of one file: columns in the order of the manifest.
 
     Raises
@@ -28,7 +27,7 @@ def read_released_file(release: Location, manifest: Mapping[str, Any], file: str
         It is gone, or damaged.
     """
     table = _read(release, file)
-    types = {column["name"]: column["type"] for column in manifest["columns"]}
+    types = {column.name: column.type for column in manifest.columns}
     for folder in file.split("/")[1:-1]:
         name, _, text = folder.partition("=")
         value = pa.scalar(unquote(text)).cast(folder_type(types[unquote(name)]))
@@ -36,9 +35,9 @@ def read_released_file(release: Location, manifest: Mapping[str, Any], file: str
     return table.select([name for name in types if name in table.column_names])
 
 
-def released_schema(release: Location, manifest: Mapping[str, Any]) -> pa.Schema:
+def released_schema(release: Location, manifest: Manifest) -> pa.Schema:
     """Names and types of the released columns."""
-    first = manifest["files"][0]["path"]
+    first = manifest.files[0].path
     return read_released_file(release, manifest, first).slice(0, 0).schema
 
 

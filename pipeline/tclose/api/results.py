@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from tclose.api.html_tables import html_grid, html_rows
 from tclose.api.released_files import read_released, read_released_file, released_schema
 from tclose.assess import frontier as assessed
+from tclose.assess.auditing.audit_result import AuditResult
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import Location
+from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.frontier_chart import draw_frontier
 from tclose.render.frontier_tables import describe_frontier, describe_t, report_frontier
 from tclose.render.release_tables import audit_rows, plan_rows, release_rows
@@ -32,8 +34,9 @@ class Release:
         Folder of the release: ``<output.path>/<name>/<release_id>``.
     release_id : str
         Names the content: the same input, policy, seed and code give the same.
-    manifest : Mapping
-        The public manifest, ``manifest.json``.
+    manifest : tclose.releases.manifest.public_manifest.Manifest
+        The public manifest, ``manifest.json``: as in ``manifest.privacy.k.achieved``;
+        ``manifest.to_json()`` gives it as dictionaries and lists.
     already_published : bool
         Whether it stood there before the call, so that nothing was done.
     seconds : Mapping of str to float
@@ -42,19 +45,19 @@ class Release:
 
     path: Location
     release_id: str
-    manifest: Mapping[str, Any] = field(compare=False)
+    manifest: Manifest = field(compare=False)
     already_published: bool = field(default=False, compare=False)
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
 
     @property
     def name(self) -> str:
         """Name of the policy, and of the folder that its releases stand in."""
-        return str(self.manifest["name"])
+        return self.manifest.name
 
     @property
     def verdict(self) -> str:
         """``pass``: nothing else is published."""
-        return str(self.manifest["verdict"])
+        return self.manifest.verdict
 
     def to_arrow(self) -> "pa.Table":
         """The released rows in their canonical order, all of them in memory."""
@@ -69,9 +72,9 @@ class Release:
         import dask.dataframe as dd
 
         meta = released_schema(self.path, self.manifest).empty_table().to_pandas()
-        files = [entry["path"] for entry in self.manifest["files"]]
+        files = [entry.path for entry in self.manifest.files]
         return dd.from_map(  # type: ignore[no-untyped-call]
-            _read_pandas, files, release=self.path, manifest=dict(self.manifest), meta=meta
+            _read_pandas, files, release=self.path, manifest=self.manifest, meta=meta
         )
 
     def audit(self) -> "Audit":
@@ -80,7 +83,7 @@ class Release:
 
     @property
     def _rows(self) -> list[tuple[str, str]]:
-        rows = release_rows(dict(self.manifest))
+        rows = release_rows(self.manifest)
         return [*rows, ("release", str(self.path))]
 
     def __repr__(self) -> str:
@@ -92,7 +95,7 @@ class Release:
         return html_rows(f"Release {self.name}/{self.release_id}", self._rows)
 
 
-def _read_pandas(file: str, release: Location, manifest: dict[str, Any]) -> "pd.DataFrame":
+def _read_pandas(file: str, release: Location, manifest: Manifest) -> "pd.DataFrame":
     return read_released_file(release, manifest, file).to_pandas()
 
 
@@ -143,26 +146,28 @@ class Audit:
 
     Attributes
     ----------
-    details : Mapping
-        As ``tclose audit --json`` prints it.
+    details : tclose.assess.auditing.audit_result.AuditResult
+        As ``tclose audit --json`` prints it: records, privacy, classes, risk and noise of the
+        rows, as in ``details.privacy.k.achieved``; ``details.to_json()`` gives it as dictionaries
+        and lists.
     """
 
-    details: Mapping[str, Any]
+    details: AuditResult
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The faults found; empty if there are none."""
-        return tuple(self.details["findings"])
+        """What is wrong; empty where nothing is."""
+        return tuple(self.details.findings)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes that are no faults."""
-        return tuple(self.details.get("notes", ()))
+        return tuple(self.details.notes)
 
     @property
     def passed(self) -> bool:
         """True if the rows could be checked, and there are no findings."""
-        return bool(self.details["checked"]) and not self.findings
+        return self.details.passed
 
     @property
     def verdict(self) -> str:
@@ -171,7 +176,7 @@ class Audit:
 
     @property
     def _rows(self) -> list[tuple[str, str]]:
-        return audit_rows(dict(self.details))
+        return audit_rows(self.details)
 
     def __repr__(self) -> str:
         """The verdict, findings, and what the rows say."""

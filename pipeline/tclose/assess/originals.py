@@ -7,10 +7,10 @@ are they compared. Nothing of it is published.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
+from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
 from tclose.assess.linking import link_attackers, read_rows
 from tclose.assess.sample import Sample, local_sample
 from tclose.data.files import input_files
@@ -25,6 +25,7 @@ from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository import read_manifest
 from tclose.runtime.arrays import as_bits
 from tclose.runtime.pipeline import run_pipeline
@@ -34,7 +35,7 @@ from tclose.runtime.run import Run, begin_trial, inspect_input
 WHOLE = 2**62  # records of a sample that is the whole table
 
 
-def add_originals(audit: dict[str, Any], policy: Policy, progress: Progress) -> dict[str, Any]:
+def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> AuditResult:
     """The audit of a release with ``originals``: the comparison, or a finding that there is none.
 
     Raises
@@ -42,13 +43,13 @@ def add_originals(audit: dict[str, Any], policy: Policy, progress: Progress) -> 
     TcloseError
         Whatever a run of the policy would be refused for.
     """
-    release = parse_location(audit["release"])
+    release = parse_location(audit.release)
     manifest = read_manifest(release)
     assert manifest is not None  # it was audited
     found = compare_originals(release, manifest, policy, progress)
     if found is not None:
-        return audit | {"originals": found}
-    return audit | {"findings": [*audit["findings"], _OTHERS]}
+        return audit.extended(originals=found)
+    return audit.extended([_OTHERS])
 
 
 _OTHERS = (
@@ -58,9 +59,9 @@ _OTHERS = (
 
 
 def compare_originals(
-    release: Location, manifest: dict[str, Any], policy: Policy, progress: Progress
-) -> dict[str, Any] | None:
-    """Measure the loss and the linkage risk of a release against the policy's input.
+    release: Location, manifest: Manifest, policy: Policy, progress: Progress
+) -> OriginalsResult | None:
+    """What the release loses and gives away of the records that the policy's input holds.
 
     All figures have three digits, as manifests do; they come of the raw data: keep them inside.
 
@@ -101,32 +102,34 @@ class _Made:
         """The plan that the rows were made by."""
         return self.run.workspace.load(PLAN)
 
-    def is_same(self, release: Location, manifest: dict[str, Any]) -> bool:
+    def is_same(self, release: Location, manifest: Manifest) -> bool:
         """Return whether the release has these rows, compared piece by piece in its order.
 
         Columns that decide over classes are compared, but those in the names of folders and those
         with noise.
         """
-        released = {c["name"] for c in manifest["columns"]}.difference(manifest["partition_by"])
+        released = {c.name for c in manifest.columns}.difference(manifest.partition_by)
         noised = self.plan.epsilons  # is drawn anew
         names = [n for n in self.sample.policy.attributes if n in released and n not in noised]
-        places = (release / entry["path"] for entry in manifest["files"])
+        places = (release / file.path for file in manifest.files)
         theirs = (_read_rows(place).select(names) for place in places)
         mine = (table.select(names) for table in read_rows(self.run))
         return _are_equal(mine, theirs)
 
-    def measure(self) -> dict[str, Any]:
+    def measure(self) -> OriginalsResult:
         """Linkage, losses and changes; of columns with noise only their run can tell, and did."""
         losses = merge_losses([result.losses for result in self.run.workspace.load(REGION_RESULTS)])
         means = losses.squares / self.verdict.n_records
         names = [encoding.column.name for encoding in self.plan.encodings]
         columns = [c for c in compared_columns(self.plan) if c.attribute.noise is None]
-        return {
-            "attackers": int(self.sample.attackers.size),
-            "linkage": three_digits(link_attackers(self.run, self.sample)),
-            "sse": three_digits(float(means.mean())),
-            "sse_of": dict(zip(names, map(three_digits, means.tolist()), strict=True)),
-        } | describe_utility(losses.comparison.first(len(columns)), columns)
+        utility = describe_utility(losses.comparison.first(len(columns)), columns)
+        return OriginalsResult(
+            attackers=int(self.sample.attackers.size),
+            linkage=three_digits(link_attackers(self.run, self.sample)),
+            sse=three_digits(float(means.mean())),
+            sse_of=dict(zip(names, map(three_digits, means.tolist()), strict=True)),
+            **dict(utility),
+        )
 
 
 def _read_rows(place: Location) -> pa.Table:

@@ -72,11 +72,11 @@ def _find_previous(repository: ReleaseRepository, current: str) -> tuple[str, tu
 def _check_files(repository: ReleaseRepository, name: str) -> None:
     """Refuse a release that an audit refuses, or that lacks what its manifest is compared with."""
     release = repository.release(name)
-    findings = list(audit_release(release)["findings"])
+    findings = audit_release(release).findings.copy()
     if read_internal(release) is None:
         findings.append("internal/manifest.json: is missing or damaged")
     manifest = read_manifest(release)
-    if manifest is not None and manifest.get("release_id") != name:
+    if manifest is not None and manifest.release_id != name:
         findings.append("manifest.json: is that of another release")
     if findings:
         lines = "\n".join(f"  {finding}" for finding in findings)

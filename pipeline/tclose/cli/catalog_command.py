@@ -7,7 +7,7 @@ from typing import Any
 
 from tclose.data.places.locations import Location, parse_location
 from tclose.errors import OutputError, UsageError
-from tclose.releases.catalog import find_release, find_repositories, has_form, open_repository
+from tclose.releases.catalog import find_release, find_repositories, open_repository
 from tclose.releases.repository import read_manifest
 
 AddCommand = Callable[[str, str, str], argparse.ArgumentParser]
@@ -61,25 +61,27 @@ def answer(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _releases(arguments: argparse.Namespace) -> tuple[str, int]:
-    from tclose.render.catalog_tables import describe_repository, report_repository
+    from tclose.render.catalog_listing import describe_repository
+    from tclose.render.catalog_tables import report_repository
 
     described = [
         describe_repository(repository) for repository in find_repositories(arguments.place)
     ]
     if arguments.json:
-        return _as_json(described), 0
+        return _as_json([listing.to_json() for listing in described]), 0
     return "\n\n".join(report_repository(repository) for repository in described), 0
 
 
 def _show(arguments: argparse.Namespace) -> tuple[str, int]:
-    from tclose.render.catalog_tables import describe_release, report_one
+    from tclose.render.catalog_listing import describe_release
+    from tclose.render.catalog_tables import report_one
 
     release = find_release(arguments.release)
     manifest = read_manifest(release)
-    if manifest is None or not has_form(manifest):
+    if manifest is None:
         raise OutputError(f"{release}: its manifest is missing or damaged; run its policy again")
     described = describe_release(release, manifest, is_current=_is_current(release))
-    return _as_json(described) if arguments.json else report_one(described), 0
+    return _as_json(described.to_json()) if arguments.json else report_one(described), 0
 
 
 def _is_current(release: Location) -> bool:

@@ -184,7 +184,7 @@ def _print_release(given: argparse.Namespace, outcome: "Outcome") -> None:
     place = str(outcome.release)
     if given.json:
         more = {"release": place, "already_published": outcome.already_published}
-        print(json.dumps(outcome.manifest | more, indent=2))
+        print(json.dumps(outcome.manifest.to_json() | more, indent=2))
         return
     print(_say_published(outcome))
     report = report_release(
@@ -227,14 +227,18 @@ def _audit(given: argparse.Namespace) -> int:
         raise UsageError("--set and --as-of go with --originals POLICY")
     key = None if given.public_key is None else read_public_key(given.public_key)
     audit = audit_release(find_release(given.release), key)
-    if given.originals and audit["checked"]:
+    if given.originals and audit.checked:
         from tclose.assess.originals import add_originals
         from tclose.policy.policy import load_policy
 
         policy = load_policy(given.originals, given.overrides, as_of=given.as_of)
         audit = add_originals(audit, policy, Progress(default_style(given.quiet)))
-    print(json.dumps(audit, indent=2) if given.json else report_audit(audit, brief=given.quiet))
-    return 3 if audit["findings"] else 0
+    print(
+        json.dumps(audit.to_json(), indent=2)
+        if given.json
+        else report_audit(audit, brief=given.quiet)
+    )
+    return 3 if audit.findings else 0
 
 
 def _generate(given: argparse.Namespace) -> int:

@@ -5,7 +5,6 @@ No file of the data is opened here: whether one has changed is what an audit fin
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
@@ -40,51 +39,10 @@ def _rank(entry: Entry) -> tuple[str, str]:
 def _read_date(repository: ReleaseRepository, release_id: str) -> datetime | None:
     """Return a release's time of publication, if its public manifest is intact and its own."""
     manifest = read_manifest(repository.release(release_id))
-    if manifest is None or not has_form(manifest) or manifest["release_id"] != release_id:
+    if manifest is None or manifest.release_id != release_id:
         return None
-    date = datetime.fromisoformat(manifest["published_at"])
+    date = manifest.published
     return date if date.tzinfo else date.replace(tzinfo=UTC)
-
-
-def has_form(manifest: dict[str, Any]) -> bool:
-    """Return whether a manifest has the entries that a catalog shows, in their form."""
-    try:
-        texts = [manifest[key] for key in ("name", "release_id", "verdict", "method")]
-        datetime.fromisoformat(manifest["published_at"])
-        classes, k = manifest["classes"], manifest["privacy"]["k"]
-        numbers = [manifest["records"], k["asked"], k["achieved"]]
-        numbers += [classes[key] for key in ("n_classes", "smallest", "largest", "mean")]
-        joint, models = (manifest["privacy"].get(key, []) for key in ("joint", "models"))
-        lists = [manifest[key] for key in ("files", "columns", "partition_by")] + [joint, models]
-        for t in (*manifest["privacy"]["t"].values(), *joint):
-            numbers += [t["asked"], t["largest_emd"]]
-        for model in models:
-            numbers += [] if model["reached"] is None else [model["reached"]]
-            model["asked"].items()
-            texts += [model["name"], model["attribute"], model.get("holds_for", "")]
-            if model.get("epsilon") is not None:
-                numbers.append(model["epsilon"])
-                texts += [model["epsilon_is_about"], *model["epsilon_assumes"]]
-        for noise in manifest.get("noise", {}).values():
-            numbers += [noise["epsilon"], noise["stochastic_t"], noise.get("asked_t", 0)]
-        loss = manifest["information_loss"]
-        numbers += [loss["total"], *loss["per_attribute"].values()]
-        for file in manifest["files"]:
-            numbers += [file["bytes"], file["rows"]]
-            texts += [file["path"], file["sha256"]]
-        for column in manifest["columns"]:
-            texts += [column[key] for key in ("name", "role", "kind", "type", "treatment")]
-        texts += [noise["mechanism"] for noise in manifest.get("noise", {}).values()]
-        texts += [manifest["code"]["tclose"], *manifest["partition_by"]]
-        texts += [name for t in joint for name in t["attributes"]]
-        if "values" in manifest:
-            values = manifest["values"]
-            texts += [values["result"], *values["compared"], *values["as_buckets"]]
-            texts += [text for pair in values["left_out"].items() for text in pair]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return False
-    kinds = ((numbers, (int, float)), (texts, (str,)), (lists, (list,)))
-    return all(type(value) in kind for values, kind in kinds for value in values)
 
 
 def _is_release(place: Location) -> bool:

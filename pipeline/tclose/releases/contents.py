@@ -7,15 +7,17 @@ import contextlib
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.data.places.locations import INTERNAL, Location, internal_of
-from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
+from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError
 from tclose.releases.entries import Entries, list_entries, list_inside
+from tclose.releases.manifest.internal_manifest import InternalManifest
+from tclose.releases.manifest.public_manifest import Manifest, parse_as
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
 from tclose.releases.manifest.seals import INSIDE, SEAL_FILE, verify_signatures
+from tclose.releases.manifest.sections import DataFile, Document
 from tclose.releases.stores.filesystem import FolderStore
 from tclose.releases.stores.object_store import BucketStore
 from tclose.releases.stores.store import Store
@@ -54,43 +56,43 @@ def read_content(release: Location) -> bytes:
         raise MalformedError("is missing or cannot be read") from None
 
 
-def parse_manifest(content: bytes) -> dict[str, Any]:
-    """The public manifest of these bytes, which has the form of one.
+def read_manifest(release: Location) -> Manifest | None:
+    """The public manifest of a release; None where it is missing or damaged."""
+    try:
+        return parse_as(Manifest, read_content(release))
+    except MalformedError:
+        return None
+
+
+def read_internal(release: Location) -> InternalManifest | None:
+    """The manifest of a release that stays inside; None where it is not at hand, or damaged."""
+    try:
+        return _parse_internal(release)
+    except MalformedError:
+        return None
+
+
+def _parse_internal(release: Location) -> InternalManifest | None:
+    """The manifest of a release that stays inside; None where it is not at hand.
 
     Raises
     ------
     MalformedError
-        It has not; says in what.
+        It is damaged.
     """
-    from tclose.releases.manifest.form import check_form
-
-    parsed = parse_json(content)
-    check_form(parsed)
-    manifest: dict[str, Any] = parsed
-    return manifest
-
-
-def read_manifest(release: Location) -> dict[str, Any] | None:
-    """The public manifest of a release; None where it is missing or no JSON."""
     try:
-        parsed = parse_json(read_bounded(release / MANIFEST))
-    except (OSError, MalformedError):
+        content = read_bounded(internal_of(release) / MANIFEST)
+    except (OSError, ForbiddenError):  # to whom the release was handed out
         return None
-    return parsed if isinstance(parsed, dict) else None
+    return parse_as(InternalManifest, content)
 
 
-def read_internal(release: Location) -> dict[str, Any] | None:
-    """The manifest of a release that stays inside; None where it is not at hand, or no JSON."""
-    try:
-        return read_manifest(internal_of(release))
-    except ForbiddenError:  # to whom the release was handed out
-        return None
-
-
-def verify_checksums(release: Location, manifest: dict[str, Any]) -> list[str]:
+def verify_checksums(release: Location, manifest: Manifest) -> list[str]:
     """List the differences between a release's files and its manifest; empty if there are none."""
-    documents = {e["path"]: e for e in manifest.get("documents", ()) if e["path"] in DOCUMENTS}
-    listed = documents | {entry["path"]: entry for entry in manifest["files"]}
+    listed: dict[str, Document | DataFile] = {
+        entry.path: entry for entry in manifest.documents if entry.path in DOCUMENTS
+    }
+    listed |= {entry.path: entry for entry in manifest.files}
     own = {MANIFEST, SIGNATURE_FILE}
     entries = list_entries(release, {*listed, *own}, aside={INTERNAL})
     damage = [f"{name}: {what}" for name, what in entries.others if not _is_data(name)]
@@ -101,7 +103,7 @@ def verify_checksums(release: Location, manifest: dict[str, Any]) -> list[str]:
     damage += [f"{name}: is not in the manifest" for name in extra]
     for name in sorted(entries.files & listed.keys()):
         path, entry = release / name, listed[name]
-        if path.stat().st_size != entry["bytes"] or file_sha256(path) != entry["sha256"]:
+        if path.stat().st_size != entry.bytes or file_sha256(path) != entry.sha256:
             damage.append(f"{name}: its content has changed")
     return damage + _find_strangers_inside(release)
 
@@ -127,22 +129,30 @@ def _find_strangers_inside(release: Location) -> list[str]:
     return damage + [f"{INTERNAL}/{name}: does not belong to the release" for name in strangers]
 
 
-def find_hard_links(release: Location, manifest: dict[str, Any]) -> list[str]:
+def find_hard_links(release: Location, manifest: Manifest) -> list[str]:
     """Files of a release that have another name too, through which they could be changed."""
     if not isinstance(release, Path):
         return []
-    names = [MANIFEST, *(entry["path"] for entry in manifest["files"])]
+    names = [MANIFEST, *(entry.path for entry in manifest.files)]
     linked = [name for name in names if (release / name).lstat().st_nlink > 1]
     return [f"{name}: has another hard link, through which it can be changed" for name in linked]
 
 
-def diff_manifests(release: Location, manifest: dict[str, Any]) -> list[str]:
-    """Keys in which the public manifest differs from the internal one; none where that is away."""
-    internal = read_internal(release)
+def diff_manifests(release: Location, manifest: Manifest) -> list[str]:
+    """Where the public manifest differs from the internal one; nothing where that is not at hand.
+
+    Where the internal one is damaged, that it is.
+    """
+    try:
+        internal = _parse_internal(release)
+    except MalformedError as error:
+        return [f"{INTERNAL}/{MANIFEST}: {error}"]
     if internal is None:
         return []
-    keys = dict.fromkeys((*manifest, "documents"))  # no key, no documents: seen too
-    return [key for key in keys if key != "code" and internal.get(key) != manifest.get(key)]
+    public, inside = manifest.to_json(), internal.to_json()
+    keys = dict.fromkeys((*public, "documents"))  # no key, no documents: seen too
+    differing = [key for key in keys if key != "code" and inside.get(key) != public.get(key)]
+    return [f"{MANIFEST}: {key!r} differs from the internal manifest" for key in differing]
 
 
 def find_broken_seals(release: Location) -> list[str]:
@@ -175,7 +185,7 @@ def _list_outputs(release: Location) -> list[Location]:
 def is_intact(release: Location) -> bool:
     """Return whether a release is as published: data, both manifests, plan and lineage."""
     try:
-        manifest = parse_manifest(read_content(release))
+        manifest = parse_as(Manifest, read_content(release))
         if read_internal(release) is None or diff_manifests(release, manifest):
             return False
         return not find_broken_seals(release) and not verify_checksums(release, manifest)

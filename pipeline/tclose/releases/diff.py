@@ -5,13 +5,14 @@ an ordinal attribute or a taxonomy does, is told by its length.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
-from tclose.releases.catalog import has_form
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import ReleasedColumn
 from tclose.releases.repository import read_internal, read_manifest
 
 JsonScalar = str | int | float | bool | None
@@ -55,29 +56,30 @@ def compare_releases(first: Location, second: Location) -> Comparison:
     differences: list[Difference] = []
     if has_policies:
         differences += _compare("policy", *(_summarise_policy(policy or {}) for policy in policies))
-    differences += _compare_columns(*(manifest["columns"] for manifest in manifests))
+    differences += _compare_columns(*(manifest.columns for manifest in manifests))
     differences += _compare("release", *(_summarise_release(manifest) for manifest in manifests))
     for section in _FIGURES:
-        summaries = (dict(_flatten(manifest.get(section, {}), 8)) for manifest in manifests)
+        summaries = (
+            dict(_flatten(manifest.to_json().get(section, {}), 8)) for manifest in manifests
+        )
         differences += _compare(section, *summaries)
     differences += _compare("files", *(_summarise_files(manifest) for manifest in manifests))
     return Comparison(tuple(differences), has_policies)
 
 
-def _read(release: Location) -> dict[str, Any]:
+def _read(release: Location) -> Manifest:
     manifest = read_manifest(release)
-    if manifest is None or not has_form(manifest):
+    if manifest is None:
         raise OutputError(f"{release}: its manifest is missing or damaged; run its policy again")
     return manifest
 
 
-def _read_policy(release: Location) -> dict[str, Any] | None:
+def _read_policy(release: Location) -> Mapping[str, Any] | None:
     internal = read_internal(release)
-    policy = None if internal is None else internal.get("policy")
-    return policy if isinstance(policy, dict) else None
+    return None if internal is None else internal.policy
 
 
-def _compare(section: str, first: dict[str, Any], second: dict[str, Any]) -> list[Difference]:
+def _compare(section: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
     keys = dict.fromkeys((*first, *second))
     return [
         Difference(section, key, *_summarise_both(first.get(key), second.get(key)))
@@ -102,7 +104,7 @@ def _summarise(value: Any) -> JsonScalar:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _flatten(value: dict[str, Any], depth: int, before: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(value: Mapping[str, Any], depth: int, before: str = "") -> Iterator[tuple[str, Any]]:
     """Yield dotted keys and their values; values deeper than ``depth`` keys are not flattened."""
     for key, inner in value.items():
         if isinstance(inner, dict) and depth > 1:
@@ -111,7 +113,7 @@ def _flatten(value: dict[str, Any], depth: int, before: str = "") -> Iterator[tu
             yield f"{before}{key}", inner
 
 
-def _summarise_policy(policy: dict[str, Any]) -> dict[str, Any]:
+def _summarise_policy(policy: Mapping[str, Any]) -> Mapping[str, Any]:
     summaries: dict[str, Any] = {}
     for section, value in policy.items():
         if not isinstance(value, dict):
@@ -123,33 +125,35 @@ def _summarise_policy(policy: dict[str, Any]) -> dict[str, Any]:
     return {key: v for key, v in summaries.items() if (key.partition(".")[0],) not in _ASIDE}
 
 
-def _compare_columns(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> list[Difference]:
+def _compare_columns(first: list[ReleasedColumn], second: list[ReleasedColumn]) -> list[Difference]:
     """Columns that one release lacks, the order of the others, and how these are described."""
-    sides = [{column["name"]: column for column in columns} for columns in (first, second)]
+    sides = [{column.name: column for column in columns} for columns in (first, second)]
     present = [dict.fromkeys(side, "there") for side in sides]
     differences = _compare("columns", *present)
     common = [[name for name in side if name in sides[0] and name in sides[1]] for side in sides]
     differences += _compare("columns", *({"order": names} for names in common))
     for name in common[0]:
-        summaries = ({f"{name}: {key}": v for key, v in side[name].items()} for side in sides)
+        summaries = (
+            {f"{name}: {key}": v for key, v in side[name].to_json().items()} for side in sides
+        )
         differences += _compare("columns", *summaries)
     return differences
 
 
-def _summarise_release(manifest: dict[str, Any]) -> dict[str, Any]:
+def _summarise_release(manifest: Manifest) -> Mapping[str, JsonScalar]:
     return {
-        "verdict": manifest["verdict"],
-        "method": manifest["method"],
-        "partition_by": ", ".join(manifest["partition_by"]),
-        "records": manifest["records"],
-        "tclose": manifest["code"]["tclose"],
+        "verdict": manifest.verdict,
+        "method": manifest.method,
+        "partition_by": ", ".join(manifest.partition_by),
+        "records": manifest.records,
+        "tclose": manifest.code.tclose,
     }
 
 
-def _summarise_files(manifest: dict[str, Any]) -> dict[str, Any]:
+def _summarise_files(manifest: Manifest) -> Mapping[str, JsonScalar]:
     """Counts, and a digest of all: a file's path holds the values of partition columns."""
-    files = manifest["files"]
-    listed = "\n".join(f"{file['sha256']} {file['path']}" for file in files)
+    files = manifest.files
+    listed = "\n".join(f"{file.sha256} {file.path}" for file in files)
     digest = hashlib.sha256(listed.encode()).hexdigest()[:_DIGITS]
-    n_bytes = sum(file["bytes"] for file in files)
+    n_bytes = sum(file.bytes for file in files)
     return {"count": len(files), "bytes": n_bytes, "digest": digest}

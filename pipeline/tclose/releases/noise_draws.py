@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from tclose.data.places.locations import Location
+from tclose.releases.manifest.internal_manifest import EarlierDraw
 from tclose.releases.repository import read_internal
 
 _ID = re.compile(r"[0-9a-f]{20}")
@@ -52,19 +52,14 @@ def find_releases(output: Location) -> Iterator[Location]:
 def digests_of(release: Location) -> set[str]:
     """SHA-256 of the input's files, by the internal manifest; none where that cannot be read."""
     internal = read_internal(release)
-    files = None if internal is None else internal.get("inputs")
-    if not isinstance(files, list):
-        return set()
-    return {str(file.get("sha256")) for file in files if isinstance(file, dict)}
+    return set() if internal is None else {file.sha256 for file in internal.inputs}
 
 
 def _find_epsilons(release: Location, columns: Collection[str]) -> Iterator[tuple[str, Fraction]]:
-    internal = read_internal(release) or {}
-    noise = internal.get("noise")
-    for name, settings in noise.items() if isinstance(noise, dict) else ():
-        epsilon = settings.get("epsilon") if isinstance(settings, dict) else None
-        if name in columns and type(epsilon) in (int, float):
-            yield name, Fraction(str(epsilon))
+    internal = read_internal(release)
+    for name, noise in internal.noise.items() if internal is not None else ():
+        if name in columns:
+            yield name, Fraction(str(noise.epsilon))
 
 
 def add_up(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Fraction]:
@@ -76,14 +71,9 @@ def add_up(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Fr
     }
 
 
-def describe_draws(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Any]:
-    """Describe the draws for an internal manifest; empty if there are none."""
-    if not draws:
-        return {}
-    return {
-        "earlier_draws": [
-            {"release": draw.release, "epsilon": {n: float(e) for n, e in draw.epsilons.items()}}
-            for draw in draws
-        ],
-        "epsilon_of_all_draws": {n: float(e) for n, e in add_up(draws, own).items()},
-    }
+def describe_draws(draws: Collection[Draw]) -> list[EarlierDraw]:
+    """Describe the draws for an internal manifest."""
+    return [
+        EarlierDraw(release=draw.release, epsilon={n: float(e) for n, e in draw.epsilons.items()})
+        for draw in draws
+    ]

@@ -5,8 +5,10 @@ before what it tells of is done: after a crash it may tell of what was not, neve
 """
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+
+from pydantic import JsonValue
 
 import tclose
 from tclose.data.places.untrusted_files import parse_json
@@ -15,9 +17,12 @@ from tclose.releases.provenance import who
 from tclose.releases.repository import ReleaseRepository
 
 FILE = "journal.jsonl"
+LogLine = dict[str, JsonValue]
 
 
-def write_line(repository: ReleaseRepository, action: str, details: dict[str, Any]) -> None:
+def write_line(
+    repository: ReleaseRepository, action: str, details: Mapping[str, JsonValue]
+) -> None:
     """Add what is about to be done, by whom and when.
 
     Raises
@@ -26,7 +31,7 @@ def write_line(repository: ReleaseRepository, action: str, details: dict[str, An
         The journal cannot be written.
     """
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    line = {"at": at, "action": action} | details | who() | {"tclose": tclose.__version__}
+    line = {"at": at, "action": action} | dict(details) | who() | {"tclose": tclose.__version__}
     try:
         repository.store.append(FILE, json.dumps(line, ensure_ascii=False).encode())
     except OSError as error:
@@ -36,7 +41,7 @@ def write_line(repository: ReleaseRepository, action: str, details: dict[str, An
         ) from None
 
 
-def read_lines(repository: ReleaseRepository) -> list[dict[str, Any]]:
+def read_lines(repository: ReleaseRepository) -> list[LogLine]:
     """The journal's lines, the oldest first; none where there is no journal that can be read."""
     try:
         lines = (repository.store.read(FILE) or b"").splitlines()
@@ -46,7 +51,7 @@ def read_lines(repository: ReleaseRepository) -> list[dict[str, Any]]:
     return [line for line in entries if line is not None]
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def _parse(line: bytes) -> LogLine | None:
     try:
         entry = parse_json(line)
     except ValueError:

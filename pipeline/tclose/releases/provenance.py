@@ -13,14 +13,16 @@ import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import tclose
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
+    from tclose.releases.manifest.internal_manifest import GitState
 
 PACKAGE = Path(tclose.__file__).resolve().parent
+_CHECKOUT = PACKAGE.parents[1]  # of the repository, where the package is not installed
 
 
 @lru_cache(maxsize=1)
@@ -68,17 +70,19 @@ def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict
     }
 
 
-def git_state() -> dict[str, Any] | None:
+def git_state() -> "GitState | None":
     """Commit of the checkout that the package runs from, and whether it was changed since."""
-    if not (PACKAGE.parent / ".git").exists():
+    from tclose.releases.manifest.internal_manifest import GitState
+
+    if not (_CHECKOUT / ".git").exists():
         return None
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--", "pipeline", "flows")
-    return {"commit": commit, "modified": bool(changed)} if commit else None
+    return GitState(commit=commit, modified=bool(changed)) if commit else None
 
 
 def _git(*arguments: str) -> str:
-    command = ["git", "-C", str(PACKAGE.parent), *arguments]  # fixed words, no user's
+    command = ["git", "-C", str(_CHECKOUT), *arguments]  # fixed words, no user's
     try:
         completed = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, timeout=10, check=False

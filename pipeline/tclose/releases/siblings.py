@@ -4,12 +4,13 @@ Whoever has two of them can intersect their classes: records that one keeps toge
 may tell apart. Neither k nor t holds for the pair.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from tclose.data.places.locations import Location
+from tclose.releases.manifest.internal_manifest import SameInput
 from tclose.releases.noise_draws import find_releases
 from tclose.releases.repository import read_internal
 
@@ -51,19 +52,19 @@ def find_siblings(
     return tuple(
         Sibling(
             f"{place.parent.name}/{place.name}",
-            _compare(policy, manifest),
-            frozenset(_list_digests(manifest, "files")),
-            _rows_per_file(policy) == _rows_per_file(manifest.get("policy")),
+            _compare(policy, manifest.policy),
+            frozenset(file.sha256 for file in manifest.files),
+            _rows_per_file(policy) == _rows_per_file(manifest.policy),
         )
         for place, manifest in zip(places, manifests, strict=True)
-        if manifest is not None and not set(_list_digests(manifest, "inputs")).isdisjoint(digests)
+        if manifest is not None
+        and not {file.sha256 for file in manifest.inputs}.isdisjoint(digests)
     )
 
 
-def _compare(policy: Mapping[str, Any], manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def _compare(policy: Mapping[str, Any], other: Mapping[str, Any] | None) -> tuple[str, ...]:
     """Sections of two policies that are not the same, of those that decide the classes."""
-    other = manifest.get("policy")
-    if not isinstance(other, dict):
+    if other is None:
         return ("policy",)
     deciding = [_decide_classes(document) for document in (policy, other)]
     names = sorted(deciding[0].keys() | deciding[1].keys())
@@ -85,17 +86,6 @@ def _rows_per_file(policy: object) -> object:
     return output.get("rows_per_file") if isinstance(output, dict) else None
 
 
-def _list_digests(manifest: Mapping[str, Any], key: str) -> Iterator[str]:
-    files = manifest.get(key)
-    for file in files if isinstance(files, list) else ():
-        if isinstance(file, dict):
-            yield str(file.get("sha256"))
-
-
-def describe_siblings(siblings: Collection[Sibling]) -> dict[str, Any]:
-    """Describe the siblings for an internal manifest; empty if there are none."""
-    if not siblings:
-        return {}
-    return {
-        "same_input": [{"release": s.release, "differs": list(s.differs)} for s in siblings],
-    }
+def describe_siblings(siblings: Collection[Sibling]) -> list[SameInput]:
+    """Describe the siblings for an internal manifest."""
+    return [SameInput(release=s.release, differs=list(s.differs)) for s in siblings]

@@ -1,14 +1,32 @@
 """Short tables in plain text, printed at the end of a command."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
+from tclose.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
+from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import (
+    Classes,
+    DataFile,
+    Exposed,
+    InformationLoss,
+    JointResult,
+    NoiseResult,
+    Privacy,
+    PrivacyModelResult,
+    RecordComparison,
+    Risk,
+    Skewness,
+    TResult,
+)
 from tclose.render.text_tables import render_table
 
 
 def report_release(
-    manifest: dict[str, Any],
+    manifest: Manifest,
     place: str,
     seconds: dict[str, float],
     budget: dict[str, float] | None = None,
@@ -33,111 +51,111 @@ def report_release(
     return render_table(rows)
 
 
-def release_rows(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+def release_rows(manifest: Manifest) -> list[tuple[str, str]]:
     """Tabulate a manifest's statements on the released rows, in two columns."""
-    rows = [("verdict", manifest["verdict"].upper()), ("method", manifest["method"])]
-    rows.append(("records", f"{manifest['records']:,}"))
-    rows += _privacy_rows(manifest["privacy"])
-    rows += _noise_rows(manifest.get("noise", {}))
-    rows += _value_rows(manifest.get("values"))
-    rows += _class_rows(manifest["classes"])
-    rows += _loss_rows(manifest["information_loss"])
-    rows.append(("data", describe_files(manifest["files"])))
+    rows = [("verdict", manifest.verdict.upper()), ("method", manifest.method)]
+    rows.append(("records", f"{manifest.records:,}"))
+    rows += _privacy_rows(manifest.privacy)
+    rows += _noise_rows(manifest.noise)
+    rows += _value_rows(manifest.values)
+    rows += _class_rows(manifest.classes)
+    rows += _loss_rows(manifest.information_loss)
+    rows.append(("data", describe_files(manifest.files)))
     return rows
 
 
-def _privacy_rows(privacy: dict[str, Any]) -> list[tuple[str, str]]:
-    k = privacy["k"]
-    rows = [("k", f"asked {k['asked']}, achieved {k['achieved']}")]
-    limits = [(f"t of {name}", t) for name, t in privacy["t"].items()]
-    limits += [(f"t of {' with '.join(t['attributes'])}", t) for t in privacy.get("joint", ())]
-    for name, t in limits:
-        distance = t.get("distance", "ordered")
-        named = "" if distance == "ordered" else f" ({distance})"
-        named += f" of {t['of']}" if "of" in t else ""
-        rows.append((name, f"asked {t['asked']:g}, largest EMD {t['largest_emd']:.6f}{named}"))
-    for model in privacy.get("models", ()):
+def _privacy_rows(privacy: Privacy) -> list[tuple[str, str]]:
+    rows = [("k", f"asked {privacy.k.asked}, achieved {privacy.k.achieved}")]
+    rows += [(f"t of {name}", _say_t(t)) for name, t in privacy.t.items()]
+    rows += [(f"t of {' with '.join(t.attributes)}", _say_t(t)) for t in privacy.joint]
+    for model in privacy.models or ():
         rows += _model_rows(model)
     return rows
 
 
-def _value_rows(values: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _say_t(t: TResult | JointResult) -> str:
+    is_ordered = t.distance in (None, Distance.ORDERED)
+    text = f"asked {t.asked:g}, largest EMD {t.largest_emd:.6f}"
+    text += "" if is_ordered else f" ({t.distance})"
+    return f"{text} of {t.of}" if isinstance(t, TResult) and t.of is not None else text
+
+
+def _value_rows(values: RecordComparison | None) -> list[tuple[str, str]]:
     """In which columns records were compared with the input's; earlier manifests do not say it."""
     if values is None:
         return []
-    buckets = values["as_buckets"]
-    named = [f"{name} (its buckets)" if name in buckets else name for name in values["compared"]]
-    rows = [("records compared", f"{values['result']} to the input's in {', '.join(named)}")]
-    rows += [(f"  not in {name}", reason) for name, reason in values["left_out"].items()]
+    buckets = values.as_buckets
+    named = [f"{name} (its buckets)" if name in buckets else name for name in values.compared]
+    rows = [("records compared", f"{values.result} to the input's in {', '.join(named)}")]
+    rows += [(f"  not in {name}", reason) for name, reason in values.left_out.items()]
     return rows if named else rows[1:]
 
 
-def _noise_rows(noise: dict[str, Any]) -> list[tuple[str, str]]:
+def _noise_rows(noise: Mapping[str, NoiseResult]) -> list[tuple[str, str]]:
     rows = []
     for name, given in noise.items():
-        text = f"epsilon {given['epsilon']:g} ({given['mechanism']})"
-        asked = f"asked {given['asked_t']:g}, " if "asked_t" in given else ""
-        rows.append(
-            (f"noise on {name}", f"{text}, {asked}stochastic t {given['stochastic_t']:.3f}")
-        )
+        text = f"epsilon {given.epsilon:g} ({given.mechanism})"
+        asked = f"asked {given.asked_t:g}, " if given.asked_t is not None else ""
+        rows.append((f"noise on {name}", f"{text}, {asked}stochastic t {given.stochastic_t:.3f}"))
     return rows
 
 
-def _model_rows(model: dict[str, Any]) -> list[tuple[str, str]]:
-    achieved = "none" if model["reached"] is None else f"{model['reached']:.6g}"
-    rows = [(f"{model['name']} of {model['attribute']}",
-             f"asked {_say_asked(model['asked'])}, reached {achieved}")]  # fmt: skip
-    if "holds_for" in model:
-        rows.append(("  holds for", model["holds_for"]))
-    if model.get("epsilon") is not None:
-        text = f"{model['epsilon']:.6g}, about {model['epsilon_is_about']}"
+def _model_rows(model: PrivacyModelResult) -> list[tuple[str, str]]:
+    achieved = "none" if model.reached is None else f"{model.reached:.6g}"
+    rows = [(f"{model.name} of {model.attribute}",
+             f"asked {_say_asked(model.asked)}, reached {achieved}")]  # fmt: skip
+    if model.holds_for is not None:
+        rows.append(("  holds for", model.holds_for))
+    if model.epsilon is not None:
+        text = f"{model.epsilon:.6g}, about {model.epsilon_is_about}"
         rows.append(("  epsilon (Proposition 3)", text))
-        rows += [("    assuming that", text) for text in model["epsilon_assumes"]]
+        rows += [("    assuming that", text) for text in model.epsilon_assumes]
     return rows
 
 
-def _say_asked(asked: dict[str, Any]) -> str:
+def _say_asked(asked: Mapping[str, object]) -> str:
     groups = asked.get("buckets")
-    shown = asked | ({"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {})
+    shown = dict(asked) | ({"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {})
     return ", ".join(f"{name} = {value}" for name, value in shown.items())
 
 
-def _risk_rows(risk: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [("average class size / k", f"{risk['average_class_size']:.3f}"),
-            ("discernibility", f"{risk['discernibility']:,}")]  # fmt: skip
-    for name, attacks in risk["attributes"].items():
-        rows.append((f"attacks on {name}", f"groups: {attacks['groups']}"))
-        rows += [(f"  {a}", _say_exposed(attacks[a])) for a in ("homogeneity", "similarity")]
-        rows.append(("  skewness", _say_skewness(attacks["skewness"])))
+def _risk_rows(risk: Risk) -> list[tuple[str, str]]:
+    rows = [("average class size / k", f"{risk.average_class_size:.3f}"),
+            ("discernibility", f"{risk.discernibility:,}")]  # fmt: skip
+    for name, attacks in risk.attributes.items():
+        rows.append((f"attacks on {name}", f"groups: {attacks.groups}"))
+        rows.append(("  homogeneity", _say_exposed(attacks.homogeneity)))
+        rows.append(("  similarity", _say_exposed(attacks.similarity)))
+        rows.append(("  skewness", _say_skewness(attacks.skewness)))
     return rows
 
 
-def _say_skewness(skewness: dict[str, Any]) -> str:
+def _say_skewness(skewness: Skewness) -> str:
     return (
-        f"{_say_exposed(skewness)} make a group more than {skewness['factor']:g} times as likely; "
-        f"largest {skewness['largest']:.3g}, mean {skewness['mean']:.3g}"
+        f"{_say_exposed(skewness)} make a group more than {skewness.factor:g} times as likely; "
+        f"largest {skewness.largest:.3g}, mean {skewness.mean:.3g}"
     )
 
 
-def _say_exposed(exposed: dict[str, Any]) -> str:
-    return f"{exposed['records']:,} records in {exposed['classes']:,} classes"
+def _say_exposed(exposed: Exposed | Skewness) -> str:
+    return f"{exposed.records:,} records in {exposed.classes:,} classes"
 
 
-def _class_rows(classes: dict[str, Any]) -> list[tuple[str, str]]:
-    sizes = f"{classes['smallest']} to {classes['largest']:,}, mean {classes['mean']:.2f}"
-    return [("classes", f"{classes['n_classes']:,}"), ("class sizes", sizes)]
+def _class_rows(classes: Classes) -> list[tuple[str, str]]:
+    sizes = f"{classes.smallest} to {classes.largest:,}, mean {classes.mean:.2f}"
+    return [("classes", f"{classes.n_classes:,}"), ("class sizes", sizes)]
 
 
-def _loss_rows(loss: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [("information loss", f"{loss['total']:.3g} (SSE per record and quasi-identifier)")]
-    for name, value in loss["per_attribute"].items():
+def _loss_rows(loss: InformationLoss) -> list[tuple[str, str]]:
+    rows = [("information loss", f"{loss.total:.3g} (SSE per record and quasi-identifier)")]
+    for name, value in loss.per_attribute.items():
         rows.append((f"  {name}", f"{value:.3g}"))
     return rows
 
 
-def describe_files(files: list[dict[str, Any]]) -> str:
+def describe_files(files: Sequence[DataFile]) -> str:
     """Describe the number and size of files."""
-    size = sum(file["bytes"] for file in files)
+    size = sum(file.bytes for file in files)
     count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
     return f"{count}, {size / 1e6:,.1f} MB" if size >= 1e5 else f"{count}, {size / 1e3:,.1f} kB"
 
@@ -197,7 +215,7 @@ def _domain_rows(domain: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str
     ]
 
 
-def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
+def report_audit(audit: AuditResult, *, brief: bool = False) -> str:
     """Report an audit; ``brief``: the verdict and the findings alone."""
     rows = audit_rows(audit, brief=brief)
     if brief:
@@ -205,46 +223,49 @@ def report_audit(audit: dict[str, Any], *, brief: bool = False) -> str:
     return render_table(rows)
 
 
-def audit_rows(audit: dict[str, Any], *, brief: bool = False) -> list[tuple[str, str]]:
+def audit_rows(audit: AuditResult, *, brief: bool = False) -> list[tuple[str, str]]:
     """Tabulate an audit in two columns; all of it can be printed."""
-    rows = [("verdict", "PASS" if not audit["findings"] else "FAIL")]
-    rows += [("finding", finding) for finding in audit["findings"]]
-    rows += [("note", note) for note in audit.get("notes", ())]
+    rows = [("verdict", "PASS" if not audit.findings else "FAIL")]
+    rows += [("finding", finding) for finding in audit.findings]
+    rows += [("note", note) for note in audit.notes]
     if not brief:
         rows += _audited_rows(audit)
     return [(printable(name), printable(text)) for name, text in rows]
 
 
-def _audited_rows(audit: dict[str, Any]) -> list[tuple[str, str]]:
+def _audited_rows(audit: AuditResult) -> list[tuple[str, str]]:
     rows = []
-    if audit["checked"]:
-        rows.append(("records", f"{audit['records']:,}"))
-        rows += _privacy_rows(audit["privacy"])
-        rows += _noise_rows(audit.get("noise", {}))
-        rows += _class_rows(audit["classes"])
-        rows += _risk_rows(audit["risk"])
-    rows += _originals_rows(audit.get("originals"))
-    rows.append(("release", audit["release"]))
+    if audit.records is not None:
+        rows.append(("records", f"{audit.records:,}"))
+    rows += [] if audit.privacy is None else _privacy_rows(audit.privacy)
+    rows += _noise_rows(audit.noise or {})
+    rows += [] if audit.classes is None else _class_rows(audit.classes)
+    rows += [] if audit.risk is None else _risk_rows(audit.risk)
+    rows += _originals_rows(audit.originals)
+    rows.append(("release", audit.release))
     return rows
 
 
-def _originals_rows(found: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _originals_rows(found: OriginalsResult | None) -> list[tuple[str, str]]:
     """Beside the originals: figures of the raw data, to be kept inside."""
     if found is None:
         return []
-    linked = f"{_figure(found['linkage'])} of {found['attackers']:,} records"
+    linked = f"{_figure(found.linkage)} of {found.attackers:,} records"
     rows = [("linked to their own", linked)]
-    rows.append(("SSE", f"{_figure(found['sse'])} per record and quasi-identifier"))
+    rows.append(("SSE", f"{_figure(found.sse)} per record and quasi-identifier"))
     return rows + utility_rows(found)
 
 
-def utility_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+def utility_rows(found: Utility) -> list[tuple[str, str]]:
     """Tabulate a release's changes for analysis: figures of the raw data, kept internal."""
-    rows = [("IL1s", _figure(found["il1s"]))]
-    titles = {"changes_of_means": "mean, in deviations", "changes_of_variances": "variance",
-              "changes_of_correlations": "correlation"}  # fmt: skip
-    for key, title in titles.items():
-        rows += [(f"  {title}: {n}", _figure(v)) for n, v in found[key].items()]
+    rows = [("IL1s", _figure(found.il1s))]
+    changes = {
+        "mean, in deviations": found.changes_of_means,
+        "variance": found.changes_of_variances,
+        "correlation": found.changes_of_correlations,
+    }
+    for title, of_names in changes.items():
+        rows += [(f"  {title}: {name}", _figure(value)) for name, value in of_names.items()]
     return rows
 
 

@@ -24,6 +24,7 @@ from tclose.model import Role
 from tclose.policy.policy import Policy
 from tclose.redaction import file_name
 from tclose.releases.lineage.run_events import Lineage
+from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.public_signatures import find_signer
 from tclose.releases.provenance import byte_versions, library_versions, source_digest
 from tclose.releases.repository import (
@@ -98,7 +99,7 @@ class Outcome:
     """
 
     release: Location
-    manifest: dict[str, Any]
+    manifest: Manifest
     already_published: bool
     seconds: dict[str, float]
     current: str | None
@@ -274,10 +275,10 @@ def outcome_of(run: Run, *, already_published: bool) -> Outcome:
     full = read_internal(release)
     if manifest is None or full is None:
         raise VerificationError(f"release {run.release_id}: has no manifest")
-    seconds = {} if already_published else full["seconds"]
-    budget = full.get("epsilon_of_all_draws", {})
+    seconds = {} if already_published else full.seconds
+    budget = full.epsilon_of_all_draws
     current = run.repository.current()
-    beside = tuple(str(other["release"]) for other in full.get("same_input", ()))
+    beside = tuple(other.release for other in full.same_input)
     return Outcome(
         release, manifest, already_published, seconds, current, budget, run.signed_now, beside
     )

@@ -60,7 +60,7 @@ def test_long_text_in_every_row_is_held_once(texts, column):
     usual, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
     pa.set_memory_pool(counted)
     try:
-        findings = audit_release(texts)["findings"]
+        findings = audit_release(texts).findings
     finally:
         pa.set_memory_pool(usual)
     assert not any("its columns" in finding for finding in findings)
@@ -82,7 +82,7 @@ def test_numbers_of_buckets_that_rows_cannot_have_are_found(varied, tmp_path, n_
         if has_buckets(model, of_values):
             model["asked"]["buckets"] = n_buckets
     (place / "manifest.json").write_text(json.dumps(manifest))
-    (finding,) = audit_release(place)["findings"]
+    (finding,) = audit_release(place).findings
     assert "is damaged" in finding
 
 

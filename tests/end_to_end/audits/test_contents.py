@@ -17,7 +17,7 @@ PART = "data/part-00001.parquet"
 
 def find(release):
     assert not is_intact(release)
-    return audit_release(release)["findings"]
+    return audit_release(release).findings
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_name_that_is_no_text_is_found(published, capsys):
 def test_hard_link_is_mentioned(published, tmp_path):
     os.link(published / PART, tmp_path / "backup")
     audit = audit_release(published)
-    assert audit["findings"] == []
-    assert audit["notes"] == [f"{PART}: has another hard link, through which it can be changed"]
+    assert audit.findings == []
+    assert audit.notes == [f"{PART}: has another hard link, through which it can be changed"]
 
 
 @pytest.mark.timeout(300)

@@ -25,7 +25,7 @@ def edit(path, **changes):
 def test_removed_internal_part_is_found_whatever_the_format_is_said_to_be(published, format_):
     shutil.rmtree(published / "internal")
     edit(published / "manifest.json", method="mdav", format=format_)
-    assert MISSING in audit_release(published)["findings"]
+    assert MISSING in audit_release(published).findings
 
 
 @pytest.mark.parametrize("format_", [2, 3])
@@ -33,7 +33,7 @@ def test_removed_seals_are_found_where_both_manifests_were_edited_alike(publishe
     (published / "internal" / "seal.json").unlink()
     for path in (published / "manifest.json", published / "internal" / "manifest.json"):
         edit(path, method="mdav", format=format_)
-    assert audit_release(published)["findings"] == [MISSING]
+    assert audit_release(published).findings == [MISSING]
     assert not is_intact(published)
 
 
@@ -62,7 +62,7 @@ def test_release_behind_a_link_to_elsewhere_is_found(published, tmp_path):
     elsewhere = hand_out(published, tmp_path / "elsewhere" / "x")
     shutil.rmtree(published)
     published.symlink_to(elsewhere)
-    findings = audit_release(published)["findings"]
+    findings = audit_release(published).findings
     assert findings == [f"{published.name}: is a symbolic link in the place of a release"]
 
 
@@ -78,15 +78,15 @@ def test_releases_below_a_linked_folder_are_checked_by_the_key_beside_the_link(p
     moved.parent.mkdir(parents=True)
     repository.rename(moved)
     repository.symlink_to(moved)
-    assert audit_release(published)["findings"] == []
+    assert audit_release(published).findings == []
     shutil.rmtree(published / "internal")
-    assert audit_release(published)["findings"] == [MISSING]
+    assert audit_release(published).findings == [MISSING]
 
 
 def test_copy_that_was_handed_out_needs_neither_seals_nor_key(handed_out):
     audit = audit_release(handed_out)
-    assert audit["findings"] == []
-    assert audit["checked"]
+    assert audit.findings == []
+    assert audit.checked
 
 
 @pytest.mark.parametrize("what", ["pipe", "folder"])
@@ -101,5 +101,5 @@ def test_key_that_is_no_file_is_refused_without_waiting(published, what):
 def test_seals_that_could_not_be_checked_are_mentioned(published):
     (published.parents[1] / ".release-key").unlink()
     audit = audit_release(published)
-    assert audit["findings"] == []
-    assert audit["notes"] == ["internal/seal.json: not checked, as the release key is not at hand"]
+    assert audit.findings == []
+    assert audit.notes == ["internal/seal.json: not checked, as the release key is not at hand"]

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from support.cases import people, policy_for, write_parquet
 from support.published import hand_out
 from tclose.assess.auditing.audit import audit_release
+from tclose.assess.auditing.audit_result import SignatureResult
 from tclose.cli.main import main
 from tclose.errors import PolicyError, UsageError
 from tclose.passes.release import decide_only, run_release
@@ -57,7 +58,7 @@ def signed(source, keys):
 
 
 def find(release, keys):
-    return audit_release(release, read_public_key(keys.public))["findings"]
+    return audit_release(release, read_public_key(keys.public)).findings
 
 
 def test_signed_release_passes_with_and_without_the_key(signed, keys, tmp_path, capsys):
@@ -71,7 +72,7 @@ def test_signed_release_passes_with_and_without_the_key(signed, keys, tmp_path, 
     assert keys.key_id in said
     assert "not checked" in said
     audit = audit_release(place, read_public_key(keys.public))
-    assert audit["signature"] == {"key_id": keys.key_id, "valid": True}
+    assert audit.signature == SignatureResult(key_id=keys.key_id, valid=True)
     assert main(["show", str(signed)]) == 0
     assert f"{keys.key_id} (not checked" in capsys.readouterr().out
 
@@ -125,7 +126,7 @@ def test_missing_signature_is_found(source, keys, tmp_path):
     missing = ["manifest.sig: is missing, so nothing says who published the manifest"]
     assert find(unsigned, keys) == missing
     assert main(["audit", str(unsigned), "--public-key", str(keys.public)]) == 3
-    assert audit_release(unsigned)["notes"] == []
+    assert audit_release(unsigned).notes == []
 
 
 def test_signature_by_another_key_is_found(signed, tmp_path):
@@ -156,7 +157,7 @@ def test_signature_that_claims_the_key_is_found(signed, keys, source, tmp_path):
 @pytest.mark.parametrize("has_key", [True, False])
 def test_file_that_is_no_signature_is_found(signed, keys, content, has_key):
     (signed / "manifest.sig").write_bytes(content)
-    findings = find(signed, keys) if has_key else audit_release(signed)["findings"]
+    findings = find(signed, keys) if has_key else audit_release(signed).findings
     assert len(findings) == 1
     assert findings[0].startswith("manifest.sig: is ")
 
@@ -240,7 +241,7 @@ class TestRuns:
         assert main(["rollback", str(first.parent), first.name]) == 0
         assert open_repository(first.parent).current() == first.name
         assert main(["prune", str(first.parent), "--keep", "1"]) == 0
-        assert audit_release(first, read_public_key(keys.public))["findings"] == []
+        assert audit_release(first, read_public_key(keys.public)).findings == []
 
 
 class TestPrivateKeys:

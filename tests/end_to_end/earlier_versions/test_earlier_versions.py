@@ -154,7 +154,7 @@ def test_the_same_policy_still_gives_the_same_rows(policy, earlier):
         place if (place / "data").is_dir() else place / (place / "CURRENT").read_text()[:20]
     )
     outcome = run_release(asked, Progress("none"))
-    assert audit_release(outcome.release)["findings"] == []
+    assert audit_release(outcome.release).findings == []
     digests = [
         [(file["path"], file["sha256"]) for file in json.loads(text)["files"]]
         for text in ((r / "manifest.json").read_text() for r in (earlier_one, outcome.release))

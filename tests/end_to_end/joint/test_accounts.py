@@ -39,10 +39,10 @@ class TestAccounts:
         manifest = json.loads(path.read_text())
         change(manifest)
         path.write_text(json.dumps(manifest))
-        return audit_release(folder)["findings"]
+        return audit_release(folder).findings
 
     def test_untouched_copy_passes(self, copied):
-        assert audit_release(copied)["findings"] == []
+        assert audit_release(copied).findings == []
 
     def test_figure_that_is_edited_is_found(self, copied):
         findings = self.edit(copied, lambda m: m["privacy"]["joint"][0].update(largest_emd=0.1))

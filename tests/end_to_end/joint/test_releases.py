@@ -79,7 +79,7 @@ def test_of_three_and_of_two_of_them(source, tmp_path):
     made = release(
         document(source, tmp_path, attributes=attributes, privacy=privacy, method={"refine": 3})
     )
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
     frame = rows_of(made)
     for joint, t in zip(made.manifest["privacy"]["joint"], (0.5, 0.25), strict=True):
         found = largest_joint(frame, joint["attributes"], QUASI_NAMES)
@@ -195,4 +195,4 @@ def test_adult(tmp_path):
     assert said["largest_emd"] == pytest.approx(far.max(), abs=1e-9)
     assert far.max() <= asked["t"] + 1e-9
     assert len(far) > 300
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []

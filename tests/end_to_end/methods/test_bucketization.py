@@ -36,32 +36,32 @@ class TestBucketization:
     def test_of_buckets(self, source: Path, tmp_path: Path) -> None:
         method, _ = CASES["buckets"]
         made = publish(patient_document(source, tmp_path, method)).manifest
-        column = next(c for c in made["columns"] if c["name"] == "pay")
-        assert column["treatment"].startswith("bucket of its value: one of 3 buckets of neighbour")
-        t = made["privacy"]["t"]["pay"]
-        assert (t["asked"], t["of"], t["distance"]) == (0.2, "buckets", "ordered")
-        assert t["largest_emd"] <= 0.2
-        (model,) = made["privacy"]["models"]
-        assert model["epsilon"] == pytest.approx(2 * np.log(2))
-        assert model["epsilon_is_about"].startswith("the bucket that is released in place of")
+        column = next(c for c in made.columns if c.name == "pay")
+        assert column.treatment.startswith("bucket of its value: one of 3 buckets of neighbour")
+        t = made.privacy.t["pay"]
+        assert (t.asked, t.of, t.distance) == (0.2, "buckets", "ordered")
+        assert t.largest_emd <= 0.2
+        (model,) = made.privacy.models
+        assert model.epsilon == pytest.approx(2 * np.log(2))
+        assert model.epsilon_is_about.startswith("the bucket that is released in place of")
         assert "the buckets are distributed" in (
-            (tmp_path / "patients" / made["release_id"] / "dictionary.md").read_text()
+            (tmp_path / "patients" / made.release_id / "dictionary.md").read_text()
         )
 
     def test_of_values(self, source: Path, tmp_path: Path) -> None:
         method, keys = CASES["values in buckets"]
         made = publish(patient_document(source, tmp_path, method, **keys))
-        column = next(c for c in made.manifest["columns"] if c["name"] == "pay")
-        assert column["type"] == "int64"
-        assert column["treatment"].startswith("as it is; classes were made by its 3 buckets")
-        t = made.manifest["privacy"]["t"]["pay"]
-        assert "of" not in t
-        assert t["asked"] == 0.2
-        (model,) = made.manifest["privacy"]["models"]
-        assert model["asked"] == {"t": 2.0, "buckets": 3, "release": "value"}
-        assert model["reached"] <= 2
-        assert "no epsilon of Proposition 3 is claimed" in model["holds_for"]
-        assert not [key for key in model if "epsilon" in key]
+        column = next(c for c in made.manifest.columns if c.name == "pay")
+        assert column.type == "int64"
+        assert column.treatment.startswith("as it is; classes were made by its 3 buckets")
+        t = made.manifest.privacy.t["pay"]
+        assert t.of is None
+        assert t.asked == 0.2
+        (model,) = made.manifest.privacy.models
+        assert model.asked == {"t": 2.0, "buckets": 3, "release": "value"}
+        assert model.reached <= 2
+        assert "no epsilon of Proposition 3 is claimed" in model.holds_for
+        assert not [key for key in model.to_json() if "epsilon" in key]
         told = report_release(made.manifest, "", {})
         assert "no epsilon of Proposition 3" in told
         assert "no epsilon of Proposition 3" in (made.release / "dictionary.md").read_text()
@@ -71,12 +71,12 @@ class TestBucketization:
     ) -> None:
         method, _ = CASES["values in buckets"]
         loose = publish(patient_document(source, tmp_path, method, privacy={"k": 5}))
-        found = loose.manifest["privacy"]["t"]["pay"]
-        assert found["asked"] == 1
-        assert found["largest_emd"] > 0.05
+        found = loose.manifest.privacy.t["pay"]
+        assert found.asked == 1
+        assert found.largest_emd > 0.05
         tight = patient_document(source, tmp_path, method, privacy={"k": 5, "t": 0.05})
-        tight_classes = publish(tight).manifest["classes"]["n_classes"]
-        assert 1 < tight_classes < loose.manifest["classes"]["n_classes"]
+        tight_classes = publish(tight).manifest.classes.n_classes
+        assert 1 < tight_classes < loose.manifest.classes.n_classes
 
     @pytest.mark.parametrize(
         "change",
@@ -93,8 +93,8 @@ class TestBucketization:
         made = publish(patient_document(source, tmp_path, method, **keys))
         shutil.rmtree(made.release / "internal")
         (tmp_path / ".release-key").unlink()  # with it at hand seals would be missed
-        assert audit_release(made.release)["findings"] == []
+        assert audit_release(made.release).findings == []
         manifest = json.loads((made.release / "manifest.json").read_text())
         change(manifest["privacy"]["models"][0])
         (made.release / "manifest.json").write_text(json.dumps(manifest))
-        assert audit_release(made.release)["findings"]
+        assert audit_release(made.release).findings

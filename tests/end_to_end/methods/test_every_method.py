@@ -29,10 +29,10 @@ def test_release_is_what_it_says(case: str, source: Path, table: pa.Table, tmp_p
     method, keys = CASES[case]
     document = patient_document(source, tmp_path, method, **keys)
     made = publish(document)
-    assert made.manifest["verdict"] == "pass"
-    assert made.manifest["method"] == method["name"]
-    assert made.manifest["classes"]["n_classes"] > 3
-    assert audit_release(made.release)["findings"] == []
+    assert made.manifest.verdict == "pass"
+    assert made.manifest.method == method["name"]
+    assert made.manifest.classes.n_classes > 3
+    assert audit_release(made.release).findings == []
     check_release(made.release, table, document)
 
 
@@ -74,7 +74,7 @@ class TestRegions:
         method, keys = CASES[case]
         document = patient_document(source, tmp_path / "here", method, **keys)
         made = publish(document)
-        assert audit_release(made.release)["findings"] == []
+        assert audit_release(made.release).findings == []
         check_release(made.release, table, document)
         plan = json.loads((made.release / "internal" / "plan.json").read_text())
         assert plan["domains"][0]["regions"] == (
@@ -134,6 +134,4 @@ def test_helpers_can_fail(source: Path, table: pa.Table, tmp_path: Path) -> None
     moved = table.set_column(1, "age", pa.array(np.roll(table["age"].to_numpy(), 1)))
     with pytest.raises(AssertionError):
         check_release(made.release, moved, document)
-    assert (
-        len(classes_in(read_rows(made.release), document)) == made.manifest["classes"]["n_classes"]
-    )
+    assert len(classes_in(read_rows(made.release), document)) == made.manifest.classes.n_classes

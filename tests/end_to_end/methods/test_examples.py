@@ -56,7 +56,7 @@ def test_adult(case: str, adults: Path, tmp_path: Path) -> None:
     by_width = {"age": {"role": QUASI, "intervals": {"widths": [5, 10, 20]}}}
     document["attributes"] = ADULT | (by_width if case == "incognito" else {})
     made = publish(document)
-    assert audit_release(made.release)["findings"] == []
+    assert audit_release(made.release).findings == []
     check_release(made.release, pq.read_table(adults), document)
 
 
@@ -66,12 +66,12 @@ def test_example_of_generalised_discharges(tmp_path: Path) -> None:
     path = Path(__file__).parents[3] / "config" / "generalise.yaml"
     places = [f"input.path={source}", f"output.path={tmp_path / 'releases'}"]
     made = run_release(load_policy(path, places), Progress("none"))
-    assert audit_release(made.release)["findings"] == []
+    assert audit_release(made.release).findings == []
     frame = pd.read_parquet(made.release / "data")
-    quasi = [c["name"] for c in made.manifest["columns"] if c["role"] == QUASI]
+    quasi = [c.name for c in made.manifest.columns if c.role == QUASI]
     assert len(quasi) == 7
     assert frame.groupby(quasi).size().min() >= 5
-    assert frame.groupby(quasi).ngroups == made.manifest["classes"]["n_classes"] > 50
+    assert frame.groupby(quasi).ngroups == made.manifest.classes.n_classes > 50
     for text in frame["admission_date"].unique():
         low, high = parse_interval(text)
         assert date.fromisoformat(low) <= date.fromisoformat(high)

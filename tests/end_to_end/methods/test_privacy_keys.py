@@ -60,10 +60,10 @@ def test_held_or_refused(
         assert not list(tmp_path.rglob("CURRENT"))
         return
     assert not demand.only or method in demand.only
-    assert audit_release(made.release)["findings"] == []
+    assert audit_release(made.release).findings == []
     check_held(made.release, table, document)
     if "epsilon" in case:  # which no release shows
-        assert made.manifest["noise"]["pay"]["epsilon"] == 1
+        assert made.manifest.noise["pay"].epsilon == 1
         return
     with pytest.raises((AssertionError, KeyError)):
         check_held(made.release, table, merged(document, demand.stricter))

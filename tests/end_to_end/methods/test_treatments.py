@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("small_regions")
 
 
 def transformations(manifest: dict[str, Any]) -> dict[str, str]:
-    return {column["name"]: column["treatment"] for column in manifest["columns"]}
+    return {column.name: column.treatment for column in manifest.columns}
 
 
 class TestTreatments:

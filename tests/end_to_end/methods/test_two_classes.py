@@ -70,7 +70,7 @@ def test_two_classes(method: str, n_records: int, pays: str, tmp_path: Path) -> 
     )
     made = release(document)
     assert made.class_sizes(["age"]) == [n_records // 2, n_records - n_records // 2]
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
 
 
 def test_one_class_where_t_allows_no_two(tmp_path: Path) -> None:

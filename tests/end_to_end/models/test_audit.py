@@ -44,7 +44,7 @@ def copied(published, tmp_path):
 
 
 def test_untouched_copy_passes(copied):
-    assert audit_release(copied)["findings"] == []
+    assert audit_release(copied).findings == []
 
 
 @pytest.mark.parametrize("which", MODELS)
@@ -52,7 +52,7 @@ def test_stricter_demand_in_the_manifest_is_found_unmet(which, copied):
     place = list(MODELS).index(which)
     edit_manifest(copied, lambda m: m["privacy"]["models"][place]["asked"].update(STRICTER[which]))
     name = MODELS[which]["name"]
-    findings = audit_release(copied)["findings"]
+    findings = audit_release(copied).findings
     assert any(f.startswith(f"{name} of ") and "classes fail" in f for f in findings), findings
 
 
@@ -60,7 +60,7 @@ def test_stricter_demand_in_the_manifest_is_found_unmet(which, copied):
 def test_edited_figure_is_found(which, copied):
     place = list(MODELS).index(which)
     edit_manifest(copied, lambda m: m["privacy"]["models"][place].update(reached=1.25))
-    (finding,) = audit_release(copied)["findings"]
+    (finding,) = audit_release(copied).findings
     assert f"privacy.models[{place}].reached differs" in finding
 
 
@@ -76,7 +76,7 @@ def test_edited_figure_is_found(which, copied):
 )
 def test_edited_accounts_are_found(change, copied):
     edit_manifest(copied, change)
-    (finding,) = audit_release(copied)["findings"]
+    (finding,) = audit_release(copied).findings
     assert "differs from what the rows say" in finding
 
 
@@ -93,7 +93,7 @@ def test_edited_accounts_are_found(change, copied):
 )
 def test_manifest_that_fits_no_rows_is_damaged(change, copied):
     edit_manifest(copied, change)
-    assert any("is damaged" in finding for finding in audit_release(copied)["findings"])
+    assert any("is damaged" in finding for finding in audit_release(copied).findings)
 
 
 def test_forged_rows_that_break_models_are_found(copied):
@@ -108,16 +108,16 @@ def test_forged_rows_that_break_models_are_found(copied):
     pq.write_table(made.replace_schema_metadata(None), path)
     digests = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
     edit_manifest(copied, lambda m: m["files"][0].update(digests))
-    findings = audit_release(copied)["findings"]
+    findings = audit_release(copied).findings
     for name in {model["name"] for model in MODELS.values()}:
         assert any(f.startswith(f"{name} of ") and "classes fail" in f for f in findings), name
 
 
 def test_epsilon_stands_with_its_assumptions(published, capsys):
-    said = audit_release(published)["privacy"]["models"][5]
-    assert said["epsilon"] == pytest.approx(2 * log(4))
-    assert said["epsilon_assumes"] == list(ASSUMPTIONS)
-    assert "the value itself is released" in said["epsilon_is_about"]
+    said = audit_release(published).privacy.models[5]
+    assert said.epsilon == pytest.approx(2 * log(4))
+    assert said.epsilon_assumes == list(ASSUMPTIONS)
+    assert "the value itself is released" in said.epsilon_is_about
     assert main(["audit", str(published)]) == 0
     printed = capsys.readouterr().out
     assert "epsilon (Proposition 3)" in printed
@@ -125,18 +125,18 @@ def test_epsilon_stands_with_its_assumptions(published, capsys):
 
 
 def test_risks_are_those_of_the_rows(published):
-    risk = audit_release(published)["risk"]
+    risk = audit_release(published).risk
     counts = groups_of(published, "insurance_type")
     total = sum(counts, Counter())
     n = sum(total.values())
     factors = [max(c[v] / sum(c.values()) * n / total[v] for v in c) for c in counts]
     sizes = [sum(c.values()) for c in counts]
-    found = risk["attributes"]["insurance_type"]
-    assert found["groups"] == "single values"
+    found = risk.attributes["insurance_type"]
+    assert found.groups == "single values"
     alone = [size for c, size in zip(counts, sizes, strict=True) if len(c) == 1]
-    assert found["homogeneity"] == {"records": sum(alone), "classes": len(alone)}
-    assert found["skewness"]["largest"] == pytest.approx(max(factors))
+    assert found.homogeneity.to_json() == {"records": sum(alone), "classes": len(alone)}
+    assert found.skewness.largest == pytest.approx(max(factors))
     mean = sum(f * s for f, s in zip(factors, sizes, strict=True)) / n
-    assert found["skewness"]["mean"] == pytest.approx(mean)
-    assert risk["discernibility"] == sum(size * size for size in sizes)
-    assert risk["average_class_size"] == pytest.approx(n / len(sizes) / 4)
+    assert found.skewness.mean == pytest.approx(mean)
+    assert risk.discernibility == sum(size * size for size in sizes)
+    assert risk.average_class_size == pytest.approx(n / len(sizes) / 4)

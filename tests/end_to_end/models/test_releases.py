@@ -34,11 +34,11 @@ def recursive(counts):
 def test_each_model_is_met_and_found_by_the_audit(which, discharges, tmp_path):
     made = run(discharges, tmp_path, MODELS[which])
     audit = audit_release(made.release)
-    assert audit["findings"] == []
-    said = made.manifest["privacy"]["models"][0]
-    assert said["name"] == MODELS[which]["name"]
-    assert said["failing_classes"] == 0
-    assert audit["privacy"]["models"][0]["reached"] == pytest.approx(said["reached"], rel=1e-12)
+    assert audit.findings == []
+    said = made.manifest.privacy.models[0]
+    assert said.name == MODELS[which]["name"]
+    assert said.failing_classes == 0
+    assert audit.privacy.models[0].reached == pytest.approx(said.reached, rel=1e-12)
     measures = {
         "distinct": (len, min),
         "entropy": (entropy, min),
@@ -48,7 +48,7 @@ def test_each_model_is_met_and_found_by_the_audit(which, discharges, tmp_path):
     if which in measures:
         measure, worst = measures[which]
         found = [measure(c) for c in groups_of(made.release, "insurance_type")]
-        assert said["reached"] == pytest.approx(worst(found))
+        assert said.reached == pytest.approx(worst(found))
 
 
 @pytest.mark.parametrize("which", MODELS)
@@ -64,7 +64,7 @@ def test_what_is_not_met_is_not_published(which, discharges, tmp_path, monkeypat
 class TestWithoutT:
     def test_attribute_of_a_model_needs_no_t(self, discharges, tmp_path):
         made = run(discharges, tmp_path, MODELS["distinct"])
-        assert {t["asked"] for t in made.manifest["privacy"]["t"].values()} == {1.0}
+        assert {t.asked for t in made.manifest.privacy.t.values()} == {1.0}
 
     def test_others_do(self, discharges, tmp_path):
         privacy = {"k": 4, "models": [MODELS["distinct"]]}
@@ -73,9 +73,9 @@ class TestWithoutT:
 
     def test_n_t_closeness_is_made_by_t_and_judged_by_itself(self, discharges, tmp_path):
         made = run(discharges, tmp_path, MODELS["supersets"])
-        t = made.manifest["privacy"]["t"]["charge"]
-        assert (t["asked"], t["largest_emd"] <= 0.2) == (1.0, True)
-        assert made.manifest["privacy"]["models"][0]["reached"] <= t["largest_emd"]
+        t = made.manifest.privacy.t["charge"]
+        assert (t.asked, t.largest_emd <= 0.2) == (1.0, True)
+        assert made.manifest.privacy.models[0].reached <= t.largest_emd
 
 
 class TestInfeasible:
@@ -101,7 +101,7 @@ class TestInfeasible:
         made = run(
             discharges, tmp_path / "d", MODELS["recursive"] | {"c": recursive(counts) * 1.01}
         )
-        assert audit_release(made.release)["findings"] == []
+        assert audit_release(made.release).findings == []
 
     def test_rank_above_the_number_of_values(self, discharges, tmp_path):
         model = MODELS["recursive"] | {"l": 40}
@@ -141,14 +141,14 @@ def test_groups_of_values(discharges, tmp_path):
     values = sorted(set(pd.read_parquet(discharges)["insurance_type"]))
     model = {"name": "ratio-closeness", "t": 5, "buckets": [values[:1], values[1:]]} | INSURED
     made = run(discharges, tmp_path, model)
-    assert audit_release(made.release)["findings"] == []
+    assert audit_release(made.release).findings == []
     counts = groups_of(made.release, "insurance_type")
     total = sum(counts, Counter())
     shares = [c[values[0]] / sum(c.values()) for c in (total, *counts)]
     ratios = [
         max(a / b, b / a) for p in shares[1:] for a, b in [(p, shares[0]), (1 - p, 1 - shares[0])]
     ]
-    assert made.manifest["privacy"]["models"][0]["reached"] == pytest.approx(max(ratios))
+    assert made.manifest.privacy.models[0].reached == pytest.approx(max(ratios))
 
 
 def test_workers_and_files_change_nothing(discharges, tmp_path):
@@ -157,14 +157,14 @@ def test_workers_and_files_change_nothing(discharges, tmp_path):
     two = run(discharges, tmp_path / "b", *models, engine={"workers": 2})
     assert data_digests(one.release) == data_digests(two.release)
     for key in ("privacy", "risk", "classes"):
-        assert one.manifest[key] == two.manifest[key]
+        assert getattr(one.manifest, key) == getattr(two.manifest, key)
 
 
 def test_files_cut_classes_and_audit_does_not_care(discharges, tmp_path):
     output = {"path": str(tmp_path), "rows_per_file": 700}
     made = run(discharges, tmp_path, *MODELS.values(), output=output)
-    assert len(made.manifest["files"]) == 5
-    assert audit_release(made.release)["findings"] == []
+    assert len(made.manifest.files) == 5
+    assert audit_release(made.release).findings == []
 
 
 @pytest.mark.parametrize("name", ["adult", "fars"])
@@ -183,5 +183,5 @@ def test_real_data(name, tmp_path):
     given |= {"privacy": {"k": 5, "models": models}, "method": {"refine": "off"}}
     given["output"] = {"path": str(tmp_path)}
     made = run_release(parse_policy(given), Progress("none"))
-    assert audit_release(made.release)["findings"] == []
-    assert not any(model["failing_classes"] for model in made.manifest["privacy"]["models"])
+    assert audit_release(made.release).findings == []
+    assert not any(model.failing_classes for model in made.manifest.privacy.models)

@@ -116,9 +116,9 @@ class TestDrawnBefore:
             {"release": f"patients/{first.release.name}", "epsilon": {"pay": 2.0}}
         ]
         assert second.budget == {"pay": 4.0}
-        assert "earlier_draws" not in second.manifest
+        assert "earlier_draws" not in second.manifest.to_json()
         assert first.budget == {}
-        assert audit_release(second.release)["findings"] == []
+        assert audit_release(second.release).findings == []
 
     def test_damaged_release_that_is_made_again(
         self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

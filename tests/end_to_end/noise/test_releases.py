@@ -33,7 +33,7 @@ def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
     attributes = {"stage": STAGE, "ill": ILL, "height": HEIGHT}
     document = document_of(source, tmp_path, attributes=attributes)
     made = publish(document)
-    assert audit_release(made.release)["findings"] == []
+    assert audit_release(made.release).findings == []
     rows = check_release(made.release, patients(N_RECORDS), document)
     assert set(rows["pay"]) <= set(range(200, 1_501, 25))
     assert {200, 1_500} <= set(rows["pay"])  # clamped
@@ -43,22 +43,22 @@ def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
     own = patients(N_RECORDS).to_pandas().set_index("id").loc[rows["id"].tolist()]
     for name in ("pay", "stage", "ill", "height"):
         assert 0 < (rows[name].to_numpy() != own[name].to_numpy()).mean() < 1
-    types = {c["name"]: (c["type"], c.get("noised")) for c in made.manifest["columns"]}
+    types = {c.name: (c.type, c.noised) for c in made.manifest.columns}
     assert types["pay"] == ("int64", True)
     assert types["height"] == ("double", True)
-    assert types["age"] == ("int64", None)
+    assert types["age"] == ("int64", False)
 
 
 def test_manifest_tells_what_was_drawn(source: Path, tmp_path: Path) -> None:
     made = publish(document_of(source, tmp_path, attributes={"stage": STAGE, "ill": ILL}))
-    noise = made.manifest["noise"]
+    noise = made.manifest.to_json()["noise"]
     pay = {"epsilon": 2, "low": 200, "high": 1_500, "step": 25, "mechanism": "discrete Laplace"}
     assert noise["pay"].items() >= pay.items()
     assert noise["stage"]["mechanism"] == "discrete Laplace"
     assert noise["stage"]["values"] == STAGES
     assert noise["ill"]["mechanism"] == "randomised response"
     assert all(noise[name]["stochastic_t"] > 1 for name in noise)
-    assert made.manifest["privacy"]["t"] == {}
+    assert made.manifest.privacy.t == {}
 
 
 def test_classes_know_nothing_of_the_confidential_values(source: Path, tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_adult(tmp_path: Path) -> None:
     }
     made = publish(document)
     audit = audit_release(made.release)
-    assert audit["findings"] == []
+    assert audit.findings == []
     rows = read_rows(made.release)
     share = rows.groupby(["age", "sex"]).size().min() / len(rows)
     assert share * len(rows) >= 5
-    found = audit["noise"]["hours-per-week"]["stochastic_t"]
+    found = audit.noise["hours-per-week"].stochastic_t
     assert found == pytest.approx(share + (1 - share) * exp(0.69), rel=1e-12)
     assert set(rows["hours-per-week"]) <= set(range(1, 100))
 
@@ -110,7 +110,7 @@ def test_start_and_partitions(source: Path, tmp_path: Path) -> None:
         output={"partition_by": ["site"]},
     )
     made = publish(document)
-    assert audit_release(made.release)["findings"] == []
+    assert audit_release(made.release).findings == []
     check_release(made.release, patients(N_RECORDS), document)
 
 
@@ -125,11 +125,11 @@ class TestAudit:
         self, copied: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         audit = audit_release(copied)
-        assert audit["findings"] == []
+        assert audit.findings == []
         rows = read_rows(copied)
         share = rows.groupby(["age", "town"]).size().min() / len(rows)
         for name, epsilon in {"pay": 2, "stage": 1.5, "ill": 0.5, "height": 3}.items():
-            found = audit["noise"][name]["stochastic_t"]
+            found = audit.noise[name].stochastic_t
             assert found == pytest.approx(share + (1 - share) * exp(epsilon), rel=1e-12)
         assert main(["audit", str(copied)]) == 0
         assert re.search(r"noise on pay +epsilon 2 .*stochastic t 7\.3", capsys.readouterr().out)
@@ -137,7 +137,7 @@ class TestAudit:
     @pytest.mark.parametrize("key", ["stochastic_t", "epsilon"])
     def test_edited_figure_is_found(self, key: str, copied: Path) -> None:
         edit_manifest(copied, lambda m: m["noise"]["stage"].update({key: 1.01}))
-        (finding,) = audit_release(copied)["findings"]
+        (finding,) = audit_release(copied).findings
         assert finding == "manifest.json: noise.stage.stochastic_t differs from what the rows say"
 
     @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ class TestAudit:
         self, name: str, change: dict[str, Any], copied: Path
     ) -> None:
         edit_manifest(copied, lambda m: m["noise"][name].update(change))
-        (finding,) = audit_release(copied)["findings"]
+        (finding,) = audit_release(copied).findings
         assert re.fullmatch(f"noise on {name}: [0-9,]+ rows have values that it .*", finding)
 
     @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ class TestAudit:
     )
     def test_noise_that_is_none_is_damage(self, change: Any, copied: Path) -> None:
         edit_manifest(copied, change)
-        assert any("is damaged" in finding for finding in audit_release(copied)["findings"])
+        assert any("is damaged" in finding for finding in audit_release(copied).findings)
 
 
 class TestAsked:
@@ -208,9 +208,9 @@ class TestAsked:
         document = document_of(source, tmp_path / "out")
         document["privacy"]["models"] = [{"name": "stochastic-t-closeness", "t": 7.4}]
         made = publish(document)
-        assert made.manifest["noise"]["pay"]["asked_t"] == 7.4
-        assert audit_release(made.release)["findings"] == []
+        assert made.manifest.noise["pay"].asked_t == 7.4
+        assert audit_release(made.release).findings == []
         copy = hand_out(made.release, tmp_path / "copy")
         edit_manifest(copy, lambda m: m["noise"]["pay"].update(asked_t=7))
-        (finding,) = audit_release(copy)["findings"]
+        (finding,) = audit_release(copy).findings
         assert finding.startswith("stochastic t of pay: asked at most 7, found 7.3")

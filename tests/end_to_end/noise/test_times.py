@@ -66,13 +66,13 @@ def test_listed_values(case: str, tmp_path: Path) -> None:
     late = max(CASES[case][3])
     assert 0.25 < sum(v == late for v in drawn) / N_RECORDS < 0.52  # 0.385 expected, 5 deviations
     assert sum(v == late for v in ours) == N_RECORDS // 4
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
 
 
 def test_ordered_times(tmp_path: Path) -> None:
     made, _ = release_of("time64[us]", tmp_path, type="ordinal", order=["08:00:00", "12:00:00"])
     assert set(values_of(made.table)) == {time(8), time(12)}
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
 
 
 def test_audit_of_a_manifest_with_other_values(tmp_path: Path) -> None:
@@ -82,4 +82,4 @@ def test_audit_of_a_manifest_with_other_values(tmp_path: Path) -> None:
         manifest = json.loads(path.read_text())
         manifest["noise"]["at"]["values"] = values
         path.write_text(json.dumps(manifest))
-        assert any(finding in found for found in audit_release(made.folder)["findings"])
+        assert any(finding in found for found in audit_release(made.folder).findings)

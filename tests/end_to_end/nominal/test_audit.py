@@ -32,7 +32,7 @@ class TestAudit:
         path.write_text(json.dumps(manifest))
         if not keep_internal:
             (folder / "internal" / "manifest.json").unlink()
-        return audit_release(folder)["findings"]
+        return audit_release(folder).findings
 
     @pytest.mark.parametrize("keep_internal", [True, False])
     @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ class TestAudit:
             "manifest.json: its content has changed",
         ]
         shutil.rmtree(published / "internal")
-        assert audit_release(published)["findings"] == ["internal/seal.json: is missing"]
+        assert audit_release(published).findings == ["internal/seal.json: is missing"]
         (published.parents[1] / ".release-key").unlink()
-        assert audit_release(published)["findings"] == []
+        assert audit_release(published).findings == []
 
     def rewrite(self, folder: Path, change) -> dict[str, Any]:
         """Change the rows and forge the digests; drop what is kept inside."""
@@ -98,18 +98,18 @@ class TestAudit:
             return frame
 
         audit = self.rewrite(published, gather)
-        assert any("t of illness: asked" in finding for finding in audit["findings"])
-        assert audit["privacy"]["t"]["illness"]["largest_emd"] > 0.4
+        assert any("t of illness: asked" in finding for finding in audit.findings)
+        assert audit.privacy.t["illness"].largest_emd > 0.4
 
     def test_finds_a_value_that_the_taxonomy_has_not(self, published):
         def rename(frame: pd.DataFrame) -> pd.DataFrame:
             return frame.replace({"illness": {"flu": "measles"}})
 
-        assert self.rewrite(published, rename)["findings"] == [
+        assert self.rewrite(published, rename).findings == [
             "manifest.json: is damaged, or does not describe these files"
         ]
 
     def test_reports_the_distance(self, published, capsys):
-        assert audit_release(published)["privacy"]["t"]["illness"]["distance"] == "hierarchical"
+        assert audit_release(published).privacy.t["illness"].distance == "hierarchical"
         assert main(["audit", str(published)]) == 0
         assert "hierarchical" in capsys.readouterr().out

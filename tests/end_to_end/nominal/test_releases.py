@@ -231,7 +231,7 @@ def test_any_type_may_be_equally_far(declared, column, values, tmp_path):
     roles[column] |= declared
     made = release(document(path, tmp_path / "out", attributes=roles, method={"refine": 2}))
     frame = released_frame(made)
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
     assert sorted(frame[column]) == sorted(values.to_pylist())
     found = max(
         naive_taxonomy.equal_emd(members.tolist(), frame[column].tolist())

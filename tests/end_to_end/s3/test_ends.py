@@ -40,7 +40,7 @@ def test_conflict_is_one_message_and_nothing_is_published(document, root, tmp_pa
     assert repository_of(parse_policy(document)).store.ids() == []
     assert not (root / "CURRENT").exists()
     assert run(document).already_published is False
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
 
 
 class KilledError(BaseException):
@@ -82,7 +82,7 @@ def test_run_that_ends_at_any_write_goes_on_to_the_same_bytes(document, root, mo
         made = run(document)
         assert data_of(root, made.release.name) == expected
         assert made.current == made.release.name
-        assert audit_release(root)["findings"] == []
+        assert audit_release(root).findings == []
 
 
 def data_of(root, release_id):
@@ -106,7 +106,7 @@ def test_killed_run_is_taken_over_after_its_claim_has_expired(point, document, r
     made = run(document)
     assert made.already_published == (point == "after:commit")
     assert made.current == made.release.name
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
     assert not list((root / ".internal" / "claims").rglob())
 
 
@@ -128,7 +128,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_says_busy(document, roo
         other.join()
         run_passes(begun, QUIET, "publish")
     assert "another run is working on release 'people'" in ended["other"]
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
 
 
 def begin_and_publish_late(document, meanwhile):
@@ -157,7 +157,7 @@ def test_run_whose_claim_was_taken_over_publishes_nothing(seed, document, root, 
     after = {name: tag for name, tag in root.tags().items() if "failed/" not in name}
     assert after == before
     assert repository_of(parse_policy(document)).store.ids() == [made.release.name]
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
 
 
 def test_leftovers_of_a_dead_run_are_cleared_by_the_next(document, root):

@@ -86,17 +86,17 @@ def test_no_credentials_are_told(document, root, bucket, capsys, tmp_path, monke
 
 def test_damage_is_found_by_an_audit_and_made_good_by_a_run(document, root):
     made = run(document)
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
     victim = made.release / "data/part-00000.parquet"
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.put(bytes(content), victim.tag())
     finding = "data/part-00000.parquet: its content has changed"
-    assert audit_release(made.release)["findings"] == [finding]
+    assert audit_release(made.release).findings == [finding]
     again = run(document)
     assert not again.already_published
     assert again.release == made.release
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
 
 
 @pytest.mark.parametrize(
@@ -119,5 +119,5 @@ def test_whatever_was_harmed_is_made_good(harm, document, root):
     again = run(document)
     assert again.release == made
     assert again.already_published == (harm == "no-current")
-    assert audit_release(root)["findings"] == []
+    assert audit_release(root).findings == []
     assert set(public(root, made.name)) == PUBLIC

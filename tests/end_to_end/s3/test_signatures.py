@@ -30,19 +30,19 @@ def test_release_in_a_bucket_is_signed(document, root, keys):
     made = run(with_key(document, keys))
     key = read_public_key(keys.public)
     assert "manifest.sig" in public(root, made.release.name)
-    assert audit_release(root, key)["findings"] == []
+    assert audit_release(root, key).findings == []
     assert is_intact(made.release)
     manifest = made.release / "manifest.json"
     edited = json.loads(manifest.read_bytes()) | {"method": "mdav"}
     manifest.put(json.dumps(edited).encode(), manifest.tag())
-    assert "manifest.sig: does not fit" in audit_release(root, key)["findings"][0]
+    assert "manifest.sig: does not fit" in audit_release(root, key).findings[0]
 
 
 def test_release_that_stands_unsigned_is_signed_by_the_next_run(document, root, keys):
     run(document)
     again = run(with_key(document, keys))
     assert (again.already_published, again.signed_now) == (True, True)
-    assert audit_release(root, read_public_key(keys.public))["findings"] == []
+    assert audit_release(root, read_public_key(keys.public)).findings == []
     assert not run(with_key(document, keys)).signed_now
 
 
@@ -67,13 +67,13 @@ def test_removed_internal_part_is_found(document, root):
     inside = root / ".internal" / made.release.name
     for path in inside.rglob():
         path.unlink()
-    assert audit_release(made.release)["findings"] == ["internal/seal.json: is missing"]
+    assert audit_release(made.release).findings == ["internal/seal.json: is missing"]
 
 
 def test_stranger_inside_is_found(document, root):
     made = run(document)
     (root / ".internal" / made.release.name / "more.csv").put(b"patient_id\n", None)
-    findings = audit_release(made.release)["findings"]
+    findings = audit_release(made.release).findings
     assert findings == ["internal/more.csv: does not belong to the release"]
 
 

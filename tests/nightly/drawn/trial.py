@@ -96,7 +96,7 @@ def _release(
         outcome = run_release(parse_policy(document), Progress("none"))
     except TcloseError as refusal:
         return "refused", _look_at_refusal(refusal, place)
-    problems = [str(finding) for finding in audit_release(outcome.release)["findings"]]
+    problems = [str(finding) for finding in audit_release(outcome.release).findings]
     if is_mutant:  # whose policy may say things in ways that the checker does not read
         return "released", problems
     tie = TIE if TIE in asking.table.column_names else None

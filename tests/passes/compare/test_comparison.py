@@ -255,7 +255,7 @@ def test_what_was_compared_is_said(source, capsys):
         "records": N_RECORDS,
         "result": "identical",
     }
-    assert audit_release(made.folder)["findings"] == []
+    assert audit_release(made.folder).findings == []
     assert main(["show", str(made.folder)]) == 0
     assert "identical to the input's in pay, grade, note, site, sum" in capsys.readouterr().out
     assert (
@@ -278,7 +278,7 @@ def test_edited_claims_are_found(key, value, said, source):
     made = release(make_document(source))
     edited = made.manifest | {"values": made.manifest["values"] | {key: value}}
     (made.folder / "manifest.json").write_text(json.dumps(edited))
-    assert said in " ".join(audit_release(made.folder)["findings"])
+    assert said in " ".join(audit_release(made.folder).findings)
 
 
 def test_files_that_change_between_two_runs_are_found(source, monkeypatch):

@@ -7,7 +7,7 @@ import shutil
 import jsonschema
 import pytest
 
-from support.cases import people, policy_for, release, write_parquet
+from support.cases import people, policy_for, read_document, release, write_parquet
 from support.repositories import fake_manifest, publish_on, write_people
 from tclose.assess.auditing.audit import audit_release
 from tclose.formats.parquet_format import Parquet
@@ -19,6 +19,7 @@ from tclose.releases.manifest.datapackage import (
 )
 from tclose.releases.manifest.dictionary import escape, printable, write_dictionary
 from tclose.releases.manifest.documents import list_documents, make_documents
+from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository import DOCUMENTS, file_sha256, is_intact, read_manifest
 
 FIELD_TYPES = (
@@ -120,7 +121,7 @@ def test_package_is_as_the_standard_demands(made):
 
 
 def test_fields_are_the_columns_of_the_files_in_their_order(made):
-    package = describe_package(made.manifest)
+    package = describe_package(read_manifest(made.folder))
     for resource in package["resources"]:
         fields = resource["schema"]["fields"]
         assert [field["name"] for field in fields] == made.schema.names
@@ -168,7 +169,7 @@ def test_partition_columns_are_described_apart(tmp_path):
         assert "site" not in found.schema.names
     text = (found.folder / "dictionary.md").read_text()
     assert "The values of site stand in the names of folders" in text
-    assert audit_release(found.folder)["findings"] == []
+    assert audit_release(found.folder).findings == []
 
 
 def test_dictionary_says_of_each_column_what_it_is_and_how_it_was_treated(made):
@@ -192,17 +193,17 @@ def test_documents_come_from_the_public_manifest_alone(made):
     written = {name: (made.folder / name).read_bytes() for name in DOCUMENTS}
     manifest = read_manifest(made.folder)
     assert make_documents(manifest) == written
-    assert list_documents(manifest) == manifest["documents"]
-    later = manifest | {"published_at": "2030-01-01T00:00:00+00:00"}
+    assert list_documents(manifest) == manifest.documents
+    later = manifest.model_copy(update={"published_at": "2030-01-01T00:00:00+00:00"})
     for name, content in make_documents(later).items():
         assert content != written[name]
-        before = manifest["published_at"].encode()
-        assert content == written[name].replace(before, later["published_at"].encode())
+        before = manifest.published_at.encode()
+        assert content == written[name].replace(before, later.published_at.encode())
 
 
 def test_documents_hold_no_figure_that_the_manifest_lacks(made):
     """Every number in the dictionary is one of the manifest's, but for how it is rounded."""
-    text = write_dictionary(made.manifest)
+    text = write_dictionary(read_manifest(made.folder))
     figures = re.findall(r"(?<![\w.])\d[\d,]*\.?\d*(?![\w-])", text)
     numbers = {float(figure.replace(",", "")) for figure in figures}
     told = {float(n) for n in re.findall(r"-?\d+\.?\d*", json.dumps(made.manifest))}
@@ -217,7 +218,7 @@ def test_same_release_made_again_has_the_same_documents_but_for_the_time(tmp_pat
     texts = []
     for day in (0, 1):
         folder = tmp_path / "releases" / "people" / publish_on(day, document)
-        date = read_manifest(folder)["published_at"]
+        date = read_document(folder)["published_at"]
         texts.append([(folder / name).read_text().replace(date, "TIME") for name in DOCUMENTS])
         assert all(text.count("TIME") == 1 for text in texts[-1])
         shutil.rmtree(folder)
@@ -227,34 +228,34 @@ def test_same_release_made_again_has_the_same_documents_but_for_the_time(tmp_pat
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("place", [0, 40, -1])
 def test_changed_byte_is_found(name, place, published):
-    assert audit_release(published)["findings"] == []
+    assert audit_release(published).findings == []
     assert is_intact(published)
     content = bytearray((published / name).read_bytes())
     content[place] ^= 1
     (published / name).write_bytes(bytes(content))
-    assert audit_release(published)["findings"] == [f"{name}: its content has changed"]
+    assert audit_release(published).findings == [f"{name}: its content has changed"]
     assert not is_intact(published)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_missing_document_is_found(name, published):
     (published / name).unlink()
-    assert audit_release(published)["findings"] == [f"{name}: is missing"]
+    assert audit_release(published).findings == [f"{name}: is missing"]
 
 
 def edit(published, change):
-    manifest = read_manifest(published)
+    manifest = read_document(published)
     change(manifest)
     (published / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_documents_that_the_manifest_no_longer_lists_are_found(published):
     edit(published, lambda manifest: manifest.pop("documents"))
-    findings = audit_release(published)["findings"]
+    findings = audit_release(published).findings
     assert findings == [f"{name}: does not belong to the release" for name in DOCUMENTS]
     for name in DOCUMENTS:
         (published / name).unlink()
-    findings = audit_release(published)["findings"]
+    findings = audit_release(published).findings
     assert findings == ["manifest.json: 'documents' differs from the internal manifest"]
 
 
@@ -264,7 +265,7 @@ def test_no_other_file_can_be_listed_as_a_document(name, published):
     (published.parent / "raw.csv").write_text("patient_id\n")
     entry = {"path": name, "bytes": 11, "sha256": file_sha256(published / "raw.csv")}
     edit(published, lambda manifest: manifest["documents"].append(entry))
-    assert "raw.csv: does not belong to the release" in audit_release(published)["findings"]
+    assert "raw.csv: does not belong to the release" in audit_release(published).findings
 
 
 def test_release_without_documents_passes(published):
@@ -273,7 +274,7 @@ def test_release_without_documents_passes(published):
         edit(folder, lambda manifest: manifest.pop("documents"))
     for name in DOCUMENTS:
         (published / name).unlink()
-    assert audit_release(published)["findings"] == []
+    assert audit_release(published).findings == []
     assert is_intact(published)
 
 
@@ -285,20 +286,22 @@ def test_names_are_shown_as_they_are():
         for n in names
     ]
     manifest = {
+        "format": 3,
         "name": "n",
         "release_id": "i",
-        "published_at": "d",
+        "published_at": "2026-01-31",
+        "verdict": "pass",
         "method": "m",
         "records": 1,
         "classes": {"n_classes": 1, "smallest": 1, "largest": 1, "mean": 1.0},
-        "privacy": {"k": {"asked": 1, "achieved": 1}, "l": {"asked": 2}},
+        "privacy": {"k": {"asked": 1, "achieved": 1}, "t": {}, "l": {"asked": 2}},
         "information_loss": {"total": 0.0, "per_attribute": {}},
         "partition_by": [],
         "columns": [columns[0] | {"cells": [1, 2]}, *columns[1:]],
         "files": [],
         "code": {"tclose": "0"},
     }
-    text = write_dictionary(manifest)
+    text = write_dictionary(Manifest.model_validate(manifest))
     assert printable(text.replace("\n", "")) == text.replace("\n", "")
     assert text.count("\n### ") == len(names)
     rows = [line for line in text.split("\n") if line.startswith("| ") and " int8 " in line]
@@ -317,20 +320,25 @@ def test_escapes():
 
 def test_generalised_values_are_none_of_the_categories():
     """Sets and intervals of ordered values are no longer these values."""
-    manifest = fake_manifest("0" * 20)
-    column = manifest["columns"][1]
+    column = Manifest.model_validate(fake_manifest("0" * 20)).columns[1]
     assert describe_field(column)["categories"] == ["poor", "rich"]
-    assert "categories" not in describe_field(column | {"generalised": True})
-    assert "categories" not in describe_field(column | {"type": "int8"})
+    for change in ({"generalised": True}, {"type": "int8"}):
+        assert "categories" not in describe_field(column.model_copy(update=change))
+
+
+NOISE = {
+    "epsilon": 0.5, "mechanism": "randomised response", "low": None, "high": None, "step": 1.0,
+    "values": ["poor", "rich"], "stochastic_t": 2.0,
+}  # fmt: skip
 
 
 def test_noise_is_described_with_its_column():
     manifest = fake_manifest("0" * 20)
-    assert "as in the whole table, within t" in write_dictionary(manifest)
+    assert "as in the whole table, within t" in write_dictionary(Manifest.model_validate(manifest))
     manifest["privacy"]["t"] = {}
     manifest["columns"][1] |= {"treatment": "differentially private noise", "noised": True}
-    manifest["noise"] = {"pay": {"epsilon": 0.5, "mechanism": "randomised response"}}
-    text = write_dictionary(manifest)
+    manifest["noise"] = {"pay": NOISE}
+    text = write_dictionary(Manifest.model_validate(manifest))
     assert "within t" not in text
     assert "noised" not in text
     assert '- noise, epsilon: 0.5\n- noise, mechanism: "randomised response"' in text

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
-from tclose.assess.auditing.manifest_comparison import EARLIER, describe_rows
+from tclose.assess.auditing.manifest_comparison import EARLIER, find_false_claims
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import check_noise, measure_noise
@@ -31,7 +31,7 @@ from tclose.assess.auditing.released_rows import (
 from tclose.data.places.locations import Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import DataError, InfeasibleError, OutputError, PolicyError
-from tclose.passes.publish.build_manifest import FORMAT, describe_privacy, is_earlier
+from tclose.passes.publish.build_manifest import describe_privacy, describe_sizes, is_earlier
 from tclose.passes.verify.class_checks import add_whole_table, decide
 from tclose.privacy.whole_table import check_table
 from tclose.releases.contents import (
@@ -40,10 +40,11 @@ from tclose.releases.contents import (
     find_broken_seals,
     find_hard_links,
     find_key,
-    parse_manifest,
     read_content,
     verify_checksums,
 )
+from tclose.releases.manifest.privacy_summary import describe_risk
+from tclose.releases.manifest.public_manifest import Manifest, parse_manifest
 from tclose.releases.manifest.public_signatures import (
     SIGNATURE_FILE,
     PublicKey,
@@ -54,17 +55,12 @@ from tclose.releases.manifest.seals import SEAL_FILE
 from tclose.releases.stores.filesystem import ID
 
 
-def audit_release(place: Location, public_key: PublicKey | None = None) -> dict[str, Any]:
+def audit_release(place: Location, public_key: PublicKey | None = None) -> AuditResult:
     """Check a release, or the current one of a name.
 
     Parameters
     ----------
     public_key : by which its manifest has to be signed
-
-    Returns
-    -------
-    ``findings``: what is wrong, empty if nothing is; ``checked``: whether the rows could be read;
-    and what the rows say of records, classes, k and t, and of noise.
 
     Raises
     ------
@@ -72,65 +68,56 @@ def audit_release(place: Location, public_key: PublicKey | None = None) -> dict[
         There is no release.
     """
     release = _find_release(place)
-    audit: dict[str, Any] = {"release": str(release), "findings": [], "checked": False, "notes": []}
+    audit = AuditResult(release=str(release), findings=[], checked=False, notes=[])
     if isinstance(release, Path) and ID.fullmatch(release.name) and release.is_symlink():
-        audit["findings"].append(f"{release.name}: is a symbolic link in the place of a release")
-        return audit
+        return audit.extended([f"{release.name}: is a symbolic link in the place of a release"])
     try:
         content = read_content(release)
-        _add_signature(release, content, public_key, audit)
+        audit = _add_signature(release, content, public_key, audit)
         manifest = parse_manifest(content)
+        damage = verify_checksums(release, manifest) or check_files(release, manifest)
+        return audit.extended(damage) if damage else _check_content(release, manifest, audit)
     except MalformedError as error:
-        audit["findings"].append(f"{MANIFEST}: {error}")
-        return audit
-    damage = verify_checksums(release, manifest)
-    try:
-        damage = damage or check_files(release, manifest)
-        audit["findings"] += damage
-        if not damage:
-            _check_content(release, manifest, audit)
-    except MalformedError as error:
-        audit["findings"].append(f"{MANIFEST}: {error}")
-    return audit
+        return audit.extended([f"{MANIFEST}: {error}"])
 
 
 def _add_signature(
-    release: Location, content: bytes, key: PublicKey | None, audit: dict[str, Any]
-) -> None:
+    release: Location, content: bytes, key: PublicKey | None, audit: AuditResult
+) -> AuditResult:
     """Check the signature by a public key; without one, say by which key it claims to be."""
     if key is not None:
         wrong = find_wrong_signature(release, content, key)
-        audit["findings"] += wrong
-        audit["signature"] = {"key_id": key.key_id, "valid": not wrong}
-        return
+        return audit.extended(wrong, signature=SignatureResult(key_id=key.key_id, valid=not wrong))
     try:
         signature = read_signature(release)
     except MalformedError as error:
-        audit["findings"].append(f"{SIGNATURE_FILE}: {error}")
-        return
-    if signature is not None:
-        audit["signature"] = {"key_id": signature.key_id, "valid": None}
-        what = f"is said to be by the key {signature.key_id}; not checked, which takes --public-key"
-        audit["notes"].append(f"{SIGNATURE_FILE}: {what}")
+        return audit.extended([f"{SIGNATURE_FILE}: {error}"])
+    if signature is None:
+        return audit
+    what = f"is said to be by the key {signature.key_id}; not checked, which takes --public-key"
+    claimed = SignatureResult(key_id=signature.key_id, valid=None)
+    return audit.extended(notes=[f"{SIGNATURE_FILE}: {what}"], signature=claimed)
 
 
-def _check_content(release: Location, manifest: dict[str, Any], audit: dict[str, Any]) -> None:
+def _check_content(release: Location, manifest: Manifest, audit: AuditResult) -> AuditResult:
     """Check rows, claims, edits and seals of a release whose files are those of its manifest."""
-    if manifest["format"] > FORMAT:
-        raise MalformedError(f"is of format {manifest['format']}; audit it with a later version")
     with _refusing_misfits():
-        checked = _check_rows(release, manifest)
-    notes = [*checked.get("notes", []), *audit["notes"], *find_hard_links(release, manifest)]
+        audit = _check_rows(release, manifest, audit)
+    notes = find_hard_links(release, manifest)
+    if unknown := list(manifest.unknown_keys()):
+        notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
     if find_key(release) is None and (internal_of(release) / SEAL_FILE).is_file():
         notes.append(f"internal/{SEAL_FILE}: not checked, as the release key is not at hand")
-    audit |= checked | {"notes": notes, "findings": [*audit["findings"], *checked["findings"]]}
-    audit["findings"] += [
-        f"{MANIFEST}: {key!r} differs from the internal manifest"
-        for key in diff_manifests(release, manifest)
-    ]
-    audit["findings"] += find_broken_seals(release)
+    edits = diff_manifests(release, manifest)
+    return audit.extended([*edits, *find_broken_seals(release)], notes)
 
 
+def _list(keys: list[str]) -> str:
+    more = f" and {len(keys) - _MOST_NAMED:,} more" if len(keys) > _MOST_NAMED else ""
+    return f"{', '.join(keys[:_MOST_NAMED])}{more}"
+
+
+_MOST_NAMED = 5
 _MISFIT = "is damaged, or does not describe these files"
 
 
@@ -163,24 +150,23 @@ def _find_release(place: Location) -> Location:
     return place
 
 
-def _check_rows(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
+def _check_rows(release: Location, manifest: Manifest, audit: AuditResult) -> AuditResult:
     roles = column_roles(manifest)
-    paths = [release / entry["path"] for entry in manifest["files"]]
-    stated = manifest["privacy"]
+    paths = [release / file.path for file in manifest.files]
+    stated = manifest.privacy
     check_roles(roles, stated, has_files=bool(paths))
     categories, distributions = survey_files(paths, roles)
-    limits = tuple(Fraction(str(stated["t"][c["name"]]["asked"])) for c in roles.confidential)
+    limits = tuple(Fraction(str(stated.t[c.name].asked)) for c in roles.confidential)
     findings: list[str] = []
     encode = partial(encode_files, paths, roles, categories, distributions)
     columns = type_columns(paths, roles)
-    joint = find_joint(stated.get("joint", []), columns, distributions, (r.codes for r in encode()))
+    joint = find_joint(stated.joint, columns, distributions, (r.codes for r in encode()))
     columns = (*columns, *joint.columns)
     distributions, limits = (*distributions, *joint.distributions), (*limits, *joint.limits)
     is_old = is_earlier(manifest, _read_dictionary(release))
-    if not is_old and (stated.get("models") is None or manifest.get("risk") is None):
+    if not is_old and (stated.models is None or manifest.risk is None):
         raise MalformedError("lacks further models or attacks")
-    models = [] if is_old else stated["models"]
-    privacy_models = bind_models(models, columns, distributions, categories)
+    privacy_models = bind_models(stated.models or [], columns, distributions, categories)
     checker = ClassChecker(distributions, limits, privacy_models, [], joint.joints)
     try:
         checks = checker.check_in_order(encode())
@@ -191,20 +177,30 @@ def _check_rows(release: Location, manifest: dict[str, Any]) -> dict[str, Any]:
     checks = add_whole_table(checks, check_table(checker.kept, privacy_models, distributions))
     verdict = decide(
         checks,
-        k=stated["k"]["asked"],
+        k=stated.k.asked,
         names=tuple(column.name for column in columns),
         max_emds=limits,
-        n_expected=manifest["records"],
+        n_expected=manifest.records,
         n_changed={},
         privacy_models=privacy_models,
     )
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    bucketed = [column["name"] for column in roles.confidential if column.get("bucketed")]
-    privacy = describe_privacy(verdict, columns, bucketed)
+    privacy = describe_privacy(verdict, columns, manifest.bucketed)
+    risk = describe_risk(verdict, verdict.k)
     noise = measure_noise(manifest, verdict.n_records, verdict.sizes)
     findings += check_noise(manifest, noise, paths)
-    rows = describe_rows(manifest, privacy, verdict, findings, is_old=is_old) | {"noise": noise}
-    return rows | {"notes": [EARLIER]} if is_old else rows
+    classes = describe_sizes(verdict.sizes)
+    findings += find_false_claims(manifest, privacy, classes, None if is_old else risk)
+    return audit.extended(
+        findings,
+        [EARLIER] if is_old else [],
+        checked=True,
+        records=verdict.n_records,
+        privacy=privacy,
+        classes=classes,
+        risk=risk,
+        noise=noise,
+    )
 
 
 def _read_dictionary(release: Location) -> str:

@@ -1,10 +1,9 @@
 """Comparison of a manifest's statements with the released rows."""
 
-from dataclasses import asdict
-from typing import Any
-
-from tclose.model import Distance, Verdict
-from tclose.releases.manifest.privacy_summary import describe_risk, find_differences
+from tclose.model import Distance
+from tclose.releases.manifest.privacy_summary import find_differences
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import Classes, Privacy, Risk
 
 LARGEST_DIFFERENCE = 1e-12  # of a distance, computed twice in another order of its terms
 
@@ -14,62 +13,39 @@ EARLIER = (
 )
 
 
-def describe_rows(
-    manifest: dict[str, Any],
-    privacy: dict[str, Any],
-    verdict: Verdict,
-    findings: list[str],
-    *,
-    is_old: bool,
-) -> dict[str, Any]:
-    """Describe the released rows, and the manifest's entries that differ from them."""
-    risk = describe_risk(verdict, verdict.k)
-    return {
-        "findings": [
-            *findings,
-            *_compare(manifest, privacy, asdict(verdict.sizes), is_old=is_old),
-            *_compare_sections(manifest, privacy, risk, is_old=is_old),
-        ],
-        "checked": True,
-        "records": verdict.n_records,
-        "privacy": privacy,
-        "classes": asdict(verdict.sizes),
-        "risk": risk,
-    }
-
-
-def _compare(
-    manifest: dict[str, Any], privacy: dict[str, Any], classes: dict[str, Any], *, is_old: bool
+def find_false_claims(
+    manifest: Manifest, privacy: Privacy, classes: Classes, risk: Risk | None
 ) -> list[str]:
-    """List the manifest's entries on k, t and classes that differ from the rows."""
+    """Where the manifest says something else than the rows.
+
+    Parameters
+    ----------
+    privacy, classes : what the rows say
+    risk : None where the manifest was made before further models and attacks were measured
+    """
+    findings = _compare_privacy(manifest, privacy, is_old=risk is None)
+    places = find_differences(manifest.classes, classes, "classes")
+    if risk is not None:
+        places += find_differences(manifest.privacy.joint, privacy.joint, "privacy.joint")
+        places += find_differences(manifest.privacy.models, privacy.models, "privacy.models")
+        places += find_differences(manifest.risk, risk, "risk")
+    return findings + [f"manifest.json: {place} differs from what the rows say" for place in places]
+
+
+def _compare_privacy(manifest: Manifest, privacy: Privacy, *, is_old: bool) -> list[str]:
+    """Where the verdict, k and t are others than the rows'."""
     findings = []
-    if manifest["verdict"] != "pass":
+    if manifest.verdict != "pass":
         findings.append("manifest.json: the verdict is not pass")
-    if manifest["privacy"]["k"] != privacy["k"]:
+    if find_differences(manifest.privacy.k, privacy.k, "k"):
         findings.append("manifest.json: k differs from what the rows say")
-    for name, t in privacy["t"].items():
-        said = manifest["privacy"]["t"][name]["largest_emd"]
-        if not abs(said - t["largest_emd"]) <= LARGEST_DIFFERENCE:
+    for name, t in privacy.t.items():
+        said = manifest.privacy.t[name]
+        if not abs(said.largest_emd - t.largest_emd) <= LARGEST_DIFFERENCE:
             findings.append(f"manifest.json: largest EMD of {name!r} differs from the rows'")
-        distance = Distance.ORDERED if is_old else None  # the only one there was
-        if manifest["privacy"]["t"][name].get("distance", distance) != t["distance"]:
+        distance = said.distance or (Distance.ORDERED if is_old else None)  # the only one there was
+        if distance != t.distance:
             findings.append(f"manifest.json: distance of {name!r} differs from its column's")
-        if manifest["privacy"]["t"][name].get("of") != t.get("of"):
+        if said.of != t.of:
             findings.append(f"manifest.json: what t of {name!r} is of differs from its column's")
-    for key, value in classes.items():
-        if manifest["classes"][key] != value:
-            findings.append(f"manifest.json: classes.{key} differs from what the rows say")
     return findings
-
-
-def _compare_sections(
-    manifest: dict[str, Any], privacy: dict[str, Any], risk: dict[str, Any], *, is_old: bool
-) -> list[str]:
-    """List the entries on combinations, further models and attacks that differ from the rows."""
-    if is_old:
-        return []
-    stated = manifest["privacy"]
-    entries = find_differences(stated.get("joint", []), privacy["joint"], "privacy.joint")
-    entries += find_differences(stated["models"], privacy["models"], "privacy.models")
-    entries += find_differences(manifest["risk"], risk, "risk")
-    return [f"manifest.json: {entry} differs from what the rows say" for entry in entries]

@@ -1,9 +1,8 @@
 """Joint attributes in an audit: what the manifest asks of combinations, counted in the files."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
 from tclose.privacy.joint import Joint, joint_column, number_combinations, place_parts
 from tclose.privacy.t_closeness import with_metric
+from tclose.releases.manifest.sections import JointResult
 from tclose.runtime.arrays import make_distribution
 
 
@@ -25,7 +25,7 @@ class AuditedJoint:
 
 
 def find_joint(
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[JointResult],
     columns: Sequence[Column],
     distributions: Sequence[Distribution],
     files: Iterable[Int64],
@@ -74,14 +74,14 @@ def find_joint(
     )
 
 
-def _read(entry: Mapping[str, Any]) -> Attribute:
+def _read(entry: JointResult) -> Attribute:
     """The attribute that an entry describes."""
-    names = tuple(entry["attributes"])
+    names = tuple(entry.attributes)
     return Attribute(
         " with ".join(names),
         Role.CONFIDENTIAL,
         kind=Kind.NOMINAL,
-        max_emd=Fraction(str(entry["asked"])),
+        max_emd=Fraction(str(entry.asked)),
         distance=Distance.EQUAL,
         combines=names,
     )

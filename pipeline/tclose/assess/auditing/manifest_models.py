@@ -1,7 +1,6 @@
 """The further models that a manifest names, bound to the values that the files have."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -11,10 +10,11 @@ from tclose.privacy.bound_models import PrivacyModels, bind, privacy_model_of
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
+from tclose.releases.manifest.sections import PrivacyModelResult
 
 
 def bind_models(
-    models: Sequence[Mapping[str, Any]],
+    models: Sequence[PrivacyModelResult],
     columns: Sequence[Column],
     distributions: Sequence[Distribution],
     categories: Mapping[str, pa.Array],
@@ -37,7 +37,7 @@ def bind_models(
     requirements = []
     for entry in models:
         requirement = _read(entry)
-        a = index_of.get(entry["attribute"])
+        a = index_of.get(entry.attribute)
         if a is None:
             raise MalformedError("further models of other columns than the confidential ones")
         # Memory goes by the number of buckets, before it is found that values are fewer.
@@ -53,10 +53,10 @@ def bind_models(
     return privacy_models
 
 
-def _read(entry: Mapping[str, Any]) -> PrivacyModel:
+def _read(entry: PrivacyModelResult) -> PrivacyModel:
     """Read an entry as an unbound model."""
     try:
-        return privacy_model_of(entry["name"], entry["attribute"], dict(entry["asked"]))
+        return privacy_model_of(entry.name, entry.attribute, dict(entry.asked))
     except (KeyError, TypeError, ValueError):
         raise MalformedError("further models that are none, or with other parameters") from None
 

@@ -5,10 +5,9 @@ gives, and the t that epsilon gives classes of these sizes (Domingo-Ferrer and S
 Proposition 1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +22,13 @@ from tclose.methods.dp.dp_confidential import Grid
 from tclose.model import ClassSizes
 from tclose.passes.publish.build_manifest import state_closeness
 from tclose.releases.manifest.privacy_summary import find_differences
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import NoiseResult
 
-Noises = dict[str, dict[str, Any]]
+Noises = dict[str, NoiseResult]
 
 
-def measure_noise(manifest: dict[str, Any], n_records: int, sizes: ClassSizes) -> Noises:
+def measure_noise(manifest: Manifest, n_records: int, sizes: ClassSizes) -> Noises:
     """Read the manifest's noise of each column, with the t that it gives these classes.
 
     Raises
@@ -35,17 +36,18 @@ def measure_noise(manifest: dict[str, Any], n_records: int, sizes: ClassSizes) -
     MalformedError
         It says it of other columns than those with noise.
     """
-    said: Noises = manifest.get("noise", {})
-    if set(said) != {c["name"] for c in manifest["columns"] if c.get("noised")}:
+    said = manifest.noise
+    if set(said) != {column.name for column in manifest.columns if column.noised}:
         raise MalformedError("noise on other columns than those that have it")
     return {
-        name: settings
-        | {"stochastic_t": state_closeness(Fraction(str(settings["epsilon"])), n_records, sizes)}
-        for name, settings in said.items()
+        name: noise.model_copy(
+            update={"stochastic_t": state_closeness(Fraction(str(noise.epsilon)), n_records, sizes)}
+        )
+        for name, noise in said.items()
     }
 
 
-def check_noise(manifest: dict[str, Any], measured: Noises, paths: list[Location]) -> list[str]:
+def check_noise(manifest: Manifest, measured: Noises, paths: list[Location]) -> list[str]:
     """List the manifest's entries on noise that differ from the rows.
 
     Raises
@@ -53,14 +55,15 @@ def check_noise(manifest: dict[str, Any], measured: Noises, paths: list[Location
     DataError, PolicyError
         What it says is no noise.
     """
-    entries = find_differences(manifest.get("noise", {}), measured, "noise")
-    findings = [f"manifest.json: {entry} differs from what the rows say" for entry in entries]
-    for name, settings in measured.items():
-        limit, achieved = settings.get("asked_t", inf), settings["stochastic_t"]
-        if not achieved <= limit:
+    places = find_differences(manifest.noise, measured, "noise")
+    findings = [f"manifest.json: {place} differs from what the rows say" for place in places]
+    for name, noise in measured.items():
+        asked = inf if noise.asked_t is None else noise.asked_t
+        found = noise.stochastic_t
+        if not found <= asked:
             what = f"stochastic t of {name}"
-            findings.append(f"{what}: asked at most {limit:g}, found {achieved:.6f}")
-        n_others = sum(_count_others(_read_column(path, name), settings) for path in paths)
+            findings.append(f"{what}: asked at most {asked:g}, found {found:.6f}")
+        n_others = sum(_count_others(_read_column(path, name), noise) for path in paths)
         if n_others:
             findings.append(f"noise on {name}: {n_others:,} rows have values that it does not give")
     return findings
@@ -73,20 +76,20 @@ def _read_column(path: Location, name: str) -> pa.Array:
         return file.read([name])[name].combine_chunks()
 
 
-def _count_others(values: pa.Array, settings: Mapping[str, Any]) -> int:
+def _count_others(values: pa.Array, noise: NoiseResult) -> int:
     """Rows whose value is not on the grid, or not in the list, that the noise was drawn on."""
-    if settings["low"] is None:
-        encoded = values.dictionary_encode()
-        listed = _read_listed(settings["values"], encoded.dictionary.type)
-        known = pc.is_in(encoded.dictionary, listed).to_numpy(zero_copy_only=False)
-        rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    if noise.low is None:
+        found = values.dictionary_encode()
+        listed = _read_listed(noise.values, found.dictionary.type)
+        known = pc.is_in(found.dictionary, listed).to_numpy(zero_copy_only=False)
+        rows = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
         return int(np.count_nonzero(~np.append(known, False)[rows]))
-    grid = Grid(*(Fraction(str(settings[key])) for key in ("low", "high", "step")))
+    grid = Grid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))
     keys = to_keys(values, "noise")
     return int(np.count_nonzero(grid.to_values(grid.to_steps(keys)) != keys))
 
 
-def _read_listed(values: list[Any], dtype: pa.DataType) -> pa.Array:
+def _read_listed(values: Sequence[str | int | float], dtype: pa.DataType) -> pa.Array:
     try:
         return read_listed([str(value) for value in values], dtype)
     except MemoryError:  # which an exception of pyarrow can be

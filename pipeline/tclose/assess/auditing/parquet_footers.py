@@ -6,7 +6,6 @@ They are read by others than who wrote them, so whether their rows fit in memory
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +14,7 @@ from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.formats.registry import find_format
 from tclose.formats.released_file import ReleasedFile, open_released
+from tclose.releases.manifest.public_manifest import Manifest
 
 _BYTES_PER_VALUE = 24  # of a column that is checked: the value, its key, and a copy of one
 
@@ -45,7 +45,7 @@ def open_checked(place: Location, listed: Collection[str] = ()) -> Iterator[Rele
         yield released
 
 
-def check_files(release: Location, manifest: dict[str, Any]) -> list[str]:
+def check_files(release: Location, manifest: Manifest) -> list[str]:
     """Check that each file has exactly the columns and rows that the manifest names.
 
     Raises
@@ -54,22 +54,22 @@ def check_files(release: Location, manifest: dict[str, Any]) -> list[str]:
         A file cannot be read.
     """
     findings = []
-    for entry in manifest["files"]:
+    for entry in manifest.files:
         try:
-            with open_checked(release / entry["path"]) as file:
-                wrong = _check_file(file, entry["rows"], manifest)
+            with open_checked(release / entry.path) as file:
+                wrong = _check_file(file, entry.rows, manifest)
         except MalformedError as error:
             wrong = [str(error)]
-        findings += [f"{entry['path']}: {what}" for what in wrong]
+        findings += [f"{entry.path}: {what}" for what in wrong]
     return findings
 
 
-def _check_file(file: ReleasedFile, n_rows: int, manifest: dict[str, Any]) -> list[str]:
-    inside = [c for c in manifest["columns"] if c["name"] not in manifest["partition_by"]]
+def _check_file(file: ReleasedFile, n_rows: int, manifest: Manifest) -> list[str]:
+    inside = [c for c in manifest.columns if c.name not in manifest.partition_by]
     schema = file.schema
     findings = []
     if [(field.name, str(field.type)) for field in schema] != [
-        (column["name"], column["type"]) for column in inside
+        (column.name, column.type) for column in inside
     ]:
         findings.append("its columns are not those of the manifest")
     if any(natural_kind(field.type) is None or not _is_plain(field.type) for field in schema):
@@ -77,7 +77,7 @@ def _check_file(file: ReleasedFile, n_rows: int, manifest: dict[str, Any]) -> li
     findings += file.find_extras()
     if file.n_rows != n_rows:
         findings.append(f"has {file.n_rows:,} rows, not the {n_rows:,} of the manifest")
-    if n_rows * len(manifest["columns"]) * _BYTES_PER_VALUE > machine_memory():
+    if n_rows * len(manifest.columns) * _BYTES_PER_VALUE > machine_memory():
         findings.append(f"{n_rows:,} rows are more than this machine has the memory to check")
     return findings
 

@@ -17,6 +17,8 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.data.value_counts import ValueCounts, count_values, merge_counts
 from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
 from tclose.privacy.t_closeness import with_metric
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import Privacy, ReleasedColumn
 from tclose.runtime.arrays import make_distribution
 
 
@@ -24,29 +26,27 @@ from tclose.runtime.arrays import make_distribution
 class ColumnRoles:
     """The manifest's columns by role: those of the classes' keys, and the confidential ones."""
 
-    class_columns: tuple[dict[str, Any], ...]
-    confidential: tuple[dict[str, Any], ...]
+    class_columns: tuple[ReleasedColumn, ...]
+    confidential: tuple[ReleasedColumn, ...]
     partition_by: tuple[str, ...]
 
     @property
-    def columns(self) -> tuple[dict[str, Any], ...]:
+    def columns(self) -> tuple[ReleasedColumn, ...]:
         """All columns that are read."""
         return self.class_columns + self.confidential
 
 
-def column_roles(manifest: dict[str, Any]) -> ColumnRoles:
-    """The layout that a manifest describes."""
-    by_name = {column["name"]: column for column in manifest["columns"]}
-    partition_by = tuple(manifest["partition_by"])
+def column_roles(manifest: Manifest) -> ColumnRoles:
+    """The roles that a manifest describes."""
+    by_name = {column.name: column for column in manifest.columns}
+    partition_by = tuple(manifest.partition_by)
     quasi = [
         column
         for name, column in by_name.items()
-        if column["role"] == Role.QUASI_IDENTIFIER and name not in partition_by
+        if column.role is Role.QUASI_IDENTIFIER and name not in partition_by
     ]
     # Where there is noise classes are held to no distance: the rows need not show it.
-    confidential = [
-        c for c in by_name.values() if c["role"] == Role.CONFIDENTIAL and not c.get("noised")
-    ]
+    confidential = [c for c in by_name.values() if c.role is Role.CONFIDENTIAL and not c.noised]
     first = [by_name[name] for name in partition_by]
     return ColumnRoles((*first, *quasi), tuple(confidential), partition_by)
 
@@ -54,11 +54,11 @@ def column_roles(manifest: dict[str, Any]) -> ColumnRoles:
 def type_columns(paths: list[Location], roles: ColumnRoles) -> tuple[Column, ...]:
     """The confidential columns, with the types that they have in the files."""
     schema = _read_schema(paths[0]) if paths else pa.schema([])
-    types = [plain_type(schema.field(column["name"]).type) for column in roles.confidential]
+    types = [plain_type(schema.field(column.name).type) for column in roles.confidential]
     return tuple(map(as_column, roles.confidential, types))
 
 
-def check_roles(roles: ColumnRoles, stated: dict[str, Any], *, has_files: bool) -> None:
+def check_roles(roles: ColumnRoles, stated: Privacy, *, has_files: bool) -> None:
     """See that a manifest has quasi-identifiers, and a t for each confidential attribute alone.
 
     Raises
@@ -68,7 +68,7 @@ def check_roles(roles: ColumnRoles, stated: dict[str, Any], *, has_files: bool) 
     """
     if not roles.class_columns:
         raise MalformedError("no quasi-identifiers")
-    if set(stated["t"]) != {column["name"] for column in roles.confidential}:
+    if set(stated.t) != {column.name for column in roles.confidential}:
         raise MalformedError("t of other columns than the confidential ones")
     if roles.confidential and not has_files:
         raise MalformedError("no files")
@@ -84,8 +84,8 @@ def _read_file(path: Location, roles: ColumnRoles) -> pa.Table:
 
     Texts stay in dictionaries: one that every row has may be long.
     """
-    names = [c["name"] for c in roles.columns if c["name"] not in roles.partition_by]
-    texts = [c["name"] for c in roles.columns if c["name"] in names and "string" in c["type"]]
+    names = [c.name for c in roles.columns if c.name not in roles.partition_by]
+    texts = [c.name for c in roles.columns if c.name in names and "string" in c.type]
     with open_checked(path, texts) as file:
         table, n_rows = file.read(names), file.n_rows
     if len(table) != n_rows:
@@ -94,11 +94,11 @@ def _read_file(path: Location, roles: ColumnRoles) -> pa.Table:
     folders = path.parts[-1 - len(roles.partition_by) : -1] if roles.partition_by else ()
     for column, folder in zip(roles.class_columns, folders, strict=False):
         name, _, text = folder.partition("=")
-        if unquote(name) != column["name"]:
+        if unquote(name) != column.name:
             raise MalformedError("folders of other columns")
         with refusing_content(path.name):
-            value = pa.scalar(unquote(text)).cast(folder_type(column["type"]))
-        table = table.append_column(column["name"], pa.repeat(value, len(table)))
+            value = pa.scalar(unquote(text)).cast(folder_type(column.type))
+        table = table.append_column(column.name, pa.repeat(value, len(table)))
     return table
 
 
@@ -117,18 +117,18 @@ def _check_values(table: pa.Table) -> None:
             raise MalformedError(f"numbers that are not finite in {name!r}")
 
 
-def _is_listed(column: dict[str, Any]) -> bool:
+def _is_listed(column: ReleasedColumn) -> bool:
     """Return whether values compare by their index in a list: text, booleans, ordered values."""
     listed = (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
-    return column["kind"] in listed or column.get("generalised", False)
+    return column.kind in listed or column.generalised
 
 
 def survey_files(
     paths: list[Location], roles: ColumnRoles
 ) -> tuple[dict[str, pa.Array], tuple[Distribution, ...]]:
     """Pass over all files: the values of listed columns, and the confidential distributions."""
-    seen: dict[str, Counter[Any]] = {c["name"]: Counter() for c in roles.columns if _is_listed(c)}
-    counts: dict[str, list[ValueCounts]] = {c["name"]: [] for c in roles.confidential}
+    seen: dict[str, Counter[Any]] = {c.name: Counter() for c in roles.columns if _is_listed(c)}
+    counts: dict[str, list[ValueCounts]] = {c.name: [] for c in roles.confidential}
     types: dict[str, pa.DataType] = {}
     for path in paths:
         table = _read_file(path, roles)
@@ -138,17 +138,17 @@ def survey_files(
             values.update({value: count.as_py() for value, count in pairs})
             types[name] = plain_type(table[name].type)
         for column in roles.confidential:
-            if column["kind"] != Kind.NOMINAL:
-                counts[column["name"]].append(count_values(_confidential_keys(table, column)))
-    orders = {c["name"]: None if c.get("generalised") else c.get("order") for c in roles.columns}
+            if column.kind is not Kind.NOMINAL:
+                counts[column.name].append(count_values(_confidential_keys(table, column)))
+    orders = {c.name: None if c.generalised else c.order for c in roles.columns}
     categories = {
         name: pa.array(_in_order(set(values), orders[name]), type=types[name])
         for name, values in seen.items()
     }
     distributions = []
     for column in roles.confidential:
-        name = column["name"]
-        if column["kind"] == Kind.NOMINAL:
+        name = column.name
+        if column.kind is Kind.NOMINAL:
             distributions.append(_nominal_distribution(column, categories[name], seen[name]))
         else:
             merged = merge_counts(counts[name])
@@ -158,24 +158,23 @@ def survey_files(
 
 
 def _nominal_distribution(
-    column: dict[str, Any], categories: pa.Array, counts: Counter[Any]
+    column: ReleasedColumn, categories: pa.Array, counts: Counter[Any]
 ) -> Distribution:
     values = categories.to_pylist()
     distribution = make_distribution(np.arange(len(values)), np.array([counts[v] for v in values]))
     return with_metric(distribution, as_column(column, categories.type), [str(v) for v in values])
 
 
-def as_column(column: dict[str, Any], dtype: pa.DataType | None = None) -> Column:
+def as_column(column: ReleasedColumn, dtype: pa.DataType | None = None) -> Column:
     """The column that the manifest describes, with its distance: its kind's where none is named."""
-    named = column.get("distance")
     attribute = Attribute(
-        column["name"],
+        column.name,
         Role.CONFIDENTIAL,
-        order=tuple(column.get("order", ())),
-        distance=None if named is None else Distance(named),
-        taxonomy=tuple(tuple(row) for row in column.get("taxonomy", ())),
+        order=tuple(column.order or ()),
+        distance=column.distance,
+        taxonomy=tuple(tuple(row) for row in column.taxonomy),
     )
-    typed = Column(attribute, Kind(column["kind"]), dtype or pa.null())
+    typed = Column(attribute, column.kind, dtype or pa.null())
     if typed.kind is Kind.NOMINAL and typed.distance is Distance.ORDERED:
         raise MalformedError(f"an ordered distance of {typed.name!r}, which has no order")
     return typed
@@ -196,14 +195,14 @@ def _rank(order: list[str], values: Iterable[Any]) -> dict[str, int]:
     return place
 
 
-def _confidential_keys(table: pa.Table, column: dict[str, Any]) -> Keys:
+def _confidential_keys(table: pa.Table, column: ReleasedColumn) -> Keys:
     """Keys in the order of the values; ordinal ones by the order that the manifest gives."""
-    values = table[column["name"]].combine_chunks()
-    if column["kind"] != Kind.ORDINAL:
-        return to_keys(values, column["name"])
+    values = table[column.name].combine_chunks()
+    if column.kind is not Kind.ORDINAL:
+        return to_keys(values, column.name)
     listed = values.dictionary_encode()
     texts = listed.dictionary.to_pylist()
-    place = _rank(column["order"], texts)
+    place = _rank(column.order or [], texts)
     ranks = np.array([place[str(text)] for text in texts], np.int64)
     return ranks[listed.indices.to_numpy(zero_copy_only=False)]
 
@@ -228,18 +227,18 @@ def encode_files(
         keys = [_class_keys(table, column, categories) for column in roles.class_columns]
         codes = [
             _class_keys(table, column, categories)
-            if column["kind"] == Kind.NOMINAL
+            if column.kind is Kind.NOMINAL
             else np.searchsorted(distribution.values, _confidential_keys(table, column))
             for column, distribution in zip(roles.confidential, distributions, strict=True)
         ]
         yield Rows(keys, np.array(codes, dtype=np.int64).reshape(len(codes), len(table)))
 
 
-def _class_keys(table: pa.Table, column: dict[str, Any], categories: dict[str, pa.Array]) -> Keys:
-    values = table[column["name"]].combine_chunks()
-    if column["name"] in categories:
+def _class_keys(table: pa.Table, column: ReleasedColumn, categories: dict[str, pa.Array]) -> Keys:
+    values = table[column.name].combine_chunks()
+    if column.name in categories:
         listed = values.dictionary_encode()
-        places = pc.index_in(listed.dictionary, value_set=categories[column["name"]])
+        places = pc.index_in(listed.dictionary, value_set=categories[column.name])
         of_texts = places.to_numpy(zero_copy_only=False).astype(np.int64)
         return of_texts[listed.indices.to_numpy(zero_copy_only=False)]
-    return to_keys(values, column["name"])
+    return to_keys(values, column.name)

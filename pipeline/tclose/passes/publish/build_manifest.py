@@ -22,13 +22,33 @@ from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 from tclose.redaction import redact_place
+from tclose.releases.manifest import sections
 from tclose.releases.manifest.documents import list_documents
+from tclose.releases.manifest.internal_manifest import (
+    InternalCode,
+    InternalManifest,
+    MadeBy,
+    SourceFile,
+    Utility,
+)
 from tclose.releases.manifest.privacy_summary import describe_models, describe_risk
-from tclose.releases.noise_draws import Draw, describe_draws
+from tclose.releases.manifest.public_manifest import FORMAT, Manifest
+from tclose.releases.manifest.sections import (
+    Classes,
+    Code,
+    DataFile,
+    InformationLoss,
+    JointResult,
+    KResult,
+    NoiseResult,
+    Privacy,
+    RecordComparison,
+    Refinement,
+    TResult,
+)
+from tclose.releases.noise_draws import Draw, add_up, describe_draws
 from tclose.releases.provenance import code_version, git_state, runtime
 from tclose.releases.siblings import Sibling, describe_siblings
-
-FORMAT = 3  # 1 may lack further models, attacks and distances: see is_earlier; 2 has no seals
 
 
 @dataclass(frozen=True)
@@ -65,8 +85,8 @@ class ReleaseRecord:
     plan: Plan
     verdict: Verdict
     loss: Loss
-    utility: dict[str, Any]
-    files: tuple[dict[str, Any], ...]
+    utility: Utility
+    files: tuple[DataFile, ...]
     inputs: tuple[InputFile, ...]
     n_read: int
     n_clusters: int
@@ -80,63 +100,68 @@ class ReleaseRecord:
     levels: tuple[tuple[int, ...], ...] = ()
 
 
-def is_earlier(manifest: dict[str, Any], dictionary: str) -> bool:
+def is_earlier(manifest: Manifest, dictionary: str) -> bool:
     """Return whether a manifest is older than the measures of further models and attacks.
 
     An edited one from which they were taken out is none: it says so by its format, by what is left
     of them, or by the data dictionary that was made of it.
-
-    Raises
-    ------
-    KeyError
-        It has no format.
     """
-    says_models = "models" in manifest["privacy"] or "\n| models |" in dictionary
-    return manifest["format"] == 1 and "risk" not in manifest and not says_models
+    says_models = manifest.privacy.models is not None or "\n| models |" in dictionary
+    return manifest.format == 1 and manifest.risk is None and not says_models
 
 
-def public_manifest(account: ReleaseRecord) -> dict[str, Any]:
+def public_manifest(account: ReleaseRecord) -> Manifest:
     """Build the public manifest, which may be handed out with the data."""
     columns = describe_columns(account.plan, account.levels)
-    manifest = {
-        "format": FORMAT,
-        "name": account.policy.name,
-        "release_id": account.release_id,
-        "published_at": account.published_at,
-        "verdict": "pass" if account.verdict.passed else "fail",
-        "method": account.policy.method.name,
-        "privacy": describe_privacy(
+    manifest = Manifest(
+        format=FORMAT,
+        name=account.policy.name,
+        release_id=account.release_id,
+        published_at=account.published_at,
+        verdict="pass" if account.verdict.passed else "fail",
+        method=account.policy.method.name,
+        privacy=describe_privacy(
             account.verdict,
             [encoding.column for encoding in account.plan.confidential],
-            [c["name"] for c in columns if c.get("bucketed")],
+            [column.name for column in columns if column.bucketed],
         ),
-        "noise": describe_noise(account.plan, account.verdict),
-        "values": describe_comparison(account.compared, account.verdict.n_records),
-        "records": account.verdict.n_records,
-        "classes": asdict(account.verdict.sizes),
-        "risk": describe_risk(account.verdict, account.plan.k),
-        "information_loss": asdict(account.loss.rounded()),
-        "refinement": describe_rounds(account),
-        "partition_by": list(account.policy.output.partition_by),
-        "columns": columns,
-        "files": list(account.files),
-        "code": {"tclose": code_version()["tclose"]},
-    }
-    return manifest | {"documents": list_documents(manifest)}
+        noise=describe_noise(account.plan, account.verdict),
+        values=describe_comparison(account.compared, account.verdict.n_records),
+        records=account.verdict.n_records,
+        classes=describe_sizes(account.verdict.sizes),
+        risk=describe_risk(account.verdict, account.plan.k),
+        information_loss=describe_loss(account.loss.rounded()),
+        refinement=describe_rounds(account),
+        partition_by=list(account.policy.output.partition_by),
+        columns=columns,
+        files=list(account.files),
+        code=Code(tclose=code_version()["tclose"]),
+    )
+    return manifest.model_copy(update={"documents": list_documents(manifest)})
 
 
-def describe_comparison(compared: Compared, n_records: int) -> dict[str, Any]:
+def describe_sizes(sizes: ClassSizes) -> Classes:
+    """Sizes of the classes."""
+    return Classes(**asdict(sizes))
+
+
+def describe_loss(loss: Loss) -> InformationLoss:
+    """Information loss of all quasi-identifiers and of each."""
+    return InformationLoss(total=loss.total, per_attribute=loss.per_attribute)
+
+
+def describe_comparison(compared: Compared, n_records: int) -> RecordComparison:
     """In which columns every released record was found to be one of the input's, and none lost."""
-    return {
-        "compared": list(compared.columns),
-        "as_buckets": list(compared.bucketed),
-        "left_out": dict(compared.left_out),
-        "records": n_records,
-        "result": "identical",
-    }
+    return RecordComparison(
+        compared=list(compared.columns),
+        as_buckets=list(compared.bucketed),
+        left_out=dict(compared.left_out),
+        records=n_records,
+        result="identical",
+    )
 
 
-def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
+def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, NoiseResult]:
     """Describe each attribute's noise: epsilon, the noise's range, and t.
 
     The t is that of Domingo-Ferrer and Soria-Comas 2015, Proposition 1.
@@ -146,15 +171,17 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, Any]:
         noise = column.attribute.noise
         if noise is None:
             continue
-        described[column.name] = {
-            "epsilon": float(noise.epsilon),
-            "mechanism": "discrete Laplace" if not noise.values else "randomised response",
-            "low": None if noise.low is None else float(noise.low),
-            "high": None if noise.high is None else float(noise.high),
-            "step": float(noise.step),
-            "values": list(noise.values or column.attribute.order),
-            "stochastic_t": state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
-        } | ({} if noise.max_t is None else {"asked_t": float(noise.max_t)})
+        asked = {} if noise.max_t is None else {"asked_t": float(noise.max_t)}
+        described[column.name] = NoiseResult(
+            epsilon=float(noise.epsilon),
+            mechanism="discrete Laplace" if not noise.values else "randomised response",
+            low=None if noise.low is None else float(noise.low),
+            high=None if noise.high is None else float(noise.high),
+            step=float(noise.step),
+            values=list(noise.values or column.attribute.order),
+            stochastic_t=state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
+            **asked,
+        )
     return described
 
 
@@ -172,65 +199,80 @@ def round_up(value: Fraction) -> float:
     return found if Fraction(found) >= value else nextafter(found, inf)
 
 
-def describe_rounds(account: ReleaseRecord) -> dict[str, Any]:
+def describe_rounds(account: ReleaseRecord) -> Refinement:
     """Describe the refinement asked for and its rounds: losses as eq. (5), to three digits.
 
     Clusters that are released alike are one equivalence class, so there may be fewer of these.
     """
     n_terms = account.verdict.n_records * len(account.plan.encodings)
-    return {
-        "asked": account.policy.method.refine,
-        "clusters": account.n_clusters,
-        "rounds": [
-            {"loss": float(f"{r.loss / n_terms:.3g}"), "largest_emd": round(r.largest_emd, 6)}
+    return Refinement(
+        asked=account.policy.method.refine,
+        clusters=account.n_clusters,
+        rounds=[
+            sections.Round(
+                loss=float(f"{r.loss / n_terms:.3g}"), largest_emd=round(r.largest_emd, 6)
+            )
             for r in account.rounds
         ],
-    }
+    )
 
 
 def describe_privacy(
     verdict: Verdict, columns: Sequence[Column], bucketed: Collection[str] = ()
-) -> dict[str, Any]:
-    """Describe the privacy parameters of the policy and the achieved measures.
+) -> Privacy:
+    """What was asked and what was reached.
 
     Parameters
     ----------
     columns : the confidential ones, then the joint
     bucketed : those that are released as buckets: of these t is that of the buckets
     """
-    t, joint = {}, []
+    t: dict[str, TResult] = {}
+    joint: list[JointResult] = []
     for result, column in zip(verdict.attributes, columns, strict=True):
-        achieved = {
+        reached: dict[str, object] = {
             "asked": float(result.max_emd),
             "largest_emd": result.largest_emd,
             "distance": str(column.distance),
         }
         if column.is_joint:
-            joint.append({"attributes": list(column.attribute.combines)} | achieved)
+            parts = list(column.attribute.combines)
+            joint.append(JointResult.model_validate({"attributes": parts} | reached))
         else:
-            t[result.name] = achieved | ({"of": "buckets"} if result.name in bucketed else {})
-    k = {"asked": verdict.k, "achieved": verdict.sizes.smallest}
-    return {"k": k, "t": t, "joint": joint, "models": describe_models(verdict, bucketed)}
+            reached |= {"of": "buckets"} if result.name in bucketed else {}
+            t[result.name] = TResult.model_validate(reached)
+    k = KResult(asked=verdict.k, achieved=verdict.sizes.smallest)
+    return Privacy(k=k, t=t, joint=joint, models=describe_models(verdict, bucketed))
 
 
-def full_manifest(account: ReleaseRecord, run: dict[str, Any]) -> dict[str, Any]:
+def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
     """Build the internal manifest: the public one, the policy, inputs, plan and times."""
-    return public_manifest(account) | {
-        "exact_information_loss": asdict(account.loss),
-        "utility": account.utility,
-        "policy": account.policy.model_dump(mode="json"),
-        "inputs": [
-            asdict(file) | {"path": redact_place(find_name(file.path))} for file in account.inputs
-        ],
-        "records_read": account.n_read,
-        "records_dropped": account.n_read - account.verdict.n_records,
-        "plan_sha256": account.plan.digest(),
-        **describe_draws(account.draws, account.plan.epsilons),
-        **describe_siblings(account.siblings),
-        "seconds": {stage: round(value, 3) for stage, value in account.seconds.items()},
-        "code": code_version() | {"git": git_state()} | runtime(),
-        "run": run,
-    }
+    public = public_manifest(account)
+    said = {key: getattr(public, key) for key in public.model_fields_set}
+    if account.draws:
+        said["earlier_draws"] = describe_draws(account.draws)
+        budget = add_up(account.draws, account.plan.epsilons)
+        said["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
+    if account.siblings:
+        said["same_input"] = describe_siblings(account.siblings)
+    said["code"] = InternalCode(**code_version(), git=git_state(), **runtime())
+    return InternalManifest(
+        **said,
+        exact_information_loss=describe_loss(account.loss),
+        utility=account.utility,
+        policy=account.policy.model_dump(mode="json"),
+        inputs=[describe_source(file) for file in account.inputs],
+        records_read=account.n_read,
+        records_dropped=account.n_read - account.verdict.n_records,
+        plan_sha256=account.plan.digest(),
+        seconds={stage: round(value, 3) for stage, value in account.seconds.items()},
+        run=run,
+    )
+
+
+def describe_source(file: InputFile) -> SourceFile:
+    """A file of the input, without the secrets of its address."""
+    return SourceFile(**asdict(file) | {"path": redact_place(find_name(file.path))})
 
 
 def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:

@@ -39,8 +39,10 @@ from tclose.passes.verify.key_range_task import KEY_RANGES, KeyRangeResult
 from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.documents import make_documents
+from tclose.releases.manifest.internal_manifest import MadeBy
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE, find_signer
 from tclose.releases.manifest.seals import SEAL_FILE, seal_files
+from tclose.releases.manifest.sections import DataFile
 from tclose.releases.provenance import who
 from tclose.releases.stores.filesystem import sync_folder
 from tclose.runtime import lineage_events
@@ -140,7 +142,7 @@ def _give_account(
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
         utility=describe_utility(lost.comparison, compared_columns(made)),
         files=tuple(
-            {"path": f.path, "rows": f.rows, "bytes": f.bytes, "sha256": f.sha256} for f in files
+            DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
         ),
         inputs=tuple(content.file for content in workspace.load(INSPECTION)),
         n_read=workspace.load(INPUT_SUMMARY).table.n_read,
@@ -170,14 +172,14 @@ def _stage_release(
         list(pool.map(_place_file, written, [staging / file.path for file in files]))
     internal = staging / INTERNAL
     internal.mkdir(mode=0o700)
-    made_by = who() | {"flow_run": run.flow_run, "lineage_run": lineage.run_id}
+    made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
     inside = {
         "plan.json": dump_json(describe_plan(account.plan, account.n_repaired)),
         "lineage.jsonl": lineage.as_bytes(),
-        "manifest.json": dump_json(full_manifest(account, made_by)),
+        "manifest.json": dump_json(full_manifest(account, made_by).to_json()),
     }
     public = public_manifest(account)
-    manifest = dump_json(public)
+    manifest = dump_json(public.to_json())
     seals = seal_files(run.repository.release_key(), run.release_id, manifest, inside)
     for name, content in (inside | {SEAL_FILE: seals}).items():
         write_atomically(internal / name, content)
@@ -217,8 +219,8 @@ def _complete_lineage(run: Run, account: ReleaseRecord) -> Lineage:
         read_schema(run.policy, run.workspace.load(INSPECTION)[0].schema),
         account.release_id,
         account.verdict,
-        public_manifest(account)["columns"],
-        sum(file["bytes"] for file in account.files),
+        public_manifest(account).columns,
+        sum(file.bytes for file in account.files),
         len(account.files),
     )
     return lineage

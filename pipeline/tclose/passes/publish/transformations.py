@@ -2,17 +2,20 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+
+import pyarrow as pa
 
 from tclose.data.keys import Encoding, plain_type
 from tclose.methods.generalisation.full_domain import describe_level, height_of
 from tclose.model import ANCESTOR, Column, Distance, Kind, Noise, Role
 from tclose.passes.plan.plan import Plan
+from tclose.releases.manifest.sections import ReleasedColumn
 
 Levels = Sequence[tuple[int, ...]]
+Keys = dict[str, object]  # of a released column
 
 
-def describe_columns(plan: Plan, levels: Levels = ()) -> list[dict[str, Any]]:
+def describe_columns(plan: Plan, levels: Levels = ()) -> list[ReleasedColumn]:
     """Each released column: what it is, its type, and how it was treated.
 
     Parameters
@@ -31,13 +34,16 @@ def describe_columns(plan: Plan, levels: Levels = ()) -> list[dict[str, Any]]:
     ]
 
 
-def _describe_passthrough(column: Column) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
-    entry |= {"kind": str(column.kind), "type": str(plain_type(column.type))}
+def _describe_passthrough(column: Column) -> ReleasedColumn:
     noise = column.attribute.noise
-    if noise is None:
-        return entry | {"treatment": "as it is"}
-    return entry | {"treatment": _describe_noise(noise, column), "noised": True}
+    said = "as it is" if noise is None else _describe_noise(noise, column)
+    treated: Keys = {"treatment": said} | ({} if noise is None else {"noised": True})
+    return _describe(column, plain_type(column.type), treated)
+
+
+def _describe(column: Column, dtype: pa.DataType, treated: Keys) -> ReleasedColumn:
+    keys: Keys = {"name": column.name, "role": column.role, "kind": column.kind, "type": str(dtype)}
+    return ReleasedColumn.model_validate(keys | treated)
 
 
 def _describe_noise(noise: Noise, column: Column) -> str:
@@ -51,10 +57,8 @@ def _describe_noise(noise: Noise, column: Column) -> str:
     return f"differentially private noise, epsilon {float(noise.epsilon):g}: {how}"
 
 
-def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[str, Any]:
-    column = encoding.column
-    entry: dict[str, Any] = {"name": column.name, "role": str(column.role)}
-    entry |= {"kind": str(column.kind), "type": str(encoding.release_type)}
+def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> ReleasedColumn:
+    column, entry = encoding.column, Keys()
     if encoding.generalised:
         index = plan.encodings.index(encoding)
         of_partitions = [of_partition[index] for of_partition in levels]
@@ -66,12 +70,12 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> dict[st
     else:
         entry |= _describe_confidential(plan)
     if column.role is Role.CONFIDENTIAL:
-        entry["distance"] = str(column.distance)
+        entry["distance"] = column.distance
     if column.attribute.taxonomy:
         entry["taxonomy"] = [list(row) for row in column.attribute.taxonomy]
     if column.kind is Kind.ORDINAL:
         entry["order"] = list(column.attribute.order)
-    return entry
+    return _describe(column, encoding.release_type, entry)
 
 
 def _describe_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
@@ -98,7 +102,7 @@ def _describe_cover(encoding: Encoding) -> str:
     return "the set of its values"
 
 
-def _describe_confidential(plan: Plan) -> dict[str, Any]:
+def _describe_confidential(plan: Plan) -> Keys:
     if plan.bucketing is None:
         return {"treatment": "as it is"}
     n_buckets = plan.bucketing.sizes.size
@@ -111,12 +115,12 @@ def _describe_confidential(plan: Plan) -> dict[str, Any]:
     return {"treatment": f"bucket of its value: {what}", "bucketed": True}
 
 
-def _describe_aggregate(column: Column) -> dict[str, str]:
+def _describe_aggregate(column: Column) -> Keys:
     """Describe a class's aggregate, and its loss where that is not eq. (5)."""
     what = "lowest common ancestor" if column.aggregate == ANCESTOR else column.aggregate
-    described = {"treatment": f"{what} of its class"}
+    described: Keys = {"treatment": f"{what} of its class"}
     if column.attribute.taxonomy:
-        described["distance"] = str(Distance.HIERARCHICAL)
+        described["distance"] = Distance.HIERARCHICAL
         described["loss"] = (
             "hierarchical distance: height of the lowest common ancestor of the original and the "
             "released value, divided by the height of the taxonomy"

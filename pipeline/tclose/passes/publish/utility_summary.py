@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
 
 from tclose.model import Column, Float64, Role
 from tclose.passes.microaggregate.utility import (
@@ -10,10 +9,11 @@ from tclose.passes.microaggregate.utility import (
     measure_changes,
     measure_il1s,
 )
+from tclose.releases.manifest.internal_manifest import Utility
 from tclose.releases.manifest.privacy_summary import three_digits
 
 
-def describe_utility(comparison: Comparison, columns: Sequence[Column]) -> dict[str, Any]:
+def describe_utility(comparison: Comparison, columns: Sequence[Column]) -> Utility:
     """Describe a release's changes for analysis to three digits, for the internal manifest.
 
     IL1s over the quasi-identifiers, which come first; changes of means (in standard deviations of
@@ -23,16 +23,16 @@ def describe_utility(comparison: Comparison, columns: Sequence[Column]) -> dict[
     n_quasi = sum(column.role is Role.QUASI_IDENTIFIER for column in columns)
     changes = measure_changes(comparison)
     names = [column.name for column in columns]
-    return {
-        "il1s": _known(measure_il1s(comparison.first(n_quasi))),
-        "changes_of_means": _by_name(names, changes.means),
-        "changes_of_variances": _by_name(names, changes.variances),
-        "changes_of_correlations": {
+    return Utility(
+        il1s=_known(measure_il1s(comparison.first(n_quasi))),
+        changes_of_means=_by_name(names, changes.means),
+        changes_of_variances=_by_name(names, changes.variances),
+        changes_of_correlations={
             f"{names[i]} and {names[j]}": _known(float(changes.correlations[i, j]))
             for j in range(len(names))
             for i in range(j)
         },
-    }
+    )
 
 
 def _by_name(names: Sequence[str], values: Float64) -> dict[str, float | None]:

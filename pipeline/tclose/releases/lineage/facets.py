@@ -8,6 +8,7 @@ import pyarrow as pa
 from tclose.model import Role, Verdict
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import describe_models
+from tclose.releases.manifest.sections import ReleasedColumn
 
 if TYPE_CHECKING:
     from openlineage.client.facet_v2 import (
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     )
 
 PRIVACY_SCHEMA = "urn:tclose:schema:PrivacyDatasetFacet:1"  # schemas/PrivacyDatasetFacet.json
-Columns = Sequence[Mapping[str, Any]]
+Columns = Sequence[ReleasedColumn]
 
 
 def schema_of(schema: pa.Schema) -> "schema_dataset.SchemaDatasetFacet":
@@ -27,7 +28,7 @@ def schema_of(schema: pa.Schema) -> "schema_dataset.SchemaDatasetFacet":
 
 def schema_of_columns(columns: Columns) -> "schema_dataset.SchemaDatasetFacet":
     """The schema facet of columns as the manifest describes them."""
-    return _schema_facet({column["name"]: column["type"] for column in columns})
+    return _schema_facet({column.name: column.type for column in columns})
 
 
 def _schema_facet(types: Mapping[str, str]) -> "schema_dataset.SchemaDatasetFacet":
@@ -50,18 +51,18 @@ def column_lineage(
         change = facet.Transformation(
             type="DIRECT",
             subtype=subtype,
-            description=column["treatment"],
+            description=column.treatment,
             masking=subtype != "IDENTITY",
         )
-        fields[column["name"]] = facet.Fields([facet.InputField(*source, column["name"], [change])])
+        fields[column.name] = facet.Fields([facet.InputField(*source, column.name, [change])])
     return facet.ColumnLineageDatasetFacet(fields)
 
 
-def _subtype(column: Mapping[str, Any]) -> str:
+def _subtype(column: ReleasedColumn) -> str:
     """Return the transformation of a column, in OpenLineage's words."""
-    if column["role"] == Role.QUASI_IDENTIFIER:
+    if column.role is Role.QUASI_IDENTIFIER:
         return "AGGREGATION"
-    return "TRANSFORMATION" if column.get("noised") or column.get("bucketed") else "IDENTITY"
+    return "TRANSFORMATION" if column.noised or column.bucketed else "IDENTITY"
 
 
 def privacy(verdict: Verdict, policy: Policy) -> "DatasetFacet":
@@ -97,5 +98,5 @@ def privacy(verdict: Verdict, policy: Policy) -> "DatasetFacet":
         k={"asked": verdict.k, "achieved": verdict.sizes.smallest},
         t=t,
         joint=joint,
-        models=describe_models(verdict),
+        models=[model.to_json() for model in describe_models(verdict)],
     )

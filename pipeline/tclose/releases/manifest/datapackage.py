@@ -3,7 +3,10 @@
 Everything in it is taken from the public manifest.
 """
 
-from typing import Any
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import DataFile, ReleasedColumn
+
+JsonObject = dict[str, object]
 
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 
@@ -23,56 +26,54 @@ _FIELD_TYPES = {
 }
 
 
-def describe_package(manifest: dict[str, Any]) -> dict[str, Any]:
+def describe_package(manifest: Manifest) -> JsonObject:
     """The content of ``datapackage.json``.
 
     Partition columns are no columns of the files, so they are described apart, in
     ``partitionFields``: a resource's path holds their values as ``name=value``.
     """
-    fields = {column["name"]: describe_field(column) for column in manifest["columns"]}
-    apart = list(manifest["partition_by"])
+    fields = {column.name: describe_field(column) for column in manifest.columns}
+    apart = list(manifest.partition_by)
     inside = [field for name, field in fields.items() if name not in apart]
-    package: dict[str, Any] = {
+    package: JsonObject = {
         "$schema": PROFILE,
-        "name": manifest["name"].lower(),
-        "id": manifest["release_id"],
-        "title": manifest["name"],
-        "created": manifest["published_at"],
+        "name": manifest.name.lower(),
+        "id": manifest.release_id,
+        "title": manifest.name,
+        "created": manifest.published_at,
     }
     if apart:
         package["partitionFields"] = [fields[name] for name in apart]
-    resources = [_describe_file(i, file, inside) for i, file in enumerate(manifest["files"])]
+    resources = [_describe_file(i, file, inside) for i, file in enumerate(manifest.files)]
     return package | {"resources": resources}
 
 
-def _describe_file(
-    index: int, file: dict[str, Any], fields: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _describe_file(index: int, file: DataFile, fields: list[JsonObject]) -> JsonObject:
     from tclose.formats.registry import find_format  # slow to import, and for writing alone
 
-    output_format = find_format(file["path"])
+    output_format = find_format(file.path)
     return {
         "name": f"part-{index:05d}",
         "type": "table",
-        "path": file["path"],
+        "path": file.path,
         "format": output_format.suffix,
         "mediatype": output_format.media_type,
-        "bytes": file["bytes"],
-        "hash": f"sha256:{file['sha256']}",
-        "rows": file["rows"],
+        "bytes": file.bytes,
+        "hash": f"sha256:{file.sha256}",
+        "rows": file.rows,
         "schema": {"fields": fields},
     }
 
 
-def describe_field(column: dict[str, Any]) -> dict[str, Any]:
+def describe_field(column: ReleasedColumn) -> JsonObject:
     """A field of the Table Schema; the values of an ordered one that is released as it is."""
-    field = {
-        "name": column["name"],
-        "type": field_type(column["type"]),
-        "description": f"{column['role']}: {column['treatment']}",
+    field: JsonObject = {
+        "name": column.name,
+        "type": field_type(column.type),
+        "description": f"{column.role}: {column.treatment}",
     }
-    if "order" in column and field["type"] == "string" and not column.get("generalised"):
-        field |= {"categories": list(column["order"]), "categoriesOrdered": True}
+    if column.order is not None and field["type"] == "string" and not column.generalised:
+        field |= {"categories": list(column.order), "categoriesOrdered": True}
     return field
 
 

@@ -7,6 +7,9 @@ import json
 import re
 from typing import Any
 
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import RecordComparison, ReleasedColumn
+
 _ROLES = {
     "quasi-identifier": (
         "What an outsider could know of a subject. All records of a class share one value."
@@ -32,7 +35,7 @@ def escape(text: Any) -> str:
     return _MARKS.sub(r"\\\1", printable(str(text)))
 
 
-def write_dictionary(manifest: dict[str, Any]) -> str:
+def write_dictionary(manifest: Manifest) -> str:
     """The content of ``dictionary.md``."""
     parts = [
         _introduce(manifest),
@@ -40,106 +43,105 @@ def write_dictionary(manifest: dict[str, Any]) -> str:
         _tabulate(("", "asked", "reached"), _list_limits(manifest)),
         "## Columns",
         _tabulate(("column", "role", "type", "treatment"), _list_columns(manifest)),
-        *(_describe_column(column, manifest) for column in manifest["columns"]),
+        *(_describe_column(column, manifest) for column in manifest.columns),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _introduce(manifest: dict[str, Any]) -> str:
+def _introduce(manifest: Manifest) -> str:
     from tclose.formats.registry import find_format  # slow to import, and for writing alone
 
-    given = {key: escape(manifest[key]) for key in ("name", "release_id", "published_at", "method")}
-    version, n_files = escape(manifest["code"]["tclose"]), len(manifest["files"])
-    classes, files = manifest["classes"], manifest["files"]
-    title = f"{find_format(files[0]['path']).title} " if files else ""
+    keys = ("name", "release_id", "published_at", "method")
+    given = {key: escape(getattr(manifest, key)) for key in keys}
+    version, n_files = escape(manifest.code.tclose), len(manifest.files)
+    classes, files = manifest.classes, manifest.files
+    title = f"{find_format(files[0].path).title} " if files else ""
     made = (
         f"Release {given['release_id']}, published at {given['published_at']}; made by tclose "
         f"{version}, method {given['method']}."
     )
     counts = (
-        f"{manifest['records']:,} records in {n_files:,} {title}file{'s' if n_files != 1 else ''} "
-        f"below `data/`. They form {classes['n_classes']:,} classes of {classes['smallest']:,} to "
-        f"{classes['largest']:,} records, {classes['mean']:.2f} on average; the records of a class "
+        f"{manifest.records:,} records in {n_files:,} {title}file{'s' if n_files != 1 else ''} "
+        f"below `data/`. They form {classes.n_classes:,} classes of {classes.smallest:,} to "
+        f"{classes.largest:,} records, {classes.mean:.2f} on average; the records of a class "
         "share the values of all quasi-identifiers."
     )
     parts = [f"# Data dictionary of {given['name']}", made, counts]
-    if manifest["partition_by"]:
-        apart = ", ".join(escape(name) for name in manifest["partition_by"])
+    if manifest.partition_by:
+        apart = ", ".join(escape(name) for name in manifest.partition_by)
         parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
-    if "values" in manifest:
-        parts.append(_tell_comparison(manifest["values"]))
+    if manifest.values is not None:
+        parts.append(_tell_comparison(manifest.values))
     return "\n\n".join(parts)
 
 
-def _tell_comparison(values: dict[str, Any]) -> str:
+def _tell_comparison(values: RecordComparison) -> str:
     """In which columns the records were compared with those of the input."""
-    named = ", ".join(escape(name) for name in values["compared"])
+    named = ", ".join(escape(name) for name in values.compared)
     told = f"Before it was published, every record was compared with those of the input in {named}"
-    parts = [f"{told}: {escape(values['result'])}."] if named else []
-    if values["as_buckets"]:
-        parts.append(
-            f"Of {', '.join(map(escape, values['as_buckets']))} the buckets were compared."
-        )
-    for name, reason in values["left_out"].items():
+    parts = [f"{told}: {escape(values.result)}."] if named else []
+    if values.as_buckets:
+        parts.append(f"Of {', '.join(map(escape, values.as_buckets))} the buckets were compared.")
+    for name, reason in values.left_out.items():
         parts.append(f"{escape(name)} was left out: {escape(reason)}.")
     return " ".join(parts)
 
 
-def _list_limits(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
-    privacy = manifest["privacy"]
-    k = privacy["k"]
+def _list_limits(manifest: Manifest) -> list[tuple[str, ...]]:
+    privacy, k = manifest.privacy, manifest.privacy.k
     rows: list[tuple[str, ...]] = [
-        ("k: records of a class", f"at least {k['asked']}", f"{k['achieved']}")
+        ("k: records of a class", f"at least {k.asked}", f"{k.achieved}")
     ]
-    for name, t in privacy.get("t", {}).items():
-        of = f" of {escape(t['of'])}" if "of" in t else ""
-        what = f"t: {escape(t['distance'])} distance{of} of a class to the whole table, "
+    for name, t in privacy.t.items():
+        of = f" of {escape(t.of)}" if t.of is not None else ""
+        what = f"t: {escape(t.distance)} distance{of} of a class to the whole table, "
         what += escape(name)
-        rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
-    for t in privacy.get("joint", ()):
+        rows.append((what, f"at most {t.asked:g}", f"{t.largest_emd:.6f}"))
+    for joint in privacy.joint:
         what = (
-            f"t: {escape(t['distance'])} distance of a class to the whole table, combinations of "
+            f"t: {escape(joint.distance)} distance of a class to the whole table, combinations of "
         )
-        what += " with ".join(escape(name) for name in t["attributes"])
-        rows.append((what, f"at most {t['asked']:g}", f"{t['largest_emd']:.6f}"))
-    others = sorted(privacy.keys() - {"k", "t", "joint"})
-    rows += [(escape(name), escape(_as_json(privacy[name])), "") for name in others]
-    total = manifest["information_loss"]["total"]
+        what += " with ".join(escape(name) for name in joint.attributes)
+        rows.append((what, f"at most {joint.asked:g}", f"{joint.largest_emd:.6f}"))
+    others = {k: v for k, v in privacy.to_json().items() if k not in {"k", "t", "joint"}}
+    rows += [(escape(name), escape(_as_json(others[name])), "") for name in sorted(others)]
+    total = manifest.information_loss.total
     return [*rows, ("information loss, mean over quasi-identifiers", "", f"{total:.3g}")]
 
 
-def _list_columns(manifest: dict[str, Any]) -> list[tuple[str, ...]]:
+def _list_columns(manifest: Manifest) -> list[tuple[str, ...]]:
     keys = ("name", "role", "type", "treatment")
-    return [tuple(escape(column[key]) for key in keys) for column in manifest["columns"]]
+    return [tuple(escape(getattr(column, key)) for key in keys) for column in manifest.columns]
 
 
-def _describe_column(column: dict[str, Any], manifest: dict[str, Any]) -> str:
-    name = column["name"]
-    lines = [f"- role: {escape(column['role'])}. {_explain_role(column, manifest)}".rstrip()]
-    lines.append(f"- type: {escape(column['type'])}, {escape(column['kind'])}")
-    lines.append(f"- treatment: {escape(column['treatment'])}")
-    losses = manifest["information_loss"]["per_attribute"]
+def _describe_column(column: ReleasedColumn, manifest: Manifest) -> str:
+    name = column.name
+    lines = [f"- role: {escape(column.role)}. {_explain_role(column, manifest)}".rstrip()]
+    lines.append(f"- type: {escape(column.type)}, {escape(column.kind)}")
+    lines.append(f"- treatment: {escape(column.treatment)}")
+    losses = manifest.information_loss.per_attribute
     if name in losses:
         lines.append(f"- information loss: {losses[name]:.3g}")
-    if "distance" in column:
-        lines.append(f"- distance between values: {escape(column['distance'])}")
-    if name in manifest["partition_by"]:
+    if column.distance is not None:
+        lines.append(f"- distance between values: {escape(column.distance)}")
+    if name in manifest.partition_by:
         lines.append("- stands in the names of folders")
-    if "order" in column:
-        lines.append(f"- values, lowest first: {', '.join(escape(v) for v in column['order'])}")
-    paths = (", ".join(escape(name) for name in row) for row in column.get("taxonomy", ()))
+    if column.order is not None:
+        lines.append(f"- values, lowest first: {', '.join(escape(v) for v in column.order)}")
+    paths = (", ".join(escape(name) for name in row) for row in column.taxonomy)
     lines += [f"- value and the names above it: {path}" for path in paths]
-    for key, value in manifest.get("noise", {}).get(name, {}).items():
-        lines.append(f"- noise, {escape(key)}: {escape(_as_json(value))}")
-    others = [key for key in column if key not in (*_TOLD, *_FLAGS)]
-    lines += [f"- {escape(key)}: {escape(_as_json(column[key]))}" for key in others]
+    if name in manifest.noise:
+        for key, value in manifest.noise[name].to_json().items():
+            lines.append(f"- noise, {escape(key)}: {escape(_as_json(value))}")
+    others = {k: v for k, v in column.to_json().items() if k not in (*_TOLD, *_FLAGS)}
+    lines += [f"- {escape(key)}: {escape(_as_json(value))}" for key, value in others.items()]
     return f"### {escape(name)}\n\n" + "\n".join(lines)
 
 
-def _explain_role(column: dict[str, Any], manifest: dict[str, Any]) -> str:
-    told = _ROLES.get(column["role"], "")
-    t = manifest["privacy"].get("t", {}).get(column["name"])
-    return told if t is None else f"{told} {_WITHIN_T.format(t.get('of', 'values'))}"
+def _explain_role(column: ReleasedColumn, manifest: Manifest) -> str:
+    told = _ROLES.get(column.role, "")
+    t = manifest.privacy.t.get(column.name)
+    return told if t is None else f"{told} {_WITHIN_T.format(t.of or 'values')}"
 
 
 def _as_json(value: Any) -> str:

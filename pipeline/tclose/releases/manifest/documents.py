@@ -4,14 +4,15 @@ The public manifest lists these files with their digests, so that a changed byte
 """
 
 import hashlib
-from typing import Any
 
 from tclose.data.places.untrusted_files import dump_json
 from tclose.releases.manifest.datapackage import describe_package
 from tclose.releases.manifest.dictionary import write_dictionary
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import Document
 
 
-def make_documents(manifest: dict[str, Any]) -> dict[str, bytes]:
+def make_documents(manifest: Manifest) -> dict[str, bytes]:
     """Content of each document by its name: the same bytes for the same manifest."""
     return {
         "datapackage.json": dump_json(describe_package(manifest)),
@@ -19,9 +20,9 @@ def make_documents(manifest: dict[str, Any]) -> dict[str, bytes]:
     }
 
 
-def list_documents(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+def list_documents(manifest: Manifest) -> list[Document]:
     """Each document as the manifest lists it."""
     return [
-        {"path": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        Document(path=name, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
         for name, content in make_documents(manifest).items()
     ]

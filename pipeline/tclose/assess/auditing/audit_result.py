@@ -1,0 +1,68 @@
+"""What an audit found, as the commands and the Python API give it."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import ConfigDict, Field
+
+from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.sections import Classes, Count, NoiseResult, Privacy, Risk, Section
+
+
+class SignatureResult(Section):
+    """The signature of the manifest."""
+
+    key_id: str
+    valid: bool | None
+    """None: not checked, as no public key was given."""
+
+
+class OriginalsResult(Utility):
+    """A release beside its originals: figures of the raw data, to be kept inside."""
+
+    attackers: Count
+    """Records that were searched for among the released ones."""
+    linkage: float
+    """The share of them that are linked to their own record."""
+    sse: float
+    """Per record and quasi-identifier."""
+    sse_of: dict[str, float]
+    """Of each quasi-identifier."""
+
+
+class AuditResult(Section):
+    """What the files of a release say of themselves.
+
+    What has the default None is missing where the rows were not checked, or nobody asked for it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    release: str
+    """The folder of the release."""
+    findings: list[str] = Field(default_factory=list)
+    """What is wrong; empty where nothing is."""
+    checked: bool = False
+    """Whether the rows could be read."""
+    notes: list[str] = Field(default_factory=list)
+    """What is not wrong, and should be known."""
+    signature: SignatureResult | None = None
+    records: Count | None = None
+    privacy: Privacy | None = None
+    """What was asked, and what the rows reach."""
+    classes: Classes | None = None
+    risk: Risk | None = None
+    noise: dict[str, NoiseResult] | None = None
+    originals: OriginalsResult | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the rows could be checked, and nothing is wrong."""
+        return self.checked and not self.findings
+
+    def extended(
+        self, findings: Sequence[str] = (), notes: Sequence[str] = (), **more: object
+    ) -> Self:
+        """The result with further findings, notes and other keys."""
+        extended = {"findings": [*self.findings, *findings], "notes": [*self.notes, *notes]}
+        return self.model_copy(update=extended | more)

@@ -1,0 +1,101 @@
+"""The manifest that stays inside, ``internal/manifest.json``: the public one, and how it was made.
+
+What has a default is missing where an earlier version made the release, or where there is nothing
+to say.
+"""
+
+from pydantic import Field, JsonValue
+
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import Code, Count, InformationLoss, Section
+
+Figures = dict[str, float | None]
+
+
+class Utility(Section):
+    """What a release changes for analysis, to three digits; none where there is no such figure."""
+
+    il1s: float | None
+    """Over the quasi-identifiers."""
+    changes_of_means: Figures
+    """In standard deviations of the original column."""
+    changes_of_variances: Figures
+    """Relative."""
+    changes_of_correlations: Figures
+    """Differences, by ``one and other``."""
+
+
+class SourceFile(Section):
+    """A file of the input, without the secrets of its address."""
+
+    path: str
+    name: str
+    format: str
+    n_bytes: int
+    sha256: str
+    stamp: str
+    """What the file looked like when it was digested."""
+
+
+class EarlierDraw(Section):
+    """An earlier release with noise on columns of the same records."""
+
+    release: str
+    """Its name and id."""
+    epsilon: dict[str, float]
+    """Of each of these columns."""
+
+
+class SameInput(Section):
+    """Another release of the same input files."""
+
+    release: str
+    """Its name and id."""
+    differs: list[str]
+    """Sections of the policy that are others."""
+
+
+class GitState(Section):
+    """The checkout that the code ran from."""
+
+    commit: str
+    modified: bool
+
+
+class InternalCode(Code):
+    """What decides the bytes that the code makes, and what it ran on."""
+
+    git: GitState | None = None
+
+
+class MadeBy(Section):
+    """Who ran it, where, and as what."""
+
+    user: str | None = None
+    host: str | None = None
+    flow_run: str | None = None
+    """Of Prefect, where a flow made the release."""
+    lineage_run: str | None = None
+
+
+class InternalManifest(Manifest):
+    """The public part, the policy, the inputs, the plan and the times."""
+
+    code: InternalCode
+    exact_information_loss: InformationLoss | None = None
+    """All digits."""
+    utility: Utility | None = None
+    policy: dict[str, JsonValue] | None = None
+    """With all defaults."""
+    inputs: list[SourceFile] = Field(default_factory=list)
+    records_read: Count | None = None
+    records_dropped: Count | None = None
+    """Left out for a missing value."""
+    plan_sha256: str | None = None
+    earlier_draws: list[EarlierDraw] = Field(default_factory=list)
+    epsilon_of_all_draws: dict[str, float] = Field(default_factory=dict)
+    """Of each column with noise, over the earlier draws and this one."""
+    same_input: list[SameInput] = Field(default_factory=list)
+    seconds: dict[str, float] = Field(default_factory=dict)
+    """Wall time of each pass."""
+    run: MadeBy = Field(default_factory=MadeBy)

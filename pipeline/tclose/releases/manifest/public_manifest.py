@@ -1,0 +1,169 @@
+"""The public manifest of a release, ``manifest.json``: handed out with the data.
+
+It is checked before anything in it is believed or computed with: `parse_manifest` is the door.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from tclose.column_terms import Role
+from tclose.data.places.untrusted_files import MalformedError, parse_json
+from tclose.releases.manifest.sections import (
+    Classes,
+    Code,
+    Count,
+    DataFile,
+    Document,
+    InformationLoss,
+    Names,
+    NoiseResult,
+    Positive,
+    Privacy,
+    RecordComparison,
+    Refinement,
+    ReleasedColumn,
+    Risk,
+    Section,
+)
+
+FORMAT = 3  # 1 may lack further models, attacks and distances; 2 has no seals
+SCHEMA_ID = f"urn:tclose:schema:Manifest:{FORMAT}"
+_MOST_TOLD = 3
+
+
+def _check_date(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+def can_name_folders(arrow_type: str) -> bool:
+    """Return whether the values of a type can be in the names of folders."""
+    from tclose.data.keys import FOLDER_TYPES  # slow to import, and few releases have folders
+
+    return arrow_type in map(str, FOLDER_TYPES)
+
+
+class Manifest(Section):
+    """What a release says of itself: its columns, privacy, classes, loss and files.
+
+    It does not say where the data came from, which seed was used, or how many records were left
+    out. What has a default is missing where an earlier version made the release.
+    """
+
+    format: Positive
+    """Of the manifest: a reader of an earlier format does not know what this one says."""
+    name: str
+    release_id: str
+    published_at: Annotated[str, AfterValidator(_check_date)]
+    """ISO 8601."""
+    verdict: str
+    """``pass``: nothing else is published."""
+    method: str
+    privacy: Privacy
+    noise: dict[str, NoiseResult] = Field(default_factory=dict)
+    """Of each attribute that is released with noise, by its name."""
+    values: RecordComparison | None = None
+    records: Count
+    classes: Classes
+    risk: Risk | None = None
+    information_loss: InformationLoss
+    """To three digits."""
+    refinement: Refinement | None = None
+    partition_by: Names
+    """Columns whose values stand in the names of folders."""
+    columns: list[ReleasedColumn]
+    files: list[DataFile]
+    code: Code
+    documents: list[Document] = Field(default_factory=list)
+
+    @property
+    def bucketed(self) -> tuple[str, ...]:
+        """Names of the columns that are released as buckets."""
+        return tuple(column.name for column in self.columns if column.bucketed)
+
+    @property
+    def published(self) -> datetime:
+        """The moment of publication."""
+        return datetime.fromisoformat(self.published_at)
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        types = {column.name: column.type for column in self.columns}
+        if len(types) != len(self.columns):
+            raise ValueError("columns: one is named twice")
+        if types and not all(can_name_folders(types.get(name, "")) for name in self.partition_by):
+            raise ValueError("partition_by: names no column whose values can name folders")
+        for listed in (self.files, self.documents):
+            paths: Sequence[str] = [entry.path for entry in listed]
+            if len(set(paths)) != len(paths):
+                raise ValueError("a file is listed twice")
+        depth = len(self.partition_by) + 1
+        if any(file.path.count("/") != depth for file in self.files):
+            raise ValueError("files: one is not in a folder for each column of partition_by")
+        self._check_values()
+        return self
+
+    def _check_values(self) -> None:
+        """See that the comparison with the input names every column that may be compared."""
+        if self.values is None:  # an earlier version compared nothing
+            return
+        of_records = {c.name for c in self.columns if c.role is not Role.QUASI_IDENTIFIER}
+        named = {*self.values.compared, *self.values.left_out}
+        if named != of_records or set(self.values.as_buckets) != set(self.bucketed):
+            raise ValueError("values: the columns are not those of the release")
+        if self.values.records != self.records:
+            raise ValueError("values: records differs")
+
+
+Parsed = TypeVar("Parsed", bound=Manifest)
+
+
+def parse_manifest(content: bytes) -> Manifest:
+    """The public manifest of these bytes, of a format that this version knows.
+
+    Raises
+    ------
+    MalformedError
+        They are none; names the first keys that are wrong, not what they hold.
+    """
+    found = parse_json(content)
+    written = found.get("format") if isinstance(found, dict) else None
+    if type(written) is int and written > FORMAT:
+        raise MalformedError(f"is of format {written}; audit it with a later version")
+    return _validate(Manifest, found)
+
+
+def parse_as(kind: type[Parsed], content: bytes) -> Parsed:
+    """The manifest of this kind that these bytes are, of any format that has what is read.
+
+    Raises
+    ------
+    MalformedError
+        As `parse_manifest`.
+    """
+    return _validate(kind, parse_json(content))
+
+
+def _validate(kind: type[Parsed], found: object) -> Parsed:
+    try:
+        return kind.model_validate(found)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        named = [_describe(problem) for problem in problems[:_MOST_TOLD]]
+        more = f"; and {len(problems) - _MOST_TOLD:,} more" if len(problems) > _MOST_TOLD else ""
+        raise MalformedError(f"is damaged ({'; '.join(named)}{more})") from None
+
+
+def _describe(problem: Any) -> str:
+    place = ".".join(map(str, problem["loc"]))
+    reason = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{place}: {reason}" if place else reason
+
+
+def manifest_schema() -> dict[str, Any]:
+    """The JSON Schema of ``manifest.json``."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
+    return schema | Manifest.model_json_schema()

@@ -1,0 +1,278 @@
+"""The sections of a manifest: what each says, its types, and what it may hold.
+
+Keys that are not named here are kept and let through: later versions add some. Whatever is read has
+its type, and numbers are finite.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from tclose.column_terms import Distance, Kind, Role
+
+_MOST_CELLS = 50_000_000  # of a taxonomy: its values by its levels
+
+
+def _check_distinct(values: list[str]) -> list[str]:
+    if len(set(values)) != len(values):
+        raise ValueError("has an entry twice")
+    return values
+
+
+def _check_rows(rows: list[list[str]]) -> list[list[str]]:
+    if len(rows) * max(map(len, rows), default=0) > _MOST_CELLS:
+        raise ValueError("has too many levels for its values")
+    return rows
+
+
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Nonnegative = Annotated[float, Field(ge=0)]
+AtMostOne = Annotated[float, Field(ge=0, le=1)]
+Names = Annotated[list[str], AfterValidator(_check_distinct)]
+ReadDistance = Annotated[Distance, Field(strict=False)]
+AskedValue = int | float | Literal["value"] | list[list[str]]
+
+
+class Section(BaseModel):
+    """A part of a manifest: strict about types, and open to keys of later versions."""
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="allow",
+        allow_inf_nan=False,
+        defer_build=True,
+        use_attribute_docstrings=True,
+    )
+
+    def to_json(self) -> dict[str, Any]:
+        """The section as JSON has it: what was given, in the order of the fields."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    def unknown_keys(self, place: str = "") -> Iterator[str]:
+        """Where the section has keys that this version does not know, as in ``privacy.k.more``."""
+        before = f"{place}." if place else ""
+        yield from (f"{before}{key}" for key in self.model_extra or ())
+        for key in type(self).model_fields:
+            yield from _unknown_inside(getattr(self, key), f"{before}{key}")
+
+
+def _unknown_inside(value: Any, place: str) -> Iterator[str]:
+    if isinstance(value, Section):
+        yield from value.unknown_keys(place)
+    elif isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in pairs:
+            yield from _unknown_inside(inner, f"{place}.{key}")
+
+
+class KResult(Section):
+    """k-anonymity."""
+
+    asked: Positive
+    achieved: Count
+    """Records of the smallest class."""
+
+
+class TResult(Section):
+    """t-closeness of a confidential attribute."""
+
+    asked: AtMostOne
+    largest_emd: Nonnegative
+    """The largest distance of a class to the whole table."""
+    distance: ReadDistance | None = None
+    of: str | None = None
+    """``buckets``, where the attribute is released as these."""
+
+
+class JointResult(Section):
+    """t-closeness of the combinations of several confidential attributes' values."""
+
+    attributes: Annotated[Names, Field(min_length=2)]
+    asked: AtMostOne
+    largest_emd: Nonnegative
+    distance: Literal["equal"]
+
+
+class PrivacyModelResult(Section):
+    """A further privacy model, asked of a confidential attribute."""
+
+    name: str
+    attribute: str
+    asked: dict[str, AskedValue]
+    """The parameters that the policy has."""
+    reached: float | None
+    """The measure of the worst class; none where it has no finite one."""
+    failing_classes: Count
+    holds_for: str | None = None
+    """What the model was held to in place of the attribute's values."""
+    epsilon: float | None = None
+    """Of Proposition 3 of ratio closeness."""
+    epsilon_is_about: str | None = None
+    epsilon_assumes: list[str] = Field(default_factory=list)
+
+
+class Privacy(Section):
+    """What was asked and what was reached."""
+
+    k: KResult
+    t: dict[str, TResult]
+    """Of each confidential attribute, by its name."""
+    joint: list[JointResult] = Field(default_factory=list)
+    models: list[PrivacyModelResult] | None = None
+    """None: made by a version that had no further models."""
+
+
+class NoiseResult(Section):
+    """The differentially private noise on an attribute."""
+
+    epsilon: Annotated[float, Field(gt=0, le=100)]
+    mechanism: str
+    low: float | None
+    high: float | None
+    step: Annotated[float, Field(gt=0)]
+    values: list[str | int | float]
+    """What a value can be, where it is no number from ``low`` to ``high``."""
+    stochastic_t: float
+    """The stochastic t that epsilon gives classes of these sizes."""
+    asked_t: float | None = None
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> "NoiseResult":
+        if (self.low is None) != (self.high is None) or (self.low or 0) > (self.high or 0):
+            raise ValueError("low and high are no range")
+        return self
+
+
+class RecordComparison(Section):
+    """In which columns every released record was found to be one of the input's, and none lost."""
+
+    compared: Names
+    as_buckets: Names
+    left_out: dict[str, str]
+    """Columns that were not compared, and why."""
+    records: Count
+    result: Literal["identical"]
+
+
+class Classes(Section):
+    """Sizes of the equivalence classes, in records."""
+
+    n_classes: Count
+    smallest: Count
+    largest: Count
+    mean: Nonnegative
+
+
+class Exposed(Section):
+    """Records, and classes, of which an attack learns an attribute."""
+
+    records: Count
+    classes: Count
+
+
+class Skewness(Section):
+    """Classes that make a group of values more than ``factor`` times as likely as the table."""
+
+    factor: float
+    records: Count
+    classes: Count
+    largest: float
+    mean: float
+
+
+class Attacks(Section):
+    """What attacks learn of a confidential attribute."""
+
+    homogeneity: Exposed
+    groups: str
+    """Which groups of values similarity and skewness are about."""
+    similarity: Exposed
+    skewness: Skewness
+
+
+class Risk(Section):
+    """Discernibility, average class size over k, and attacks."""
+
+    discernibility: Count
+    average_class_size: Nonnegative
+    attributes: dict[str, Attacks]
+    """Of each confidential attribute, by its name."""
+
+
+class InformationLoss(Section):
+    """Squared normalised differences: means over records, and over quasi-identifiers."""
+
+    total: float
+    per_attribute: dict[str, float]
+
+
+class Round(Section):
+    """A round of the search for less loss."""
+
+    loss: float
+    largest_emd: float
+
+
+class Refinement(Section):
+    """The search for less loss: what was asked for, and how it went."""
+
+    asked: str | int
+    clusters: Count
+    """Clusters that are released alike are one class, so there may be fewer of these."""
+    rounds: list[Round]
+
+
+class ReleasedColumn(Section):
+    """A released column: what it is, its type, and how it was treated."""
+
+    name: Annotated[str, Field(min_length=1)]
+    role: Annotated[Role, Field(strict=False)]
+    kind: Annotated[Kind, Field(strict=False)]
+    type: str
+    """Of Arrow, as the files have it."""
+    treatment: str
+    generalised: bool = False
+    noised: bool = False
+    bucketed: bool = False
+    distance: ReadDistance | None = None
+    """Of two values: of a confidential attribute, or of one that is released as an ancestor."""
+    loss: str | None = None
+    """How its information loss is counted, where that is not by the difference."""
+    taxonomy: Annotated[list[list[str]], AfterValidator(_check_rows)] = Field(default_factory=list)
+    """Each value with the names above it, up to the root's."""
+    order: Names | None = None
+    """Of ordinal values, lowest first."""
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "ReleasedColumn":
+        is_compared = self.role is Role.CONFIDENTIAL and not self.noised
+        if self.kind is Kind.ORDINAL and is_compared and not self.order:
+            raise ValueError("is ordinal and has no order")
+        return self
+
+
+class DataFile(Section):
+    """A file with rows of the release."""
+
+    # Readers skip folders and files whose names begin with a dot or an underscore.
+    path: Annotated[str, Field(pattern=r"^data/([^/._=][^/=]*=[^/]*/)*part-[0-9]{5,}\.[a-z0-9]+$")]
+    rows: Count
+    bytes: Count
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Document(Section):
+    """A document beside the manifest."""
+
+    path: str
+    bytes: Count
+    sha256: str
+
+
+class Code(Section):
+    """The version that made the release."""
+
+    tclose: str
