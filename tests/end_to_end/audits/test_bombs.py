@@ -47,6 +47,9 @@ def write_forged(release, table):
     (release / "manifest.json").write_text(json.dumps(manifest))
 
 
+POOLS = []  # for good: what is allocated from a pool may be freed after the test
+
+
 @pytest.mark.parametrize("column", ["town", "ill", "note"])
 def test_long_text_in_every_row_is_held_once(texts, column):
     """As Parquet holds it; as plain values the rows would be 4 GB."""
@@ -58,6 +61,7 @@ def test_long_text_in_every_row_is_held_once(texts, column):
     write_forged(texts, table.set_column(place, column, listed).replace_schema_metadata(None))
     assert pq.read_schema(path).field(column).type == pa.string()
     usual, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    POOLS.append(counted)
     pa.set_memory_pool(counted)
     try:
         findings = audit_release(texts).findings
