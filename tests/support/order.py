@@ -11,8 +11,8 @@ import pytest
 
 # Each line stays in one process.
 LONG = (
-    ("tests/flows/",),
     ("tests/faults/", "tests/end_to_end/s3/", "tests/releases/stores/"),
+    ("tests/flows/",),
     ("tests/api/", "tests/deploy/test_stack", "tests/runtime/engines/", "tests/nightly/"),
     ("tests/end_to_end/test_", "tests/assess/", "tests/runtime/test_progress"),
 )
