@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 300  # Prefect looks for a server that was killed for two minutes
 BROKEN = 70  # status of a command that let an exception through
 BESIDE = {".lock", ".failed", ".journal.jsonl", ".claims", "CURRENT"}
+PROBES = (b"", b"blat")  # of Python's tempfile, which tries with it whether it can write
 AS_PROCESSES = ("run from its start", "run on two workers", "flow")
 # Of each command its arguments, for a policy, a folder of releases and a release in it.
 COMMANDS: dict[str, list[str]] = {
@@ -105,7 +106,8 @@ class Site:
         left = {p.name for p in self.root.iterdir()} - BESIDE - {current.name, *self.releases}
         left |= {p.name for p in (self.root / ".work").glob("*")}
         temporary = self.folder / "tmp"
-        left |= {str(p.relative_to(temporary)) for p in temporary.rglob("*") if p.is_file()}
+        files = [path for path in temporary.rglob("*") if path.is_file()]
+        left |= {str(p.relative_to(temporary)) for p in files if p.read_bytes() not in PROBES}
         return [*wrong, *(f"{name} was left" for name in left)]
 
 

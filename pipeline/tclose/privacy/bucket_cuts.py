@@ -15,6 +15,9 @@ import numpy as np
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.model import Distribution, Int64
 
+OPEN_END = ".."
+"""In place of the lowest and the highest value of a table; a value of that text is quoted."""
+
 
 @dataclass(frozen=True, eq=False)
 class Buckets:
@@ -78,5 +81,5 @@ def name_buckets(
     """
     texts = [[spell(int(low)), spell(int(high))] for low, high in cut.limits]
     if open_ends:
-        texts[0][0] = texts[-1][1] = ".."
+        texts[0][0] = texts[-1][1] = OPEN_END
     return [f"[{low}, {high}]" for low, high in texts]

@@ -44,6 +44,11 @@ def test_ranks_are_intervals_in_their_order() -> None:
     assert parse_interval(names(made)[1]) == ("some, few", "many")
 
 
+def test_value_that_looks_like_an_open_end_is_quoted() -> None:
+    made, _ = buckets_of(["a", "..", "..", "z"], 3, kind=Kind.ORDINAL, order=("a", "..", "z"))
+    assert names(made) == ["[.., a]", '["..", ".."]', "[z, ..]"]
+
+
 def test_texts_are_sets_and_one_alone_is_itself() -> None:
     made, _ = buckets_of(["a, b"] * 4 + ["c", "c", "d", "e"], 2, kind=Kind.NOMINAL)
     assert names(made) == ['"a, b"', "{c, d, e}"]  # commonest first

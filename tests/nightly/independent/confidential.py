@@ -15,6 +15,9 @@ from nightly.independent.quasi import coordinate, is_ordered_axis
 from nightly.independent.release import Release
 from nightly.independent.values import as_fraction, rank_of, read_end
 
+# Ends of buckets that are no values, which would be quoted.
+OPEN_BELOW, OPEN_ABOVE = "[.., ", ", ..]"
+
 
 def check_limits(asked: Asked, release: Release) -> Iterator[str]:
     """The distance of every class to the table, of attributes and of combinations."""
@@ -245,8 +248,8 @@ def _check_members(
             is_right = set(map(str, found)) <= set(cover.parts)
         else:
             low, high = cover.parts
-            is_right = low == ".." or read_end(low, asked, name) == min(found)
-            is_right &= high == ".." or read_end(high, asked, name) == max(found)
+            is_right = text.startswith(OPEN_BELOW) or read_end(low, asked, name) == min(found)
+            is_right &= text.endswith(OPEN_ABOVE) or read_end(high, asked, name) == max(found)
         if not is_right:
             yield f"{name}: bucket {text!r} is not that of its records"
     if not nominal:
@@ -267,7 +270,7 @@ def order_buckets(asked: Asked, release: Release, name: str) -> list[str]:
 
     def lowest(text: str) -> tuple[int, Any]:
         low, _ = parse(text).parts
-        return (0, 0) if low == ".." else (1, read_end(low, asked, name))
+        return (0, 0) if text.startswith(OPEN_BELOW) else (1, read_end(low, asked, name))
 
     return sorted(buckets, key=lowest)
 

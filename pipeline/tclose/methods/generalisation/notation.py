@@ -1,8 +1,8 @@
 """The notation of generalised values in a release, written and parsed.
 
 "[low, high]" has both of its ends, "[low, high)", of a full domain, the lower one; "{a, b}" is a
-set; "*" is any value. Texts that could be mistaken for such notation (with a comma, a bracket, a
-quote, blanks around) are quoted as in JSON.
+set; "*" is any value; an end ".." is left open. Texts that could be mistaken for such notation
+(with a comma, a bracket, a quote, blanks around) are quoted as in JSON.
 """
 
 import json
@@ -19,6 +19,7 @@ from tclose.data.keys import Encoding, Keys, from_keys, has_float_keys
 from tclose.errors import DataError
 from tclose.methods.generalisation.intervals import EVERYTHING
 from tclose.model import Int64
+from tclose.privacy.bucket_cuts import OPEN_END
 
 Texts = NDArray[np.str_]
 
@@ -161,7 +162,7 @@ def quote_text(text: str) -> str:
     text, hold it whole.
     """
     is_plain = _ONE.fullmatch(text) and text.isprintable() and text == text.strip()
-    is_plain = is_plain and text != EVERYTHING and not text.startswith('"')
+    is_plain = is_plain and text not in (EVERYTHING, OPEN_END) and not text.startswith('"')
     return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
