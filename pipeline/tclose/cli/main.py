@@ -101,8 +101,11 @@ def _parser() -> argparse.ArgumentParser:
     add_keys_options(_add(commands, "keys", "make a pair of keys for public signatures",
                           "tclose keys --out ~/tclose-keys"))  # fmt: skip
     add_register_commands(functools.partial(_add, commands))
-    _add(commands, "schema", "print the JSON Schema of a policy, for editors",
-         "tclose schema > policy.schema.json")  # fmt: skip
+    schema = _add(commands, "schema", "print the JSON Schema of a policy, or of a manifest",
+                  "tclose schema > policy.schema.json            # for editors\n"
+                  "  tclose schema --manifest > manifest.schema.json")  # fmt: skip
+    schema.add_argument("--manifest", action="store_true", help="of manifest.json, for programs "
+                        "that read releases; later versions may add keys")  # fmt: skip
     return parser
 
 
@@ -262,10 +265,12 @@ def _register(given: argparse.Namespace) -> int:
     return status
 
 
-def _schema(_: argparse.Namespace) -> int:
+def _schema(arguments: argparse.Namespace) -> int:
     from tclose.policy.policy import policy_schema
+    from tclose.releases.manifest.public_manifest import manifest_schema
 
-    print(json.dumps(policy_schema(), indent=2))
+    schema = manifest_schema() if arguments.manifest else policy_schema()
+    print(json.dumps(schema, indent=2))
     return 0
 
 
