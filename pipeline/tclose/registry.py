@@ -62,7 +62,7 @@ class Registry(Generic[Registered]):
         """
         name = name_of(registered)
         registered.check_class()
-        known: Any = self._classes.setdefault(name, registered)  # type: ignore[arg-type]
+        known: Any = self._classes.setdefault(name, registered)  # type: ignore[arg-type]  # callers pass theirs
         if known is not registered:
             raise ValueError(f"{name!r} is registered already, by {known.__module__}")
         return registered

@@ -153,7 +153,7 @@ class TestBackfill:
     def run(self, policy: dict[str, Any], first: date, last: date) -> Any:
         from tclose_flows.backfill import backfill
 
-        return backfill(policy, first, last, return_state=True)  # type: ignore[arg-type]
+        return backfill(policy, first, last, return_state=True)
 
     def test_makes_what_can_be_made_then_what_is_left(self, policy, tmp_path):
         first, last = date(2026, 8, 1), date(2026, 10, 31)

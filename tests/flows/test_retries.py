@@ -76,7 +76,7 @@ def _is_tried_again(error: Exception) -> bool:
     from tclose_flows.concurrency import retryable
 
     known = to_safe_error(error, "place").redacted()
-    return retryable(None, None, Failed(data=known))  # type: ignore[arg-type]
+    return retryable(None, None, Failed(data=known))
 
 
 @pytest.mark.parametrize(

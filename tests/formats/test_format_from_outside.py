@@ -189,7 +189,7 @@ class WithoutWriting(OutputFormat):
 
 
 class WithoutSuffix(ArrowFormat):
-    name: Literal["another"] = "another"  # type: ignore[assignment]
+    name: Literal["another"] = "another"
 
 
 def test_class_that_lacks_what_a_format_has() -> None:

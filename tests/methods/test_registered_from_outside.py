@@ -188,7 +188,7 @@ class WithoutWork(Method):
 class WithoutBuckets(SortedGroups):
     cuts_buckets: ClassVar[bool] = True
 
-    name: Literal["without-buckets"] = "without-buckets"  # type: ignore[assignment]
+    name: Literal["without-buckets"] = "without-buckets"
 
 
 class WithoutMeasure(Model):
@@ -201,7 +201,7 @@ class WithoutMeasure(Model):
 class WithoutTableMeasure(LargestShare):
     needs_table: ClassVar[bool] = True
 
-    name: Literal["without-table-measure"]  # type: ignore[assignment]
+    name: Literal["without-table-measure"]
 
 
 class WithoutNoiseLimit(Model):
@@ -214,7 +214,7 @@ class WithoutNoiseLimit(Model):
 class WithoutField(LargestShare):
     count_key: ClassVar[str] = "n"
 
-    name: Literal["without-field"]  # type: ignore[assignment]
+    name: Literal["without-field"]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ class Release:
 
         meta = released_schema(self.path, self.manifest).empty_table().to_pandas()
         files = [entry.path for entry in self.manifest.files]
-        return dd.from_map(  # type: ignore[no-untyped-call]
+        return dd.from_map(
             _read_pandas, files, release=self.path, manifest=self.manifest, meta=meta
         )
 

@@ -101,7 +101,7 @@ def _open_cache() -> TrustedFolder | UntrustedError | None:
 
     In the user's cache, or where NUMBA_CACHE_DIR says. One that cannot be written to is read.
     """
-    home = config.CACHE_DIR  # type: ignore[attr-defined]
+    home = config.CACHE_DIR  # type: ignore[attr-defined]  # numba sets it by its name
     if not home:
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
         home = Path(cache, "tclose", "kernels")

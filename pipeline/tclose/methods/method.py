@@ -221,6 +221,10 @@ def name_methods(is_wanted: Callable[[type[Method]], bool]) -> list[str]:
     return [name for name, _ in wanted]
 
 
+def _name_owners(key: str) -> str:
+    return " or ".join(name_methods(lambda method: key in method.model_fields))
+
+
 def method_keys() -> list[str]:
     """The keys that a policy's section can have, of all methods."""
     return sorted({key for m in registered_methods().values() for key in m.model_fields})
@@ -234,8 +238,7 @@ def _own_keys(name: str, method: type[Method], given: Mapping[str, Any]) -> dict
         if not owners:
             continue  # refused as unknown
         if any(given[key] != m.model_fields[key].default for m in owners):
-            names = " or ".join(name_methods(lambda m, key=key: key in m.model_fields))  # type: ignore[misc]
-            raise ValueError(f"{key} goes with {names}, not with {name}")
+            raise ValueError(f"{key} goes with {_name_owners(key)}, not with {name}")
         del kept[key]
     return kept
 

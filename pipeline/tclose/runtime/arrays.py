@@ -131,7 +131,7 @@ def read_array(path: Path) -> np.ndarray:
     return np.asarray(np.load(path, mmap_mode="r"))
 
 
-def map_new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.ndarray:
+def map_new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap:
     """Map a new array file for writing.
 
     Its room on disk is taken first: a write through a map that finds none ends the process.

@@ -159,7 +159,7 @@ class TestSearch:
     @given(domains(), st.integers(1, 6))
     def test_tests_true_classes_and_no_node_twice(self, domain: tuple, k: int) -> None:
         codes, tables = domain
-        seen = Counter[tuple[str, ...]]()
+        seen = Counter[str]()
         wholes = self.classes_of_all_nodes(codes, tables)
 
         def holds(order: np.ndarray, starts: np.ndarray) -> np.ndarray:

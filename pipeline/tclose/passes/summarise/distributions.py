@@ -115,4 +115,4 @@ def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: 
         if rows.size:
             filled, records, work = stop, int(cumulative[-1]), int(prefix[-1])
     for array in maps.values():
-        array.flush()  # type: ignore[attr-defined]
+        array.flush()

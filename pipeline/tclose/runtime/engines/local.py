@@ -194,9 +194,9 @@ def memory_limit(settings: EngineSettings) -> str | int:
     """Bytes that a worker is limited to, or ``auto``."""
     if settings.memory_per_worker == "auto":
         return "auto"
-    number, unit = re.fullmatch(
-        r"([\d.]+) ?([kmgt])(i?)b", settings.memory_per_worker.lower()
-    ).group(1, 2)  # type: ignore[union-attr]
+    size = re.fullmatch(r"([\d.]+) ?([kmgt])(i?)b", settings.memory_per_worker.lower())
+    assert size is not None  # by the setting's pattern
+    number, unit = size.group(1, 2)
     base = 1024 if "ib" in settings.memory_per_worker.lower() else 1000
     return math.floor(float(number) * base ** ("kmgt".index(unit) + 1))
 

@@ -27,8 +27,8 @@ def use_steady_clock() -> None:
         return
     for name, module in list(sys.modules.items()):
         if name.startswith("distributed.") and getattr(module, "time", None) is wall_time:
-            module.time = steady_time  # type: ignore[attr-defined]
-    IOLoop.time = _loop_time  # type: ignore[method-assign]
+            vars(module)["time"] = steady_time
+    IOLoop.time = _loop_time  # type: ignore[method-assign]  # that of all loops
 
 
 def _loop_time(self: Any) -> float:
