@@ -32,7 +32,7 @@ from benchmarks.reproduction.page import (
 from benchmarks.reproduction.pictures import Chart, Curve, draw_charts, write_picture
 from benchmarks.reproduction.printed import ADULT, ADULT_RECORDS, SIMILARITY
 from benchmarks.results import render_table
-from tclose.methods.incognito.search import find_generalisations
+from tclose.methods.incognito.lattice_search import find_generalisations
 from tclose.passes.microaggregate.utility import (
     measure_average_size,
     measure_discernibility,

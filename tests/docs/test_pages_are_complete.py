@@ -28,8 +28,8 @@ from tclose.methods.method import Method, registered_methods
 from tclose.model import Distance, Kind, Role
 from tclose.passes.release import RELEASE
 from tclose.policy.policy import policy_schema
+from tclose.privacy.model_registry import MODELS
 from tclose.privacy.privacy_model import Model
-from tclose.privacy.registry import MODELS
 
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "pipeline" / "tclose"

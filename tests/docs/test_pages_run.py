@@ -14,11 +14,11 @@ import pytest
 
 from support.pages import DEPLOY, PAGES, README, Block, Shown, blocks_of, commands_of, is_shown
 from tclose.cli.main import _parser, main
-from tclose.methods.registry import METHODS
+from tclose.methods.method_registry import METHODS
 from tclose.policy.date_template import has_placeholder
 from tclose.policy.policy import Policy, parse_policy
 from tclose.policy.yaml_values import read_yaml
-from tclose.privacy.registry import MODELS
+from tclose.privacy.model_registry import MODELS
 
 DAY = date(2026, 11, 1)
 BASE = "discharges.yaml"  # the quick start's policy, which parts of policies go into

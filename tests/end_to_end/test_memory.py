@@ -102,7 +102,8 @@ def test_nothing_is_said_where_there_is_no_limit(monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["t-closeness-first", "mdav"])
 def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys):
     plan = SimpleNamespace(
-        method=Method.model_validate({"name": name}), effort=choose_search_budget("off", 1000)
+        method=Method.model_validate({"name": name}),
+        search_budget=choose_search_budget("off", 1000),
     )
     monkeypatch.setattr(compile_notice, "unit_megabytes", lambda plan: 300.0)
     monkeypatch.setattr(compile_notice, "is_kept", lambda kernel: False)

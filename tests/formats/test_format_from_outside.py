@@ -16,8 +16,8 @@ from tclose.api.released_files import read_released
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.widths import PassthroughWidths
 from tclose.errors import PolicyError, VerificationError
+from tclose.formats.format_registry import FORMATS, register_format
 from tclose.formats.output_format import OutputFormat
-from tclose.formats.registry import FORMATS, register_format
 from tclose.formats.released_file import ReleasedFile
 from tclose.policy.policy import load_policy, parse_policy, policy_schema
 from tclose.releases.manifest.public_manifest import parse_manifest

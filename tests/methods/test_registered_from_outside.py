@@ -16,11 +16,11 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, PolicyError, VerificationError
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
-from tclose.methods.registry import METHODS, register_method
+from tclose.methods.method_registry import METHODS, register_method
 from tclose.policy.policy import load_policy, parse_policy, policy_schema
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
+from tclose.privacy.model_registry import MODELS, register_model
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.privacy.registry import MODELS, register_model
 
 
 class SortedGroups(Method):

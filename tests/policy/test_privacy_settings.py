@@ -9,7 +9,7 @@ import pytest
 from tclose.errors import PolicyError
 from tclose.model import Distance, Kind
 from tclose.policy.policy import Policy, parse_policy, policy_schema
-from tclose.privacy.registry import MODELS
+from tclose.privacy.model_registry import MODELS
 
 
 def document(*models: Any, **keys: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tclose.passes.plan.search_budget import SearchBudget
 fewer = settings(repeatable, max_examples=count(10, 100))
 
 regions = classed_records(n_classes=st.integers(1, 9), max_size=6)
-efforts = st.builds(
+search_budgets = st.builds(
     SearchBudget,
     n_rounds=st.integers(1, 4),
     block_classes=st.integers(2, 6),
@@ -47,11 +47,13 @@ def keep(labels: Int64) -> Int64:
     return labels
 
 
-def run(refiner: Refiner, records: ClassedRecords, effort: SearchBudget) -> list[ClassedRecords]:
+def run(
+    refiner: Refiner, records: ClassedRecords, search_budget: SearchBudget
+) -> list[ClassedRecords]:
     """The records after no round, after one, and so on, nothing merged."""
     after = [records]
-    for n_rounds in range(1, effort.n_rounds + 1):
-        shorter = replace(effort, n_rounds=n_rounds)
+    for n_rounds in range(1, search_budget.n_rounds + 1):
+        shorter = replace(search_budget, n_rounds=n_rounds)
         labels, _ = refiner.refine(records.labels, shorter, keep, 1.0)
         after.append(replace(records, labels=labels))
     return after

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tclose.api.checking import Check, check_data
-from tclose.api.results import Audit, Frontier, Plan, Release, audit_place
+from tclose.api.results import Audit, Frontier, Plan, Release, audit_location
 from tclose.api.staging import Staged, replace_input, staged_data
 from tclose.data.places.locations import parse_location
 from tclose.errors import UsageError
@@ -121,7 +121,7 @@ def audit(
     """
     location = release.path if isinstance(release, Release) else parse_location(os.fspath(release))
     with _safe("audit"):
-        audited = audit_place(location)
+        audited = audit_location(location)
     if policy is None:
         if data is not None:
             raise UsageError("data: goes with a policy, which says what its columns are")

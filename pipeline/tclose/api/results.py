@@ -79,7 +79,7 @@ class Release:
 
     def audit(self) -> "Audit":
         """Verify the release again, from its files alone."""
-        return audit_place(self.path)
+        return audit_location(self.path)
 
     @property
     def _rows(self) -> list[tuple[str, str]]:
@@ -186,7 +186,7 @@ class Audit:
         return html_rows("Audit", self._rows)
 
 
-def audit_place(place: Location) -> Audit:
+def audit_location(location: Location) -> Audit:
     """Verify a release again.
 
     Raises
@@ -197,7 +197,7 @@ def audit_place(place: Location) -> Audit:
     from tclose.assess.auditing.audit import audit_release
     from tclose.releases.catalog import find_release
 
-    return Audit(audit_release(find_release(place)))
+    return Audit(audit_release(find_release(location)))
 
 
 @dataclass(frozen=True, repr=False)

@@ -112,7 +112,7 @@ class _Made:
         noised = self.plan.epsilons  # is drawn anew
         names = [n for n in self.sample.policy.attributes if n in released and n not in noised]
         places = (release / file.path for file in manifest.files)
-        theirs = (_read_rows(place).select(names) for place in places)
+        theirs = (_read_rows(location).select(names) for location in places)
         mine = (table.select(names) for table in read_rows(self.run))
         return _are_equal(mine, theirs)
 
@@ -132,8 +132,8 @@ class _Made:
         )
 
 
-def _read_rows(place: Location) -> pa.Table:
-    with open_released(place) as file:
+def _read_rows(location: Location) -> pa.Table:
+    with open_released(location) as file:
         return file.read()
 
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from tclose.data.files.input_files import STREAM_BYTES
 from tclose.data.widths import PassthroughWidths
+from tclose.formats.format_registry import register_format
 from tclose.formats.output_format import OutputFormat
-from tclose.formats.registry import register_format
 from tclose.formats.released_file import ReleasedFile
 
 ROW_GROUP_ROWS = 131_072

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from tclose.data.places.locations import Location
-from tclose.formats.registry import find_format
+from tclose.formats.format_registry import find_format
 
 
 class ReleasedFile(ABC):
@@ -36,7 +36,7 @@ class ReleasedFile(ABC):
 
 
 @contextmanager
-def open_released(place: Location, listed: Collection[str] = ()) -> Iterator[ReleasedFile]:
+def open_released(location: Location, listed: Collection[str] = ()) -> Iterator[ReleasedFile]:
     """Open a file of a release in its format.
 
     Parameters
@@ -50,6 +50,6 @@ def open_released(place: Location, listed: Collection[str] = ()) -> Iterator[Rel
     OSError, pyarrow.ArrowException
         It cannot be read.
     """
-    output_format = find_format(place.name)
-    with place.open("rb") as stream, output_format.open(stream, listed) as released:
+    output_format = find_format(location.name)
+    with location.open("rb") as stream, output_format.open(stream, listed) as released:
         yield released

@@ -1,7 +1,7 @@
 """The protocol of a method: its policy settings, its capabilities, and its work.
 
 A method is one module: a class that derives from `Method`, has its keys as fields, says what it can
-do by class variables, and is decorated with `tclose.methods.registry.register_method`. The rest of
+do by class variables, and is decorated with `tclose.methods.method_registry.register_method`. The rest of
 the package asks for the class variables and properties, never for a name. A module imports what
 starts slowly (kernels) where it is used, since every policy that is read imports all methods.
 """
@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema
 
 from tclose.data.keys import Encoding
 from tclose.methods.generalisation.value_buckets import Bucketing
-from tclose.methods.registry import DEFAULT_METHOD, METHODS
+from tclose.methods.method_registry import DEFAULT_METHOD, METHODS
 from tclose.model import Distribution
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.registry import Registrable, check_hooks

@@ -120,14 +120,14 @@ class AttributeSettings(Settings):
 
     def resolve(self, name: str, limit: Fraction) -> Attribute:
         """The attribute as a value; ``limit``: the t that holds where it has none of its own."""
-        asked = limit if self.t is None else Fraction(str(self.t))
+        demanded = limit if self.t is None else Fraction(str(self.t))
         confidential = self.role is Role.CONFIDENTIAL and self.noise is None
         return Attribute(
             name=name,
             role=self.role,
             kind=Kind.NOMINAL if self.taxonomy else self.type,
             order=tuple(str(value) for value in self.order or ()),
-            max_emd=asked if confidential else None,
+            max_emd=demanded if confidential else None,
             aggregate=self.aggregate,
             rounded=self.round,
             distance=self.distance,
@@ -189,16 +189,24 @@ AGGREGATES: dict[Kind, tuple[str, ...]] = {
 }
 
 
-def _interval_texts(given: IntervalSettings | None) -> tuple[tuple[str, ...], str] | None:
+def _interval_texts(settings: IntervalSettings | None) -> tuple[tuple[str, ...], str] | None:
     """Widths and origin as they were written, 0.1 a tenth."""
-    return None if given is None else (tuple(str(w) for w in given.widths), str(given.origin))
+    return (
+        None if settings is None else (tuple(str(w) for w in settings.widths), str(settings.origin))
+    )
 
 
-def _exact_noise(given: NoiseSettings | None) -> Noise | None:
+def _exact_noise(settings: NoiseSettings | None) -> Noise | None:
     """Numbers as they were written, 0.1 a tenth."""
-    if given is None:
+    if settings is None:
         return None
-    low, high = (None if end is None else Fraction(str(end)) for end in (given.low, given.high))
+    low, high = (
+        None if end is None else Fraction(str(end)) for end in (settings.low, settings.high)
+    )
     return Noise(
-        Fraction(str(given.epsilon)), low, high, Fraction(str(given.step)), tuple(given.values)
+        Fraction(str(settings.epsilon)),
+        low,
+        high,
+        Fraction(str(settings.step)),
+        tuple(settings.values),
     )

@@ -65,13 +65,13 @@ def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:
     output = document.get("output")
     if isinstance(output, dict) and _PLACEHOLDER.search(str(output.get("path"))):
         raise PolicyError("output.path: {as_of} can stand in name and input.path only")
-    found = [place for place, text in texts.items() if _PLACEHOLDER.search(text)]
-    if found and day is None:
+    matched = [place for place, text in texts.items() if _PLACEHOLDER.search(text)]
+    if matched and day is None:
         raise PolicyError(
-            f"{' and '.join(found)}: {{as_of}} stands for a day, and none was given; give it, as "
+            f"{' and '.join(matched)}: {{as_of}} stands for a day, and none was given; give it, as "
             "in --as-of 2026-11-01"
         )
-    if not found and day is not None:
+    if not matched and day is not None:
         raise PolicyError(
             f"as of {day}: neither name nor input.path says where the day goes, as in "
             "adult-{as_of:%Y-%m}; write it there, or give no day"
@@ -79,7 +79,7 @@ def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:
     if day is None:
         return document
     filled = dict(document)
-    for place in found:
+    for place in matched:
         text = _fill(texts[place], place, day)
         if place == "name":
             filled["name"] = text
@@ -90,24 +90,24 @@ def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:
 
 def _texts(document: Any) -> dict[str, str]:
     """The texts in which a placeholder may stand, by their key."""
-    found = {}
+    values_of = {}
     for place in PLACES:
         value = document
         for key in place:
             value = value.get(key) if isinstance(value, dict) else None
         if isinstance(value, str):
-            found[".".join(place)] = value
-    return found
+            values_of[".".join(place)] = value
+    return values_of
 
 
 def _fill(text: str, place: str, day: date) -> str:
-    def write(found: re.Match[str]) -> str:
-        pattern = found["pattern"]
+    def write(match: re.Match[str]) -> str:
+        pattern = match["pattern"]
         if not pattern:
             return day.isoformat()
         if not _PATTERN.fullmatch(pattern):
             raise PolicyError(
-                f"{place}: {found[0]} is no pattern of a day; {{as_of:...}} takes "
+                f"{place}: {match[0]} is no pattern of a day; {{as_of:...}} takes "
                 f"{' '.join(_DIGITS)}, and letters, digits, '.', '_', '/' and '-' between them"
             )
         return re.sub("%.", lambda part: _DIGITS[part[0]](day), pattern[1:])

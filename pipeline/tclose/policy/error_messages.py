@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 from tclose.methods.method import method_keys
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.privacy_settings import JointSettings
-from tclose.privacy.registry import MODELS
+from tclose.privacy.model_registry import MODELS
 
 
 def describe_problems(error: ValidationError, policy: type[BaseModel]) -> list[str]:
@@ -34,7 +34,7 @@ def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> str:
-    kind, given = problem["type"], problem["input"]
+    kind, value = problem["type"], problem["input"]
     if kind == "extra_forbidden":
         return f"unknown key; allowed: {', '.join(_allowed_keys(location[:-1], policy))}"
     if kind == "value_error":
@@ -42,13 +42,13 @@ def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) ->
     if kind == "missing":
         return "is missing"
     if problem["loc"][-1] == "[key]":
-        return f"YAML reads a column name as {given!r}; put it in quotes"
+        return f"YAML reads a column name as {value!r}; put it in quotes"
     wanted = _WANTED.get((location[0], *location[2:])) or _WANTED.get(location)
     wanted = wanted or _wanted_of_model(location) or _WANTED_BY_PROBLEM.get(kind)
     context = problem.get("ctx", {}) | {"models": ", ".join(MODELS.classes())}
     message = wanted.format(**context) if wanted else problem["msg"]
-    scalar = isinstance(given, str | int | float | None)
-    return f"{message} (given: {given!r})" if scalar else message
+    scalar = isinstance(value, str | int | float | None)
+    return f"{message} (given: {value!r})" if scalar else message
 
 
 def _wanted_of_model(location: tuple[str, ...]) -> str | None:

@@ -10,8 +10,8 @@ from pydantic import Field, SerializeAsAny, ValidationError, field_serializer, m
 
 from tclose.data.files.input_settings import InputSettings
 from tclose.errors import PolicyError
+from tclose.formats.format_registry import DEFAULT_FORMAT
 from tclose.formats.output_format import OutputFormat
-from tclose.formats.registry import DEFAULT_FORMAT
 from tclose.methods.method import name_methods
 from tclose.model import ANCESTOR, Attribute, Distance, Role
 from tclose.policy.attribute_settings import AttributeSettings

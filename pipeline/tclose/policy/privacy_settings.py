@@ -109,14 +109,14 @@ class PrivacySettings(Settings):
                         f"privacy.joint: {name!r} is no confidential attribute of the policy that "
                         "is released as it is"
                     )
-            made = joint.combine(confidential)
-            if len(made.combines) < 2:
+            attribute = joint.combine(confidential)
+            if len(attribute.combines) < 2:
                 raise ValueError(
                     "privacy.joint: needs two confidential attributes or more; give one its t"
                 )
-            if made.name in names:
-                raise ValueError(f"privacy.joint: {made.name!r} is there already; say it once")
-            names.add(made.name)
+            if attribute.name in names:
+                raise ValueError(f"privacy.joint: {attribute.name!r} is there already; say it once")
+            names.add(attribute.name)
 
     def combine(self, confidential: Sequence[str]) -> tuple[Attribute, ...]:
         """The joint attributes that classes are held to as well."""
@@ -139,13 +139,13 @@ class PrivacySettings(Settings):
 
     def limit_noise(self, attribute: str) -> Fraction | None:
         """The stochastic t that an attribute with noise is held to, if to any."""
-        asked = [
+        limits = [
             model.noise_limit
             for model in self.models
             if model.noise_limit is not None
             and (model.attributes is None or attribute in model.attributes)
         ]
-        return min(asked, default=None)
+        return min(limits, default=None)
 
     def require(self, confidential: Sequence[str]) -> tuple[PrivacyModel, ...]:
         """Return the unbound requirements of the models on each of these attributes."""

@@ -101,9 +101,9 @@ def _refuse_repeated_keys(root: yaml.Node | None) -> None:
 
 
 def _read_csv(text: str) -> Taxonomy:
-    found = list(_records(text, ";" if _has_semicolons(text) else ","))
-    labels = [f"line {line:,}" for line, _ in found]
-    return build_from_rows([row for _, row in found], labels)
+    records = list(_records(text, ";" if _has_semicolons(text) else ","))
+    labels = [f"line {line:,}" for line, _ in records]
+    return build_from_rows([row for _, row in records], labels)
 
 
 def _has_semicolons(text: str) -> bool:

@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, InitErrorDetails
 
 from tclose.model import Distribution, Float64, Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
-from tclose.privacy.registry import MODELS
+from tclose.privacy.model_registry import MODELS
 from tclose.privacy.value_groups import Grouping
 from tclose.registry import Registrable, check_hooks
 
@@ -82,8 +82,8 @@ class Model(Registrable):
     """A privacy model, asked of some confidential attributes: a policy's keys, and the work.
 
     A model is a class that derives from this one, has its keys as fields, and is decorated with
-    `tclose.privacy.registry.register_model`. One that is decided class by class has to be monotone,
-    as above. The manifest has its parameters as `describe_parameters` gives them.
+    `tclose.privacy.model_registry.register_model`. One that is decided class by class has to be
+    monotone, as above. The manifest has its parameters as `describe_parameters` gives them.
     """
 
     larger_is_better: ClassVar[bool] = False

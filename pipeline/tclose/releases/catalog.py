@@ -45,20 +45,20 @@ def _read_date(repository: ReleaseRepository, release_id: str) -> datetime | Non
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-def _is_release(place: Location) -> bool:
-    return (place / "manifest.json").is_file()
+def _is_release(location: Location) -> bool:
+    return (location / "manifest.json").is_file()
 
 
-def _is_repository(place: Location) -> bool:
+def _is_repository(location: Location) -> bool:
     """Return whether the folder is a repository of one name, or of a first run in progress."""
-    if not place.is_dir() or _is_release(place):
+    if not location.is_dir() or _is_release(location):
         return False
-    if (place / "CURRENT").is_file() or (place / ".lock").is_file():
+    if (location / "CURRENT").is_file() or (location / ".lock").is_file():
         return True
-    return any(_is_release(place / name) for name in open_store(place).ids())
+    return any(_is_release(location / name) for name in open_store(location).ids())
 
 
-def open_repository(place: Location) -> ReleaseRepository:
+def open_repository(location: Location) -> ReleaseRepository:
     """The releases of one name, by their folder.
 
     Raises
@@ -66,22 +66,22 @@ def open_repository(place: Location) -> ReleaseRepository:
     OutputError
         It is none.
     """
-    if _is_repository(place):
-        absolute = place.resolve()
+    if _is_repository(location):
+        absolute = location.resolve()
         return ReleaseRepository(absolute.parent, absolute.name)
-    if not place.exists():
-        raise OutputError(f"{place}: no such folder")
-    if _is_release(place):
-        raise OutputError(f"{place}: is one release; give the folder that it stands in")
-    folders = _list_folders(place) if place.is_dir() else []
+    if not location.exists():
+        raise OutputError(f"{location}: no such folder")
+    if _is_release(location):
+        raise OutputError(f"{location}: is one release; give the folder that it stands in")
+    folders = _list_folders(location) if location.is_dir() else []
     names = [path.name for path in folders if _is_repository(path)]
     if names:
-        raise OutputError(f"{place}: holds releases of {', '.join(names)}; name one, as in "
-                          f"{place / names[0]}")  # fmt: skip
-    raise OutputError(f"{place}: is no release, nor a folder of releases")
+        raise OutputError(f"{location}: holds releases of {', '.join(names)}; name one, as in "
+                          f"{location / names[0]}")  # fmt: skip
+    raise OutputError(f"{location}: is no release, nor a folder of releases")
 
 
-def find_repositories(place: Location) -> tuple[ReleaseRepository, ...]:
+def find_repositories(location: Location) -> tuple[ReleaseRepository, ...]:
     """The releases of a name, or of all names of an output folder, by name.
 
     Raises
@@ -89,23 +89,23 @@ def find_repositories(place: Location) -> tuple[ReleaseRepository, ...]:
     OutputError
         There are none.
     """
-    if place.is_dir() and not _is_release(place) and not _is_repository(place):
+    if location.is_dir() and not _is_release(location) and not _is_repository(location):
         entries = tuple(
-            open_repository(path) for path in _list_folders(place) if _is_repository(path)
+            open_repository(path) for path in _list_folders(location) if _is_repository(path)
         )
         if entries:
             return entries
-    return (open_repository(place),)
+    return (open_repository(location),)
 
 
-def _list_folders(place: Location) -> list[Location]:
+def _list_folders(location: Location) -> list[Location]:
     try:
-        return sorted((path for path in place.iterdir() if path.is_dir()), key=str)
+        return sorted((path for path in location.iterdir() if path.is_dir()), key=str)
     except OSError as error:
-        raise OutputError(f"{place}: cannot be read ({error.strerror})") from None
+        raise OutputError(f"{location}: cannot be read ({error.strerror})") from None
 
 
-def find_release(place: Location) -> Location:
+def find_release(location: Location) -> Location:
     """A release: by its folder, by the folder of its name (the current one), or by NAME/ID.
 
     The beginning of an id is enough where no other release of the name begins like it.
@@ -115,15 +115,15 @@ def find_release(place: Location) -> Location:
     OutputError
         There is no such release, or more than one.
     """
-    if _is_release(place):
-        return place
-    if not place.exists() and _is_repository(place.parent):
-        repository = open_repository(place.parent)
-        return place.parent / pick_id(repository, place.name)
-    if ID.fullmatch(place.name) and place.is_dir():
-        raise OutputError(f"{place}: is no release (it has no manifest.json)")
-    repository = open_repository(place)
-    return place / current_id(repository)
+    if _is_release(location):
+        return location
+    if not location.exists() and _is_repository(location.parent):
+        repository = open_repository(location.parent)
+        return location.parent / pick_id(repository, location.name)
+    if ID.fullmatch(location.name) and location.is_dir():
+        raise OutputError(f"{location}: is no release (it has no manifest.json)")
+    repository = open_repository(location)
+    return location / current_id(repository)
 
 
 def pick_id(repository: ReleaseRepository, id_prefix: str) -> str:

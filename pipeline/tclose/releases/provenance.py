@@ -56,7 +56,7 @@ def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict
     ----------
     passes : version of each pass, which covers the kernels and the data types that it works with
     """
-    from tclose.privacy.registry import MODELS
+    from tclose.privacy.model_registry import MODELS
 
     method, output_format = policy.method, policy.output.format
     required = {one.model for one in method.require_models(policy.confidential)}

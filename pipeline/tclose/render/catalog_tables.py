@@ -116,28 +116,30 @@ def _count_roles(manifest: Manifest) -> str:
     return ", ".join(f"{roles.count(role)} {role}" for role in dict.fromkeys(roles))
 
 
-def describe_comparison(first: Location, second: Location, found: Comparison) -> dict[str, Any]:
+def describe_comparison(
+    first: Location, second: Location, comparison: Comparison
+) -> dict[str, Any]:
     """Describe the differences between two releases."""
     return {
         "first": str(first),
         "second": str(second),
-        "policies_compared": found.has_policies,
+        "policies_compared": comparison.has_policies,
         "differences": [
             {"section": d.section, "key": d.key, "first": d.first, "second": d.second}
-            for d in found.differences
+            for d in comparison.differences
         ],
     }
 
 
-def report_comparison(first: Location, second: Location, found: Comparison) -> str:
+def report_comparison(first: Location, second: Location, comparison: Comparison) -> str:
     """Tabulate the differences by section; only the two names where there are none."""
     lines = [f"< {first}", f"> {second}"]
-    if not found.has_policies:
+    if not comparison.has_policies:
         lines.append("policies: not compared, as an internal manifest is not at hand")
-    if not found.differences:
+    if not comparison.differences:
         return "\n".join([*lines, "nothing differs"])
-    for section in dict.fromkeys(d.section for d in found.differences):
-        inside = [d for d in found.differences if d.section == section]
+    for section in dict.fromkeys(d.section for d in comparison.differences):
+        inside = [d for d in comparison.differences if d.section == section]
         rows: list[Row] = [("", printable(d.key), *_show_both(d.first, d.second)) for d in inside]
         lines += ["", section, *align_rows(rows)]
     return "\n".join(lines)

@@ -87,14 +87,14 @@ def _make_lines(frontier: Frontier) -> tuple[list[_Line], str]:
     if len({point.t for point in frontier.points}) == 1:
         t = frontier.points[0].t
         label = "k-anonymity alone" if t is None else f"t = {describe_t(t)}"
-        found = [(label, tuple((float(point.k), point) for point in frontier.points))]
+        lines = [(label, tuple((float(point.k), point) for point in frontier.points))]
         x_label = "k (records in a class, at least)"
     else:
         by_k = groupby(frontier.points, lambda p: p.k)
-        found = [(f"k = {k}", tuple((p.t, p) for p in ps if p.t is not None)) for k, ps in by_k]
+        lines = [(f"k = {k}", tuple((p.t, p) for p in ps if p.t is not None)) for k, ps in by_k]
         x_label = "t (largest distance of a class to the table)"
-    styles = line_styles(len(found), thinnest=1.5, step=1.5)
-    return [_Line(*line, style) for line, style in zip(found, styles, strict=True)], x_label
+    styles = line_styles(len(lines), thinnest=1.5, step=1.5)
+    return [_Line(*line, style) for line, style in zip(lines, styles, strict=True)], x_label
 
 
 def _draw_panel(axes: "Axes", measure: _Measure, lines: Sequence[_Line]) -> None:

@@ -93,17 +93,19 @@ def _value_rows(values: RecordComparison | None) -> list[tuple[str, str]]:
 
 def _noise_rows(noise: Mapping[str, NoiseResult]) -> list[tuple[str, str]]:
     rows = []
-    for name, given in noise.items():
-        text = f"epsilon {given.epsilon:g} ({given.mechanism})"
-        asked = f"asked {given.asked_t:g}, " if given.asked_t is not None else ""
-        rows.append((f"noise on {name}", f"{text}, {asked}stochastic t {given.stochastic_t:.3f}"))
+    for name, settings in noise.items():
+        text = f"epsilon {settings.epsilon:g} ({settings.mechanism})"
+        asked = f"asked {settings.asked_t:g}, " if settings.asked_t is not None else ""
+        rows.append(
+            (f"noise on {name}", f"{text}, {asked}stochastic t {settings.stochastic_t:.3f}")
+        )
     return rows
 
 
 def _model_rows(model: PrivacyModelResult) -> list[tuple[str, str]]:
     achieved = "none" if model.reached is None else f"{model.reached:.6g}"
     rows = [(f"{model.name} of {model.attribute}",
-             f"asked {_say_asked(model.asked)}, reached {achieved}")]  # fmt: skip
+             f"asked {_format_parameters(model.asked)}, reached {achieved}")]  # fmt: skip
     if model.holds_for is not None:
         rows.append(("  holds for", model.holds_for))
     if model.epsilon is not None:
@@ -113,7 +115,7 @@ def _model_rows(model: PrivacyModelResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _say_asked(asked: Mapping[str, object]) -> str:
+def _format_parameters(asked: Mapping[str, object]) -> str:
     groups = asked.get("buckets")
     shown = dict(asked) | ({"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {})
     return ", ".join(f"{name} = {value}" for name, value in shown.items())
@@ -124,20 +126,20 @@ def _risk_rows(risk: Risk) -> list[tuple[str, str]]:
             ("discernibility", f"{risk.discernibility:,}")]  # fmt: skip
     for name, attacks in risk.attributes.items():
         rows.append((f"attacks on {name}", f"groups: {attacks.groups}"))
-        rows.append(("  homogeneity", _say_exposed(attacks.homogeneity)))
-        rows.append(("  similarity", _say_exposed(attacks.similarity)))
-        rows.append(("  skewness", _say_skewness(attacks.skewness)))
+        rows.append(("  homogeneity", _format_exposure(attacks.homogeneity)))
+        rows.append(("  similarity", _format_exposure(attacks.similarity)))
+        rows.append(("  skewness", _format_skewness(attacks.skewness)))
     return rows
 
 
-def _say_skewness(skewness: Skewness) -> str:
+def _format_skewness(skewness: Skewness) -> str:
     return (
-        f"{_say_exposed(skewness)} make a group more than {skewness.factor:g} times as likely; "
+        f"{_format_exposure(skewness)} make a group more than {skewness.factor:g} times as likely; "
         f"largest {skewness.largest:.3g}, mean {skewness.mean:.3g}"
     )
 
 
-def _say_exposed(exposed: Exposed | Skewness) -> str:
+def _format_exposure(exposed: Exposed | Skewness) -> str:
     return f"{exposed.records:,} records in {exposed.classes:,} classes"
 
 
@@ -169,13 +171,13 @@ def plan_rows(
     plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int
 ) -> list[tuple[str, str]]:
     """Tabulate a plan in two columns."""
-    rows = [("feasible", _say_feasible(plan)), ("records", f"{plan['records']:,}")]
+    rows = [("feasible", _format_feasibility(plan)), ("records", f"{plan['records']:,}")]
     if n_dropped:
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
     limits = ", ".join(f"{t:g} for {name}" for name, t in plan["t"].items())
     rows.append(("asked", f"k = {plan['k']}" + (f"; t = {limits}" if limits else "")))
     rows += [
-        (f"  {model['name']} of {model['attribute']}", _say_asked(model["asked"]))
+        (f"  {model['name']} of {model['attribute']}", _format_parameters(model["asked"]))
         for model in plan.get("models", ())
     ]
     if "subsets_of" in plan and plan["cut_by_subsets"]:
@@ -189,7 +191,7 @@ def plan_rows(
     return rows
 
 
-def _say_feasible(plan: dict[str, Any]) -> str:
+def _format_feasibility(plan: dict[str, Any]) -> str:
     if not plan["verified_only"]:
         return "yes"
     return (
@@ -246,23 +248,23 @@ def _audited_rows(audit: AuditResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _originals_rows(found: OriginalsResult | None) -> list[tuple[str, str]]:
+def _originals_rows(figures: OriginalsResult | None) -> list[tuple[str, str]]:
     """Beside the originals: figures of the raw data, to be kept inside."""
-    if found is None:
+    if figures is None:
         return []
-    linked = f"{_figure(found.linkage)} of {found.attackers:,} records"
+    linked = f"{_figure(figures.linkage)} of {figures.attackers:,} records"
     rows = [("linked to their own", linked)]
-    rows.append(("SSE", f"{_figure(found.sse)} per record and quasi-identifier"))
-    return rows + utility_rows(found)
+    rows.append(("SSE", f"{_figure(figures.sse)} per record and quasi-identifier"))
+    return rows + utility_rows(figures)
 
 
-def utility_rows(found: Utility) -> list[tuple[str, str]]:
+def utility_rows(figures: Utility) -> list[tuple[str, str]]:
     """Tabulate a release's changes for analysis: figures of the raw data, kept internal."""
-    rows = [("IL1s", _figure(found.il1s))]
+    rows = [("IL1s", _figure(figures.il1s))]
     changes = {
-        "mean, in deviations": found.changes_of_means,
-        "variance": found.changes_of_variances,
-        "correlation": found.changes_of_correlations,
+        "mean, in deviations": figures.changes_of_means,
+        "variance": figures.changes_of_variances,
+        "correlation": figures.changes_of_correlations,
     }
     for title, of_names in changes.items():
         rows += [(f"  {title}: {name}", _figure(value)) for name, value in of_names.items()]

@@ -162,7 +162,7 @@ def inspect_input(
     policy: Policy, paths: tuple[str, ...], address: str, progress: Progress
 ) -> list[FileContent]:
     """Digest and columns of every file. Nothing is kept: the run is not named yet."""
-    found: dict[int, FileContent] = {}
+    content_of: dict[int, FileContent] = {}
     with (
         connect(address) as engine,
         progress.tracing(engine, "inspect"),
@@ -171,9 +171,9 @@ def inspect_input(
         limit = least_memory(policy.engine, input_files.total_bytes(paths), engine)
         items = [(path, policy.input, _wanted(policy, limit)) for path in paths]
         for position, content in engine.run(_inspect_item, items, name="inspect"):
-            found[position] = content
+            content_of[position] = content
             step()
-    contents = [found[position] for position in range(len(items))]
+    contents = [content_of[position] for position in range(len(items))]
     check_same_schema(contents, policy.attributes)
     return contents
 
@@ -182,10 +182,12 @@ def _wanted(policy: Policy, limit: int | None) -> ReadColumns:
     """The columns that will be read; what gets noise goes along with what classes are made by."""
     passthrough = {
         name
-        for name, given in policy.attributes.items()
-        if given.role is Role.NON_CONFIDENTIAL and name not in policy.output.partition_by
+        for name, settings in policy.attributes.items()
+        if settings.role is Role.NON_CONFIDENTIAL and name not in policy.output.partition_by
     }
-    identifiers = {n for n, given in policy.attributes.items() if given.role is Role.IDENTIFIER}
+    identifiers = {
+        n for n, settings in policy.attributes.items() if settings.role is Role.IDENTIFIER
+    }
     held = policy.attributes.keys() - passthrough - identifiers
     return ReadColumns(frozenset(held), frozenset(passthrough), limit)
 
@@ -205,11 +207,11 @@ def _begin(
     versions: Mapping[str, Any],
 ) -> Run:
     """Name the release by its content; find it published, go on with it, or start it."""
-    asked = policy.model_dump(mode="json", exclude=_ASIDE)
-    asked["input"].pop("path")
+    document = policy.model_dump(mode="json", exclude=_ASIDE)
+    document["input"].pop("path")
     content = {
         "inputs": [[c.file.sha256, c.file.n_bytes, c.file.format] for c in contents],
-        "policy": asked,
+        "policy": document,
         "versions": versions,
         "libraries": library_versions(),
     }

@@ -14,7 +14,7 @@ import pytest
 
 from support.golden import GOLDEN, find_fault, make_entry, read_golden
 from tclose.methods.method import registered_methods
-from tclose.privacy.registry import MODELS
+from tclose.privacy.model_registry import MODELS
 
 
 @pytest.fixture(scope="module")

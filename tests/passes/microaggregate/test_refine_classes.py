@@ -20,7 +20,6 @@ from support.classed import (
     star_over,
 )
 from support.refined import (
-    efforts,
     fewer,
     keep,
     largest_emds,
@@ -28,6 +27,7 @@ from support.refined import (
     regions,
     regions_within,
     run,
+    search_budgets,
 )
 from support.tables import distribution_of, repeatable, seeds, unweighted
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
@@ -37,12 +37,12 @@ from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 
 class TestRefinement:
     @fewer
-    @given(regions, efforts)
+    @given(regions, search_budgets)
     def test_gives_a_partition_of_classes_of_k(
-        self, records: ClassedRecords, effort: SearchBudget
+        self, records: ClassedRecords, search_budget: SearchBudget
     ) -> None:
         before = records.labels.copy()
-        labels, _ = refiner_of(records).refine(records.labels, effort, keep, 1.0)
+        labels, _ = refiner_of(records).refine(records.labels, search_budget, keep, 1.0)
         assert records.labels.tolist() == before.tolist()
         sizes = np.bincount(labels)
         assert labels.size == records.n_records
@@ -50,54 +50,58 @@ class TestRefinement:
         assert sizes.min() >= records.k
 
     @fewer
-    @given(regions_within(), efforts)
+    @given(regions_within(), search_budgets)
     def test_classes_within_t_stay_within(
-        self, records: ClassedRecords, effort: SearchBudget
+        self, records: ClassedRecords, search_budget: SearchBudget
     ) -> None:
         """By the definition, in fractions, and after every round."""
-        for after in run(refiner_of(records), records, effort):
+        for after in run(refiner_of(records), records, search_budget):
             for emd, limit in zip(largest_emds(after), records.max_emds, strict=True):
                 assert emd <= limit
 
     @fewer
-    @given(regions, efforts)
+    @given(regions, search_budgets)
     def test_classes_at_exactly_t_stay_within(
-        self, records: ClassedRecords, effort: SearchBudget
+        self, records: ClassedRecords, search_budget: SearchBudget
     ) -> None:
         limits = tuple(largest_emds(records))
-        for after in run(refiner_of(records, limits), records, effort):
+        for after in run(refiner_of(records, limits), records, search_budget):
             for emd, limit in zip(largest_emds(after), limits, strict=True):
                 assert emd <= limit
 
     @fewer
-    @given(regions_within(1), efforts)
+    @given(regions_within(1), search_budgets)
     def test_loses_less_from_round_to_round(
-        self, records: ClassedRecords, effort: SearchBudget
+        self, records: ClassedRecords, search_budget: SearchBudget
     ) -> None:
         """If all are within the limits, which are a margin below t, or further."""
         refiner = refiner_of(records)
-        _, rounds = refiner.refine(records.labels, effort, keep, 1.0)
+        _, rounds = refiner.refine(records.labels, search_budget, keep, 1.0)
         for before, after in pairwise(rounds):
             assert after.loss <= before.loss + 1e-12
         released = [
             naive_refine.released_loss(records, after.classes)
-            for after in run(refiner, records, effort)
+            for after in run(refiner, records, search_budget)
         ]
         assert all(b <= a for a, b in pairwise(released))
 
     @fewer
-    @given(regions, efforts)
-    def test_comes_no_farther_above_t(self, records: ClassedRecords, effort: SearchBudget) -> None:
-        after = run(refiner_of(records), records, effort)
+    @given(regions, search_budgets)
+    def test_comes_no_farther_above_t(
+        self, records: ClassedRecords, search_budget: SearchBudget
+    ) -> None:
+        after = run(refiner_of(records), records, search_budget)
         excess = [naive_refine.excess(records, r.classes) for r in after]
         assert all(b <= a + Fraction(MARGIN) for a, b in pairwise(excess))
 
     @fewer
-    @given(regions, efforts)
-    def test_measures_each_round(self, records: ClassedRecords, effort: SearchBudget) -> None:
+    @given(regions, search_budgets)
+    def test_measures_each_round(
+        self, records: ClassedRecords, search_budget: SearchBudget
+    ) -> None:
         refiner = refiner_of(records)
-        labels, rounds = refiner.refine(records.labels, effort, keep, 1.0)
-        assert 2 <= len(rounds) <= effort.n_rounds + 1
+        labels, rounds = refiner.refine(records.labels, search_budget, keep, 1.0)
+        assert 2 <= len(rounds) <= search_budget.n_rounds + 1
         ends = (records, replace(records, labels=labels))
         for measured, state in zip((rounds[0], rounds[-1]), ends, strict=True):
             assert measured == refiner.measure(state.labels)
@@ -107,21 +111,23 @@ class TestRefinement:
             assert measured.largest_emd == pytest.approx(float(largest), abs=MARGIN)
 
     @fewer
-    @given(regions, efforts)
-    def test_gives_the_same_again(self, records: ClassedRecords, effort: SearchBudget) -> None:
-        first = refiner_of(records).refine(records.labels, effort, keep, 1.0)
-        again = refiner_of(records).refine(records.labels.copy(), effort, keep, 1.0)
+    @given(regions, search_budgets)
+    def test_gives_the_same_again(
+        self, records: ClassedRecords, search_budget: SearchBudget
+    ) -> None:
+        first = refiner_of(records).refine(records.labels, search_budget, keep, 1.0)
+        again = refiner_of(records).refine(records.labels.copy(), search_budget, keep, 1.0)
         assert again[0].tolist() == first[0].tolist()
         assert again[1] == first[1]
 
     @fewer
-    @given(regions, efforts)
+    @given(regions, search_budgets)
     def test_longer_goes_on_where_shorter_ends(
-        self, records: ClassedRecords, effort: SearchBudget
+        self, records: ClassedRecords, search_budget: SearchBudget
     ) -> None:
         refiner = refiner_of(records)
-        _, rounds = refiner.refine(records.labels, effort, keep, 1.0)
-        shorter = replace(effort, n_rounds=effort.n_rounds - 1)
+        _, rounds = refiner.refine(records.labels, search_budget, keep, 1.0)
+        shorter = replace(search_budget, n_rounds=search_budget.n_rounds - 1)
         _, fewer_rounds = refiner.refine(records.labels, shorter, keep, 1.0)
         assert rounds[: len(fewer_rounds)] == fewer_rounds
 

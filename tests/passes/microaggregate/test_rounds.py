@@ -37,9 +37,9 @@ class TestBudget:
             4,
         )
 
-    def refine(self, effort: SearchBudget, merge=keep, share: float = 1.0):
+    def refine(self, search_budget: SearchBudget, merge=keep, share: float = 1.0):
         records = self.region()
-        return refiner_of(records).refine(records.labels, effort, merge, share)
+        return refiner_of(records).refine(records.labels, search_budget, merge, share)
 
     def test_none_returns_what_it_got(self) -> None:
         records = self.region()

@@ -17,8 +17,8 @@ from tclose.passes.plan.search_budget import (
 
 class TestEffort:
     @pytest.mark.parametrize(("said", "effort"), [("off", OFF), ("fast", FAST), ("full", WIDE)])
-    def test_named(self, said: str, effort: SearchBudget) -> None:
-        assert choose_search_budget(said, 1) is effort
+    def test_named(self, said: str, search_budget: SearchBudget) -> None:
+        assert choose_search_budget(said, 1) is search_budget
 
     def test_fast_is_leaner_for_tables_that_would_take_long(self) -> None:
         assert choose_search_budget("fast", FAST_RECORDS) is FAST
@@ -50,7 +50,7 @@ class TestEffort:
         ],
     )
     def test_times(self, said: str, seconds: float) -> None:
-        effort = choose_search_budget(said, 1)
-        assert effort.seconds == seconds
-        assert effort.n_rounds >= 1_000
-        assert effort.least_gain == 0.0
+        search_budget = choose_search_budget(said, 1)
+        assert search_budget.seconds == seconds
+        assert search_budget.n_rounds >= 1_000
+        assert search_budget.least_gain == 0.0

@@ -55,7 +55,7 @@ from tclose.releases.manifest.seals import SEAL_FILE
 from tclose.releases.stores.filesystem import ID
 
 
-def audit_release(place: Location, public_key: PublicKey | None = None) -> AuditResult:
+def audit_release(location: Location, public_key: PublicKey | None = None) -> AuditResult:
     """Check a release, or the current one of a name.
 
     Parameters
@@ -67,7 +67,7 @@ def audit_release(place: Location, public_key: PublicKey | None = None) -> Audit
     OutputError
         There is no release.
     """
-    release = _find_release(place)
+    release = _find_release(location)
     audit = AuditResult(release=str(release), findings=[], checked=False, notes=[])
     if isinstance(release, Path) and ID.fullmatch(release.name) and release.is_symlink():
         return audit.extended([f"{release.name}: is a symbolic link in the place of a release"])
@@ -135,19 +135,19 @@ def _refusing_misfits() -> Iterator[None]:
         raise MalformedError(_MISFIT) from None
 
 
-def _find_release(place: Location) -> Location:
-    current = place / "CURRENT"
+def _find_release(location: Location) -> Location:
+    current = location / "CURRENT"
     if current.is_file():
         first = read_bounded(current, follow=True).partition(b"\n")[0]
         name = first.strip().decode("ascii", "replace")
         if not ID.fullmatch(name):
-            raise OutputError(f"{place}: CURRENT names no release; run its policy again")
-        place = place / name
-    elif isinstance(place, Path) and not ID.fullmatch(place.name):
-        place = place.resolve()  # seals are bound to the id
-    if not (place / MANIFEST).is_file():
-        raise OutputError(f"{place}: is no release (it has no manifest.json)")
-    return place
+            raise OutputError(f"{location}: CURRENT names no release; run its policy again")
+        location = location / name
+    elif isinstance(location, Path) and not ID.fullmatch(location.name):
+        location = location.resolve()  # seals are bound to the id
+    if not (location / MANIFEST).is_file():
+        raise OutputError(f"{location}: is no release (it has no manifest.json)")
+    return location
 
 
 def _check_rows(release: Location, manifest: Manifest, audit: AuditResult) -> AuditResult:

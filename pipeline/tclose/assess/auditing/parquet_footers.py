@@ -12,7 +12,7 @@ import pyarrow as pa
 from tclose.data.keys import natural_kind, plain_type
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
-from tclose.formats.registry import find_format
+from tclose.formats.format_registry import find_format
 from tclose.formats.released_file import ReleasedFile, open_released
 from tclose.releases.manifest.public_manifest import Manifest
 
@@ -39,9 +39,9 @@ def refusing_content(file_name: str) -> Iterator[None]:
 
 
 @contextmanager
-def open_checked(place: Location, listed: Collection[str] = ()) -> Iterator[ReleasedFile]:
+def open_checked(location: Location, listed: Collection[str] = ()) -> Iterator[ReleasedFile]:
     """Open a file of a release; one that is not of its format is a `MalformedError`."""
-    with refusing_content(place.name), open_released(place, listed) as released:
+    with refusing_content(location.name), open_released(location, listed) as released:
         yield released
 
 

@@ -13,7 +13,7 @@ from tclose.data.keys import Encoding
 from tclose.errors import PolicyError
 from tclose.methods.generalisation.value_buckets import Bucketing, bucketize
 from tclose.methods.method import Method, MethodContext
-from tclose.methods.registry import register_method
+from tclose.methods.method_registry import register_method
 from tclose.model import Distribution
 from tclose.privacy.class_counts import group_table
 from tclose.privacy.models.ratio_model import RATIO_CLOSENESS

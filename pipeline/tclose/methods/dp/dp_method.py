@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from tclose.methods.dp.dp_confidential import load_library
 from tclose.methods.method import MethodContext
+from tclose.methods.method_registry import register_method
 from tclose.methods.microaggregation.microaggregation import StartedMicroaggregation
-from tclose.methods.registry import register_method
 
 
 @register_method

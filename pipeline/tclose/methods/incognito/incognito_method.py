@@ -7,9 +7,9 @@ import numpy as np
 
 from tclose.data.keys import Encoding, Keys
 from tclose.methods.generalisation.full_domain import FullDomain, Holds, height_of, make_hierarchy
-from tclose.methods.incognito.search import check_combinations, find_generalisations
+from tclose.methods.incognito.lattice_search import check_combinations, find_generalisations
 from tclose.methods.method import Method, MethodContext
-from tclose.methods.registry import register_method
+from tclose.methods.method_registry import register_method
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

@@ -11,9 +11,9 @@ import numpy as np
 from tclose.data.keys import Encoding
 from tclose.errors import PolicyError
 from tclose.methods.method import MethodContext
+from tclose.methods.method_registry import register_method
 from tclose.methods.microaggregation.microaggregate_and_merge import merge_clusters
 from tclose.methods.microaggregation.microaggregation import Microaggregation
-from tclose.methods.registry import register_method
 from tclose.model import Distance, Int64
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ Soria-Comas et al. 2015, section 5.
 
 from typing import TYPE_CHECKING, Literal
 
+from tclose.methods.method_registry import register_method
 from tclose.methods.microaggregation.microaggregation import StartedMicroaggregation, microaggregate
-from tclose.methods.registry import register_method
 from tclose.model import Int64
 
 if TYPE_CHECKING:

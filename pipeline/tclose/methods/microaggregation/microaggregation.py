@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tclose.methods.method import Method, Scope
-from tclose.methods.registry import DEFAULT_METHOD, register_method
+from tclose.methods.method_registry import DEFAULT_METHOD, register_method
 from tclose.model import Int64
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tclose.methods.method import BLOCK_CLUSTERS, ClassSizeKey, Method, Refine, Scope
-from tclose.methods.registry import register_method
+from tclose.methods.method_registry import register_method
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

@@ -7,7 +7,7 @@ import numpy as np
 from tclose.data.keys import Encoding
 from tclose.data.taxonomy import taxonomy_of
 from tclose.methods.method import Method, Scope
-from tclose.methods.registry import register_method
+from tclose.methods.method_registry import register_method
 from tclose.model import Int64
 
 if TYPE_CHECKING:

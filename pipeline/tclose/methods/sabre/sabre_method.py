@@ -6,7 +6,7 @@ from tclose.data.keys import Encoding
 from tclose.data.taxonomy import taxonomy_of
 from tclose.errors import PolicyError
 from tclose.methods.method import Method, MethodContext
-from tclose.methods.registry import register_method
+from tclose.methods.method_registry import register_method
 from tclose.model import Distance
 
 if TYPE_CHECKING:

@@ -99,7 +99,7 @@ class Refiner:
     def refine(
         self,
         labels: Int64,
-        effort: SearchBudget,
+        search_budget: SearchBudget,
         merge: Callable[[Int64], Int64],
         share: float = 1.0,
         block_starts: Int64 | None = None,
@@ -110,14 +110,14 @@ class Refiner:
         ----------
         labels : int64 (n,): class of each record, without gaps
         merge : gives labels in which classes above t are merged
-        share : the region's part of the effort's seconds
+        share : the region's part of the budget's seconds
         block_starts : int64 (b + 1,): the first class of each of the blocks that they were made in
 
         Returns
         -------
         labels, and how each round left the region, the start first
         """
-        if effort.n_rounds == 0:
+        if search_budget.n_rounds == 0:
             return labels, ()
         started = time.monotonic()
         rounds = [self.measure(labels)]
@@ -126,21 +126,21 @@ class Refiner:
             rounds.append(self.measure(labels))
         for r in count():
             spent = time.monotonic() - started
-            late = effort.seconds is not None and spent >= effort.seconds * share
-            if r == effort.n_rounds or late:
+            late = search_budget.seconds is not None and spent >= search_budget.seconds * share
+            if r == search_budget.n_rounds or late:
                 break
-            labels = self._run_round(labels, effort, r, rounds[-1].loss)
+            labels = self._run_round(labels, search_budget, r, rounds[-1].loss)
             if r + 1 == ROUNDS_BEFORE_MERGING:
                 labels = merge(labels)
             rounds.append(self.measure(labels))
-            if r >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, effort):
+            if r >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, search_budget):
                 break
         return labels, tuple(rounds)
 
-    def _is_little(self, rounds: list[Round], effort: SearchBudget) -> bool:
+    def _is_little(self, rounds: list[Round], search_budget: SearchBudget) -> bool:
         """Return whether the last two rounds, which group by different axes, saved little."""
         before = rounds[-3].loss
-        return before - rounds[-1].loss <= 2 * effort.least_gain * before
+        return before - rounds[-1].loss <= 2 * search_budget.least_gain * before
 
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss."""
@@ -164,7 +164,7 @@ class Refiner:
             self.trees,
         )  # fmt: skip
 
-    def _run_round(self, labels: Int64, effort: SearchBudget, r: int, loss: float) -> Int64:
+    def _run_round(self, labels: Int64, search_budget: SearchBudget, r: int, loss: float) -> Int64:
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
         draws = rng.random(starts.size - 1)
@@ -175,11 +175,11 @@ class Refiner:
         searched = np.flatnonzero(np.diff(starts) <= MAX_SEARCHED)
         if searched.size < 2:
             return labels
-        groups = self._group_classes(points, searched, effort.block_classes, rng)
+        groups = self._group_classes(points, searched, search_budget.block_classes, rng)
         records = self._records(int(np.diff(starts)[searched].max()))
         labels = labels.copy()
-        how = (self.k, effort.n_neighbours, effort.n_sweeps, effort.n_together)
-        least_gain = max(LEAST_GAIN, effort.least_exchange * loss / (starts.size - 1))
+        how = (self.k, search_budget.n_neighbours, search_budget.n_sweeps, search_budget.n_together)
+        least_gain = max(LEAST_GAIN, search_budget.least_exchange * loss / (starts.size - 1))
         refine_blocks(records, labels, (order, starts), groups, points, how, least_gain)
         return labels
 

@@ -94,7 +94,9 @@ def microaggregate_region(
         (plan.seed, *records.name),
     )
     labels, block_starts, levels = _make_clusters(records, plan, distributions, scaled)
-    labels, rounds = refiner.refine(labels, plan.effort, merger.merge, records.share, block_starts)
+    labels, rounds = refiner.refine(
+        labels, plan.search_budget, merger.merge, records.share, block_starts
+    )
     n_repaired = n_violating = 0
     if plan.method.holds_t and levels is None:
         labels, n_repaired, n_violating = merger.repair(labels)

@@ -20,8 +20,8 @@ import pyarrow as pa
 from tclose.data.keys import Encoding
 from tclose.data.widths import NO_WIDTHS, WIDE_RECORD, PassthroughWidths
 from tclose.errors import InfeasibleError, PolicyError
+from tclose.formats.format_registry import DEFAULT_FORMAT
 from tclose.formats.output_format import OutputFormat
-from tclose.formats.registry import DEFAULT_FORMAT
 from tclose.methods.generalisation.value_buckets import Bucketing
 from tclose.methods.method import Method
 from tclose.model import Column, Int64
@@ -100,7 +100,7 @@ class Plan:
     output_format: OutputFormat = field(
         default_factory=lambda: OutputFormat.model_validate(DEFAULT_FORMAT)
     )
-    effort: SearchBudget = OFF
+    search_budget: SearchBudget = OFF
     seed: int = 1
     method: Method = field(default_factory=lambda: Method.model_validate({}))
     bucketing: Bucketing | None = None

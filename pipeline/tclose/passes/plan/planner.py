@@ -83,7 +83,7 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
         block_clusters=2**62 if policy.method.is_one_block else policy.method.clusters_per_block,
         rows_per_file=policy.output.rows_per_file,
         output_format=policy.output.format,
-        effort=choose_search_budget(policy.method.refine, findings.table.n_complete),
+        search_budget=choose_search_budget(policy.method.refine, findings.table.n_complete),
         seed=policy.seed,
         method=policy.method,
         widths=findings.passthrough,

@@ -189,7 +189,7 @@ class _PartitionPlanner:
             return take_class_size(n_records, k, class_size)
         n_alone = self.plan.n_released
         if class_size == "paper" or (
-            self.plan.effort.n_rounds == 0 and len(remaining_t) == n_alone
+            self.plan.search_budget.n_rounds == 0 and len(remaining_t) == n_alone
         ):
             return choose_class_size(n_records, k, remaining_t[:n_alone])
         demands = []
@@ -197,7 +197,7 @@ class _PartitionPlanner:
             of_partition = self.counts.of(key, a)
             assert of_partition is not None
             demands.append((of_partition, t))
-        share = self.plan.effort.share_of_t
+        share = self.plan.search_budget.share_of_t
         return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:], share)
 
     def _choose_primary(self, drafts: list[_Draft]) -> int:

@@ -51,7 +51,7 @@ UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
-    """The effort that a policy's ``method.refine`` asks for, on a table of ``n_records``."""
+    """Return the budget of a policy's ``method.refine`` on a table of ``n_records``."""
     if isinstance(refine, int):
         return SearchBudget(refine)
     if refine == "fast":

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from tclose.model import Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
+from tclose.privacy.model_registry import register_model
 from tclose.privacy.models.l_diversity import (
     check_distinct,
     check_entropy,
@@ -15,7 +16,6 @@ from tclose.privacy.models.l_diversity import (
     check_sensitivity,
 )
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.privacy.registry import register_model
 from tclose.setting_fields import Factor, Many, refuse_truth
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from tclose.errors import PolicyError
 from tclose.model import Distribution, Float64, Int64
 from tclose.privacy.class_counts import ClassMeasures
+from tclose.privacy.model_registry import register_model
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.privacy.registry import register_model
 from tclose.setting_fields import Many, Threshold
 
 

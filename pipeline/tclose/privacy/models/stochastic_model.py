@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from tclose.privacy.model_registry import register_model
 from tclose.privacy.privacy_model import Model
-from tclose.privacy.registry import register_model
 from tclose.setting_fields import refuse_truth
 
 

@@ -49,7 +49,7 @@ def write_dictionary(manifest: Manifest) -> str:
 
 
 def _introduce(manifest: Manifest) -> str:
-    from tclose.formats.registry import find_format  # slow to import, and for writing alone
+    from tclose.formats.format_registry import find_format  # slow to import, and for writing alone
 
     keys = ("name", "release_id", "published_at", "method")
     given = {key: escape(getattr(manifest, key)) for key in keys}

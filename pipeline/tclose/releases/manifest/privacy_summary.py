@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from tclose.model import ModelResult, RiskResult, Verdict
-from tclose.privacy.registry import MODELS
+from tclose.privacy.model_registry import MODELS
 from tclose.releases.manifest.sections import (
     Attacks,
     Exposed,

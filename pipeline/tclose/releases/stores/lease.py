@@ -141,10 +141,10 @@ def _numbers(store: Store) -> list[int]:
 
 def _parse(content: bytes | None) -> dict[str, Any]:
     try:
-        found = parse_json(content or b"{}")
+        parsed = parse_json(content or b"{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 class _Holder:

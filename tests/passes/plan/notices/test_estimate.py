@@ -19,10 +19,14 @@ pytestmark = pytest.mark.usefixtures("small_regions")
 SMALL = EngineSettings(memory_per_worker="64MB")
 
 
-def plan_of(n_nodes, effort=FAST, n_records=4_000, size=5, block_clusters=100):
+def plan_of(n_nodes, search_budget=FAST, n_records=4_000, size=5, block_clusters=100):
     made = make_plan(make_release_partition(n_records, size))
     return replace(
-        made, n_nodes=n_nodes, tree_depth=1, effort=effort, block_clusters=block_clusters
+        made,
+        n_nodes=n_nodes,
+        tree_depth=1,
+        search_budget=search_budget,
+        block_clusters=block_clusters,
     )
 
 
@@ -41,7 +45,7 @@ class TestBytes:
         assert search_bytes(plan_of(0)) == 0
 
     def test_classes_that_are_too_large_are_not_searched(self):
-        large = plan_of(10**6, n_records=100_000, size=1_000, effort=SearchBudget(3))
+        large = plan_of(10**6, n_records=100_000, size=1_000, search_budget=SearchBudget(3))
         assert search_bytes(large) == 100 * 100 * 400 * 4
 
 

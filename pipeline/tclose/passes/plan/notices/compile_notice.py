@@ -13,9 +13,9 @@ COMPILING = "compiling the kernels, once on this machine: a minute or so"
 COMPILER_MEGABYTES = 450.0  # a first use of the search was seen to hold 445 more
 
 
-def kernels_are_compiled(effort: SearchBudget) -> bool:
+def kernels_are_compiled(search_budget: SearchBudget) -> bool:
     """Return whether the needed kernel that takes longest to compile is on disk."""
-    return is_kept(refine_blocks if effort.n_rounds else cluster_blocks)
+    return is_kept(refine_blocks if search_budget.n_rounds else cluster_blocks)
 
 
 def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
@@ -25,7 +25,7 @@ def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
     """
     for refusal in sorted({answer for answer in engine.ask(find_refusal) if answer}):
         progress.info(refusal)
-    if not plan.method.cuts_by_subsets or kernels_are_compiled(plan.effort):
+    if not plan.method.cuts_by_subsets or kernels_are_compiled(plan.search_budget):
         return
     said = COMPILING
     limit = engine.memory_per_unit()

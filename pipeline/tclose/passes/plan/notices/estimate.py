@@ -43,14 +43,14 @@ def search_bytes(plan: Plan) -> int:
     Four for each class and each node of a tree that a record of the block is below: with the equal
     distance a node is a value. Classes above `MAX_SEARCHED` are not searched.
     """
-    if not plan.n_nodes or not plan.effort.n_rounds:
+    if not plan.n_nodes or not plan.search_budget.n_rounds:
         return 0
     largest = 0
     for release_partition in plan.release_partitions:
         size = min(release_partition.class_size.adjusted, MAX_SEARCHED)
         of_region = -(-release_partition.n_clusters // max(1, release_partition.n_regions))
         repaired = min(plan.block_clusters, of_region)
-        for n_classes in (repaired, min(plan.effort.block_classes, of_region)):
+        for n_classes in (repaired, min(plan.search_budget.block_classes, of_region)):
             n_nodes = min(plan.n_nodes, n_classes * size * plan.tree_depth)
             largest = max(largest, n_classes * n_nodes * 4)
     return largest

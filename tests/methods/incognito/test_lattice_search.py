@@ -14,7 +14,7 @@ from tclose.data.taxonomy import build_from_mapping, build_from_rows
 from tclose.errors import DataError, InfeasibleError, PolicyError
 from tclose.kernels.emd.tree import tree_emds, tree_exceeds
 from tclose.methods.generalisation.intervals import build_intervals
-from tclose.methods.incognito.search import Predicate, find_generalisations
+from tclose.methods.incognito.lattice_search import Predicate, find_generalisations
 
 
 @st.composite
