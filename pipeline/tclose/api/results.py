@@ -156,7 +156,7 @@ class Audit:
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What is wrong; empty where nothing is."""
+        """The faults found; empty if there are none."""
         return tuple(self.details.findings)
 
     @property

@@ -61,7 +61,7 @@ _OTHERS = (
 def compare_originals(
     release: Location, manifest: Manifest, policy: Policy, progress: Progress
 ) -> OriginalsResult | None:
-    """What the release loses and gives away of the records that the policy's input holds.
+    """Measure the loss and the linkage risk of a release against the policy's input.
 
     All figures have three digits, as manifests do; they come of the raw data: keep them inside.
 

@@ -139,7 +139,7 @@ def find_hard_links(release: Location, manifest: Manifest) -> list[str]:
 
 
 def diff_manifests(release: Location, manifest: Manifest) -> list[str]:
-    """Where the public manifest differs from the internal one; nothing where that is not at hand.
+    """List the entries of the public manifest that differ from the internal one, if readable.
 
     Where the internal one is damaged, that it is.
     """

@@ -1,4 +1,4 @@
-"""What the commands of the register say of releases: typed, and printed as JSON or as tables."""
+"""Results of the catalog commands on releases: typed, and printed as JSON or as tables."""
 
 from pydantic import JsonValue
 
@@ -13,7 +13,7 @@ from tclose.releases.repository import ReleaseRepository, read_internal, read_ma
 
 
 class Maker(Section):
-    """Who and what made a release, as far as its manifests say it."""
+    """The user and software that made a release, as far as its manifests state them."""
 
     user: str | None = None
     host: str | None = None

@@ -16,7 +16,9 @@ from tclose.passes.plan.search_budget import (
 
 
 class TestEffort:
-    @pytest.mark.parametrize(("said", "effort"), [("off", OFF), ("fast", FAST), ("full", WIDE)])
+    @pytest.mark.parametrize(
+        ("said", "search_budget"), [("off", OFF), ("fast", FAST), ("full", WIDE)]
+    )
     def test_named(self, said: str, search_budget: SearchBudget) -> None:
         assert choose_search_budget(said, 1) is search_budget
 

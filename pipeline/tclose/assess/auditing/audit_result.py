@@ -1,4 +1,4 @@
-"""What an audit found, as the commands and the Python API give it."""
+"""The result of an audit, for the commands and the Python API."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -31,7 +31,7 @@ class OriginalsResult(Utility):
 
 
 class AuditResult(Section):
-    """What the files of a release say of themselves.
+    """The result of auditing the files of a release.
 
     What has the default None is missing where the rows were not checked, or nobody asked for it.
     """
@@ -41,15 +41,15 @@ class AuditResult(Section):
     release: str
     """The folder of the release."""
     findings: list[str] = Field(default_factory=list)
-    """What is wrong; empty where nothing is."""
+    """The faults found; empty if there are none."""
     checked: bool = False
-    """Whether the rows could be read."""
+    """True if the rows could be read."""
     notes: list[str] = Field(default_factory=list)
-    """What is not wrong, and should be known."""
+    """Notes that are no faults."""
     signature: SignatureResult | None = None
     records: Count | None = None
     privacy: Privacy | None = None
-    """What was asked, and what the rows reach."""
+    """The parameters asked for, and the measures of the rows."""
     classes: Classes | None = None
     risk: Risk | None = None
     noise: dict[str, NoiseResult] | None = None
@@ -57,7 +57,7 @@ class AuditResult(Section):
 
     @property
     def passed(self) -> bool:
-        """Whether the rows could be checked, and nothing is wrong."""
+        """True if the rows could be checked, and there are no findings."""
         return self.checked and not self.findings
 
     def extended(

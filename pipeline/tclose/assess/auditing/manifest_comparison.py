@@ -16,7 +16,7 @@ EARLIER = (
 def find_false_claims(
     manifest: Manifest, privacy: Privacy, classes: Classes, risk: Risk | None
 ) -> list[str]:
-    """Where the manifest says something else than the rows.
+    """List the manifest's entries that differ from the rows.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def find_false_claims(
 
 
 def _compare_privacy(manifest: Manifest, privacy: Privacy, *, is_old: bool) -> list[str]:
-    """Where the verdict, k and t are others than the rows'."""
+    """List the entries on the verdict, k and t that differ from the rows."""
     findings = []
     if manifest.verdict != "pass":
         findings.append("manifest.json: the verdict is not pass")

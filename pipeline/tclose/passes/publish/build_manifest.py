@@ -220,7 +220,7 @@ def describe_rounds(account: ReleaseRecord) -> Refinement:
 def describe_privacy(
     verdict: Verdict, columns: Sequence[Column], bucketed: Collection[str] = ()
 ) -> Privacy:
-    """What was asked and what was reached.
+    """Describe the privacy parameters of the policy and the achieved measures.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ Figures = dict[str, float | None]
 
 
 class Utility(Section):
-    """What a release changes for analysis, to three digits; none where there is no such figure."""
+    """A release's changes for analysis, to three digits; None where there is no such figure."""
 
     il1s: float | None
     """Over the quasi-identifiers."""
@@ -34,7 +34,7 @@ class SourceFile(Section):
     n_bytes: int
     sha256: str
     stamp: str
-    """What the file looked like when it was digested."""
+    """The file's stamp when it was digested."""
 
 
 class EarlierDraw(Section):
@@ -63,13 +63,13 @@ class GitState(Section):
 
 
 class InternalCode(Code):
-    """What decides the bytes that the code makes, and what it ran on."""
+    """The versions that decide the released bytes, and the software used."""
 
     git: GitState | None = None
 
 
 class MadeBy(Section):
-    """Who ran it, where, and as what."""
+    """The user, host and command of the run."""
 
     user: str | None = None
     host: str | None = None

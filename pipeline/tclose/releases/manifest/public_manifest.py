@@ -47,7 +47,7 @@ def can_name_folders(arrow_type: str) -> bool:
 
 
 class Manifest(Section):
-    """What a release says of itself: its columns, privacy, classes, loss and files.
+    """The public statements of a release: its columns, privacy, classes, loss and files.
 
     It does not say where the data came from, which seed was used, or how many records were left
     out. What has a default is missing where an earlier version made the release.

@@ -52,7 +52,7 @@ class Section(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True)
 
     def unknown_keys(self, place: str = "") -> Iterator[str]:
-        """Where the section has keys that this version does not know, as in ``privacy.k.more``."""
+        """List the section's keys that this version does not know, as in ``privacy.k.more``."""
         before = f"{place}." if place else ""
         yield from (f"{before}{key}" for key in self.model_extra or ())
         for key in type(self).model_fields:
@@ -107,7 +107,7 @@ class PrivacyModelResult(Section):
     """The measure of the worst class; none where it has no finite one."""
     failing_classes: Count
     holds_for: str | None = None
-    """What the model was held to in place of the attribute's values."""
+    """The subject of the model, if it is not the attribute's values."""
     epsilon: float | None = None
     """Of Proposition 3 of ratio closeness."""
     epsilon_is_about: str | None = None
@@ -115,7 +115,7 @@ class PrivacyModelResult(Section):
 
 
 class Privacy(Section):
-    """What was asked and what was reached."""
+    """The privacy parameters of the policy, and the achieved measures."""
 
     k: KResult
     t: dict[str, TResult]
@@ -134,7 +134,7 @@ class NoiseResult(Section):
     high: float | None
     step: Annotated[float, Field(gt=0)]
     values: list[str | int | float]
-    """What a value can be, where it is no number from ``low`` to ``high``."""
+    """The released values, if they are not the numbers from ``low`` to ``high``."""
     stochastic_t: float
     """The stochastic t that epsilon gives classes of these sizes."""
     asked_t: float | None = None
@@ -184,11 +184,11 @@ class Skewness(Section):
 
 
 class Attacks(Section):
-    """What attacks learn of a confidential attribute."""
+    """The risks that attacks learn a confidential attribute."""
 
     homogeneity: Exposed
     groups: str
-    """Which groups of values similarity and skewness are about."""
+    """The groups of values that similarity and skewness are about."""
     similarity: Exposed
     skewness: Skewness
 
@@ -240,7 +240,7 @@ class ReleasedColumn(Section):
     distance: ReadDistance | None = None
     """Of two values: of a confidential attribute, or of one that is released as an ancestor."""
     loss: str | None = None
-    """How its information loss is counted, where that is not by the difference."""
+    """The measure of its information loss, if that is not the difference."""
     taxonomy: Annotated[list[list[str]], AfterValidator(_check_rows)] = Field(default_factory=list)
     """Each value with the names above it, up to the root's."""
     order: Names | None = None
