@@ -69,7 +69,7 @@ class InternalCode(Code):
 
 
 class MadeBy(Section):
-    """The user, host and command of the run."""
+    """The user, the host and the runs that made the release."""
 
     user: str | None = None
     host: str | None = None
