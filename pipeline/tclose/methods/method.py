@@ -1,9 +1,9 @@
 """The protocol of a method: its policy settings, its capabilities, and its work.
 
 A method is one module: a class that derives from `Method`, has its keys as fields, says what it can
-do by class variables, and is decorated with `tclose.methods.method_registry.register_method`. The rest of
-the package asks for the class variables and properties, never for a name. A module imports what
-starts slowly (kernels) where it is used, since every policy that is read imports all methods.
+do by class variables, and is decorated with `tclose.methods.method_registry.register_method`. The
+rest of the package asks for the class variables and properties, never for a name. A module imports
+what starts slowly (kernels) where it is used, since every policy that is read imports all methods.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
