@@ -96,6 +96,6 @@ def test_independent_checker_agrees_on_nominal_values(tmp_path):
     assert anonymity.k_anonymity(released, ADULT_QIS) == audit.privacy.k.achieved >= 5
     found = anonymity.t_closeness(released, ADULT_QIS, ["occupation"])
     said = audit.privacy.t["occupation"]
-    assert (said["asked"], said["distance"]) == (0.25, "equal")
-    assert found == pytest.approx(said["largest_emd"], abs=1e-12)
+    assert (said.asked, said.distance) == (0.25, "equal")
+    assert found == pytest.approx(said.largest_emd, abs=1e-12)
     assert found <= 0.25

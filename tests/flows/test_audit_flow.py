@@ -8,8 +8,11 @@ import pytest
 
 from support.cases import people, policy_for, release, tree, write_csv
 from support.runs import artifacts_of, last_run
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.signing_keys import write_key_pair
 from tclose.releases.repository import ReleaseRepository
+from tclose.runtime.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -107,7 +110,8 @@ class TestAudit:
     def test_releases_in_a_bucket(self, bucket, tmp_path):
         path = write_csv(tmp_path / "people.csv", people())
         place = bucket / "releases"
-        release(policy_for(path, name="far", output={"path": str(place)}))
+        policy = parse_policy(policy_for(path, name="far", output={"path": str(place)}))
+        run_release(policy, Progress("none"))
         state = audit(place)
         assert state.message == "1 current releases pass"
         current = (place / "far" / "CURRENT").read_text().split()[0]
