@@ -180,6 +180,14 @@ def silence_dask_logs() -> None:
     """
     for part in ("", ".worker", ".nanny", ".scheduler", ".client", ".core", ".comm", ".utils"):
         logging.getLogger(f"distributed{part}").setLevel(logging.CRITICAL)
+    logging.getLogger("tornado.application").addFilter(_keep_log)  # others may use it, too
+
+
+def _keep_log(record: logging.LogRecord) -> bool:
+    """Drop what Dask's callbacks raise when their scheduler has gone; keep all else."""
+    from distributed.comm.core import CommClosedError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], CommClosedError))
 
 
 def worker_count(settings: EngineSettings) -> int:
