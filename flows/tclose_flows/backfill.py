@@ -8,7 +8,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from tclose.errors import PolicyError, UnitError
+from tclose.errors import PolicyError, TaskError
 from tclose.policy.policy import Policy
 from tclose_flows.concurrency import RETRIES, TIMEOUT_MINUTES, Minutes, Retries
 from tclose_flows.prefect_artifacts import describe_failure, leave, table
@@ -100,6 +100,6 @@ def _end(outcomes: list[_DayOutcome]) -> State[Any]:
     leave("backfill", outcomes[0].name, "\n".join(lines))
     if failed:
         days = ", ".join(str(one.day) for one in failed)
-        failure = UnitError(f"{len(failed)} of {len(outcomes)} releases failed: those of {days}")
+        failure = TaskError(f"{len(failed)} of {len(outcomes)} releases failed: those of {days}")
         return Failed(message=str(failure), data=failure)
     return Completed(message=f"{len(outcomes)} releases stand", data=len(outcomes))

@@ -6,7 +6,7 @@ from typing import cast
 
 from prefect.settings import PREFECT_API_URL
 
-from tclose.errors import TcloseError, UnitError
+from tclose.errors import TaskError, TcloseError
 from tclose.policy.policy import Policy
 from tclose.runtime.progress import Progress, default_style
 from tclose.runtime.run import Outcome
@@ -29,7 +29,7 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
     ------
     TcloseError
         As ``run_release`` does.
-    UnitError
+    TaskError
         Prefect itself could not run the flow.
     """
     if not LOGS_TO_TERMINAL:  # the caller tells of errors; the server keeps the log
@@ -44,7 +44,7 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
     except TcloseError as error:
         raise error.whole from None
     except Exception as error:
-        raise UnitError(
+        raise TaskError(
             f"Prefect could not run the flow ({type(error).__name__}); see that a server answers "
             "at PREFECT_API_URL, or unset it and give a PREFECT_HOME that can be written; "
             "`tclose run` does the same without Prefect"

@@ -15,7 +15,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from tclose.errors import TcloseError, UnitError
+from tclose.errors import TaskError, TcloseError
 from tclose.passes import release as recipe
 from tclose.policy.policy import Policy, load_policy, parse_policy
 from tclose.runtime.engines.engine import to_safe_error
@@ -142,5 +142,5 @@ def resolve_policy(
 def describe(error: Exception, location: str) -> TcloseError:
     """An error as Prefect may keep it; the timeout of a task with its remedy."""
     if isinstance(error, TimeoutError):
-        return UnitError(f"{location}: stopped after timeout_minutes; give it more time or workers")
+        return TaskError(f"{location}: stopped after timeout_minutes; give it more time or workers")
     return to_safe_error(error, location).redacted()

@@ -108,14 +108,14 @@ class ForbiddenError(StoreError):
     retryable = False
 
 
-class UnitError(TcloseError):
+class TaskError(TcloseError):
     """A task stopped for a reason that was not foreseen.
 
     The cause is given by type and place alone: its own words could hold a record's values.
     """
 
 
-class LostError(UnitError):
+class LostError(TaskError):
     """A worker, a connection or a disk was lost during a task."""
 
     retryable = True

@@ -238,7 +238,7 @@ def test_errors_of_others_are_not_quoted(tmp_path, monkeypatch):
         raise ValueError("a record's value")
 
     monkeypatch.setattr(passes, "run_release", fail)
-    with pytest.raises(tclose.UnitError, match="stopped by ValueError") as raised:
+    with pytest.raises(tclose.TaskError, match="stopped by ValueError") as raised:
         tclose.release(TABLE, frame_document(tmp_path))
     assert "record's" not in str(raised.value)
 

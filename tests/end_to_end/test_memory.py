@@ -78,7 +78,7 @@ def test_workers_that_could_not_even_start_are_refused(tmp_path):
 
 
 class Limited(InProcess):
-    """Workers that have 400 MB for a unit."""
+    """Workers that have 400 MB for a task."""
 
     def memory_per_unit(self):
         return 400_000_000

@@ -61,8 +61,8 @@ def test_cast_that_runs_out_of_memory_is_not_damage():
 
 
 def test_it_may_pass():
-    assert to_safe_error(OUT, "encode, unit 3").retryable
-    assert to_safe_error(MemoryError(), "encode, unit 3").retryable
+    assert to_safe_error(OUT, "encode, task 3").retryable
+    assert to_safe_error(MemoryError(), "encode, task 3").retryable
 
 
 def names_of(handler: ast.ExceptHandler) -> set[str]:

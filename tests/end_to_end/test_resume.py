@@ -27,7 +27,7 @@ from tclose.runtime.progress import Progress
 pytestmark = pytest.mark.usefixtures("small_regions")
 
 ROWS = 60_000
-METHOD = {"refine": "off"}  # a search takes most of a run's time, and is a unit like all else
+METHOD = {"refine": "off"}  # a search takes most of a run's time, and is a task like all else
 POINTS = [
     "before:summarise",
     "during:summarise",

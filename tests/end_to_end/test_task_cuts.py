@@ -9,7 +9,7 @@ import pytest
 from support.passes import BEFORE_VERIFY, run_passes
 from support.policies import DISCHARGE_ROLES, discharge_policy, write_discharges
 from tclose.data.value_counts import ValueCounts
-from tclose.errors import UnitError, VerificationError
+from tclose.errors import TaskError, VerificationError
 from tclose.passes import release
 from tclose.passes.grow import grow_trees
 from tclose.passes.release import open_release
@@ -34,12 +34,12 @@ def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_discharges(tmp_path_factory.mktemp("input") / "discharges.parquet", ROWS)
 
 
-@pytest.mark.parametrize("n_units", [1, 2])
-def test_domains_have_the_same_trees(n_units, discharges, tmp_path, monkeypatch):
+@pytest.mark.parametrize("n_tasks", [1, 2])
+def test_domains_have_the_same_trees(n_tasks, discharges, tmp_path, monkeypatch):
     outputs = {"output": {**BY_SEX["output"], "path": str(tmp_path / "out")}}
     policy = discharge_policy(discharges, tmp_path, **(BY_SEX | outputs), method=OFF)
     plans = []
-    for most in (16, n_units):
+    for most in (16, n_tasks):
         monkeypatch.setattr(grow_trees, "MAX_TASKS", most)
         made, _ = release.decide_only(policy, tmp_path / str(most), Progress("none"))
         plans.append(made)
@@ -112,7 +112,7 @@ def test_values_that_changed_are_found(tamper, n_values, discharges, tmp_path, m
     monkeypatch.setattr(key_range_task, "count_values", count_wrongly)
     policy = discharge_policy(discharges, tmp_path / "out", method=OFF)
     message = "1 values with another count" if tamper is not unknown else "stopped by IndexError"
-    with pytest.raises((VerificationError, UnitError), match=message):
+    with pytest.raises((VerificationError, TaskError), match=message):
         release.run_release(policy, Progress("none"))
     assert changed
     assert not list((tmp_path / "out").rglob("*.parquet"))

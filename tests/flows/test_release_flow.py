@@ -13,7 +13,7 @@ from support.passes import replace_work
 from support.published import data_of
 from support.runs import artifacts_of, last_run, read_tasks, stages_of
 from support.servers import NO_POSTGRES, PrefectServer
-from tclose.errors import InfeasibleError, PolicyError, UnitError
+from tclose.errors import InfeasibleError, PolicyError, TaskError
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime.progress import Progress
@@ -220,7 +220,7 @@ class TestFailure:
 
         replace_work(monkeypatch, "plan", stop)
 
-        with pytest.raises(UnitError, match=r"^plan: stopped by ValueError") as caught:
+        with pytest.raises(TaskError, match=r"^plan: stopped by ValueError") as caught:
             run_flow(policy_of(discharges, tmp_path), quiet=True)
 
         assert CANARY_CITY not in str(caught.value)
@@ -239,7 +239,7 @@ class TestServer:
         nowhere = {settings.PREFECT_API_URL: "http://127.0.0.1:9/api"}
         with (
             settings.temporary_settings(nowhere),
-            pytest.raises(UnitError, match="PREFECT_API_URL"),
+            pytest.raises(TaskError, match="PREFECT_API_URL"),
         ):
             run_flow(policy_of(discharges, tmp_path), quiet=True)
         assert not list(tmp_path.iterdir())

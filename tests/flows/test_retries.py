@@ -19,7 +19,7 @@ from tclose.errors import (
     InfeasibleError,
     LostError,
     PolicyError,
-    UnitError,
+    TaskError,
     UnreachableError,
     VerificationError,
 )
@@ -93,7 +93,7 @@ def test_what_may_pass(error):
 @pytest.mark.parametrize(
     "error",
     [PolicyError("bad"), DataError("bad"), InfeasibleError("never"), VerificationError("wrong"),
-     UnitError("a fault"), ValueError("a fault"),
+     TaskError("a fault"), ValueError("a fault"),
      PermissionError(13, "Permission denied"), FileNotFoundError(2, "No such file")],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip

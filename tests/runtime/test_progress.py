@@ -129,7 +129,7 @@ def test_bar_leaves_the_streams_alone(monkeypatch):
 def test_short_pass_is_two_lines(tmp_path, capsys):
     run(tmp_path, Progress(default_style(quiet=False)), sizes=SIZES)
     first, last = capsys.readouterr().err.splitlines()
-    assert first == "placing records: 4 units, 1,000,000 records"
+    assert first == "placing records: 4 tasks, 1,000,000 records"
     assert re.fullmatch(r"placing records: done in \d+\.\d s, [\d,]+ records/s", last)
 
 
@@ -143,7 +143,7 @@ def test_long_pass_tells_every_ten_seconds_or_so(capsys, monkeypatch):
             work.records_done += 10_000
             step()
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2 + 33  # a line at every third unit: after 12 s
+    assert len(lines) == 2 + 33  # a line at every third task: after 12 s
     assert lines[1:3] == [
         "placing records: 3 %, 30,000 of 1,000,000 records, 2,500 records/s, about 6:28 left",
         "placing records: 6 %, 60,000 of 1,000,000 records, 2,500 records/s, about 6:16 left",
@@ -157,8 +157,8 @@ def test_long_pass_of_unknown_records_tells_of_units(capsys, monkeypatch):
         step()
         step()
     assert re.fullmatch(
-        r"finding types: 3 units, 1 of the units done before\n"
-        r"finding types: 66 %, 2 of 3 units, about 0:00 left\n"
+        r"finding types: 3 tasks, 1 of the tasks done before\n"
+        r"finding types: 66 %, 2 of 3 tasks, about 0:00 left\n"
         r"finding types: done in \d+\.\d s\n",
         capsys.readouterr().err,
     )
@@ -170,20 +170,20 @@ def test_resumed_pass_counts_what_was_done_before(tmp_path, capsys):
     progress = Progress("lines")
     assert run(tmp_path, progress, sizes=SIZES) == [0, 1, 4, 9]
     first = capsys.readouterr().err.splitlines()[0]
-    assert first == "placing records: 4 units, 1,000,000 records, 3 of the units done before"
+    assert first == "placing records: 4 tasks, 1,000,000 records, 3 of the tasks done before"
     (work,) = progress.passes
-    assert (work.units_before, work.units_done) == (3, 1)
+    assert (work.tasks_before, work.tasks_done) == (3, 1)
     assert (work.records_before, work.records_done) == (900_000, 100_000)
     assert work.records_per_second == pytest.approx(100_000 / work.seconds)
 
 
 def test_time_left_goes_by_records_of_this_run_and_is_counted_down():
     now = time.perf_counter()
-    work = Work(10, 1_000, 2, 200, units_done=1, records_done=400, started=now - 6, seconds=4.0)
+    work = Work(10, 1_000, 2, 200, tasks_done=1, records_done=400, started=now - 6, seconds=4.0)
     assert work.share == 0.6
     assert work.records_per_second == 100
     assert work.seconds_left == pytest.approx(2.0, abs=0.5)  # 4 s of 400 records, 2 s ago
-    assert Work(10, units_before=4, started=now).seconds_left is None
+    assert Work(10, tasks_before=4, started=now).seconds_left is None
     assert Work(0).share == 1.0
     assert Work(0).seconds_left == 0.0
 

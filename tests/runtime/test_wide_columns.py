@@ -32,8 +32,8 @@ def references(tmp_path):
                 for start, stop in pairwise(ends):
                     writer.write(WHOLE.select(names).slice(start, stop - start))
                 writer.finish()
-    units = [workspace.task_files("encode", index) for index in cuts]
-    return References(units, np.array(firsts))
+    tasks = [workspace.task_files("encode", index) for index in cuts]
+    return References(tasks, np.array(firsts))
 
 
 @pytest.mark.parametrize("seed", range(5))

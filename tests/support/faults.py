@@ -151,7 +151,7 @@ def end_the_scheduler(site: Site) -> str:
     with cluster(site.folder) as (address, scheduler):
         ended = site.run(f"process:{scheduler}@{name}", "--set", f"engine.scheduler={address}")
         ended.assert_plain()
-        assert ended.status == (0 if name == "publish" else 1)  # whose one unit is done by then
+        assert ended.status == (0 if name == "publish" else 1)  # whose one task is done by then
     with cluster(site.folder) as (address, _):
         again = site.run("none", "--set", f"engine.scheduler={address}")
         assert again.status == 0, again.errors

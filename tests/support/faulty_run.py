@@ -3,7 +3,7 @@
 Faults, by what they are and when:
 
 ``none``, ``count``            nothing; ``count`` prints how many renames and flushes there were
-``end@PASS``                   SIGKILL to this process, after the first unit of a pass
+``end@PASS``                   SIGKILL to this process, after the first task of a pass
 ``worker@PASS``                SIGKILL to one of this process's workers, then
 ``process:ID@PASS``            SIGKILL to a process of that id, then
 ``before@N``, ``after@N``      SIGKILL to this process around its rename (or link) number N
@@ -50,15 +50,15 @@ def end_a_worker() -> None:
 
 
 def strike_in(struck_pass: str, strike: Callable[[], None]) -> None:
-    """Strike once, after the first unit of a pass."""
+    """Strike once, after the first task of a pass."""
     original = Progress.following
     struck: list[str] = []
 
     @contextlib.contextmanager
     def following(
-        self: Progress, pass_name: str, n_units: int | Work, *, label: str = "", done: int = 0
+        self: Progress, pass_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
-        with original(self, pass_name, n_units, label=label, done=done) as step:
+        with original(self, pass_name, n_tasks, label=label, done=done) as step:
 
             def one_more() -> None:
                 step()

@@ -1,7 +1,7 @@
 """A run that ends itself with SIGKILL at a named point: ``python -m support.killed_run``.
 
 Arguments: policy file, point. Points: ``before:STAGE`` and ``after:STAGE`` of the recipe,
-``during:PASS`` (after its first unit), and ``before:STEP`` and ``after:STEP`` of publishing's steps
+``during:PASS`` (after its first task), and ``before:STEP`` and ``after:STEP`` of publishing's steps
 (``commit``, ``set_current``, ``clear_work``).
 """
 
@@ -45,16 +45,16 @@ def wrap(function: Callable[..., Any], when: str) -> Callable[..., Any]:
 
 
 class EndingProgress(Progress):
-    """Ends the process after the first unit of a pass."""
+    """Ends the process after the first task of a pass."""
 
     pass_name = ""
 
     @contextlib.contextmanager
     def following(
-        self, pass_name: str, n_units: int | Work, *, label: str = "", done: int = 0
+        self, pass_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
         """Follow a pass; in the fatal one the first step is the last."""
-        with super().following(pass_name, n_units, label=label, done=done) as step:
+        with super().following(pass_name, n_tasks, label=label, done=done) as step:
             yield end_now if pass_name == self.pass_name else step
 
 

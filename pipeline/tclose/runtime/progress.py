@@ -27,15 +27,15 @@ _BAR_WIDTHS = 4, 40
 class Work:
     """The total and finished work of a pass: tasks, and records where their number is known.
 
-    ``units_before`` and ``records_before`` are what an earlier run had done, ``units_done`` and
+    ``tasks_before`` and ``records_before`` are what an earlier run had done, ``tasks_done`` and
     ``records_done`` what this one has; ``seconds`` is the time from the start to the last of them.
     """
 
-    n_units: int
+    n_tasks: int
     n_records: int | None = None
-    units_before: int = 0
+    tasks_before: int = 0
     records_before: int = 0
-    units_done: int = 0
+    tasks_done: int = 0
     records_done: int = 0
     stage: str = ""
     pass_name: str = ""
@@ -49,19 +49,19 @@ class Work:
     @property
     def is_done(self) -> bool:
         """True if no work is left."""
-        return self.units_before + self.units_done >= self.n_units
+        return self.tasks_before + self.tasks_done >= self.n_tasks
 
     @property
     def share(self) -> float:
         """The finished share of all work, 0 to 1."""
         if self.is_done:
             return 1.0
-        units = self.units_before + self.units_done
-        return min(self._part(units, self.records_before + self.records_done), 1.0)
+        tasks = self.tasks_before + self.tasks_done
+        return min(self._part(tasks, self.records_before + self.records_done), 1.0)
 
-    def _part(self, units: int, records: int) -> float:
+    def _part(self, tasks: int, records: int) -> float:
         """By records where they are known, as tasks differ in size."""
-        return records / self.n_records if self.n_records else units / self.n_units
+        return records / self.n_records if self.n_records else tasks / self.n_tasks
 
     @property
     def records_per_second(self) -> float | None:
@@ -75,7 +75,7 @@ class Work:
         """The estimated seconds left, counted down; None until a task is finished."""
         if self.is_done:
             return 0.0
-        done_now = self.share - self._part(self.units_before, self.records_before)
+        done_now = self.share - self._part(self.tasks_before, self.records_before)
         if done_now <= 0:
             return None
         waited = time.perf_counter() - self.started - self.seconds
@@ -110,21 +110,21 @@ class Progress:
 
     @contextlib.contextmanager
     def following(
-        self, pass_name: str, n_units: int | Work, *, label: str = "", done: int = 0
+        self, pass_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
         """Show a pass; the function that it gives is called after each task.
 
         Whoever knows how many records tasks have gives a ``Work`` instead of a number, and adds the
         records of a task to it before the call.
         """
-        work = n_units if isinstance(n_units, Work) else Work(n_units, units_before=done)
+        work = n_tasks if isinstance(n_tasks, Work) else Work(n_tasks, tasks_before=done)
         work.stage, work.pass_name, work.started = self.stage, pass_name, time.perf_counter()
         self.passes.append(work)
         shown = _show_bar if self.style == "bar" else self._show_lines
         with shown(label or pass_name, work) as show:
 
             def step() -> None:
-                work.units_done += 1
+                work.tasks_done += 1
                 work.mark()
                 show()
 
@@ -168,17 +168,17 @@ class Progress:
 
 
 def _describe_start(work: Work) -> str:
-    parts = [f"{work.n_units:,} unit{'s' if work.n_units != 1 else ''}"]
+    parts = [f"{work.n_tasks:,} task{'s' if work.n_tasks != 1 else ''}"]
     if work.n_records is not None:
         parts.append(f"{work.n_records:,} records")
-    if work.units_before:
-        parts.append(f"{work.units_before:,} of the units done before")
+    if work.tasks_before:
+        parts.append(f"{work.tasks_before:,} of the tasks done before")
     return ", ".join(parts)
 
 
 def _describe_middle(work: Work) -> str:
     if work.n_records is None:
-        amount = f"{work.units_before + work.units_done:,} of {work.n_units:,} units"
+        amount = f"{work.tasks_before + work.tasks_done:,} of {work.n_tasks:,} tasks"
     else:
         amount = f"{work.records_before + work.records_done:,} of {work.n_records:,} records"
     parts = [_percent(work), amount, *_speed(work)]
@@ -229,7 +229,7 @@ class _BarTexts:
     def amount(self) -> str:
         work = self.work
         if work.n_records is None:
-            return f"{work.units_before + work.units_done:,}/{work.n_units:,}"
+            return f"{work.tasks_before + work.tasks_done:,}/{work.n_tasks:,}"
         done = _shorten(work.records_before + work.records_done)
         return f"{done}/{_shorten(work.n_records)} records"
 

@@ -67,7 +67,7 @@ class _Runner(Generic[Item, Result]):
                 result = self.task.function(workspace, call.item, pending)
             files.finish(result, tuple(pending.suffixes), self.task.result)
         except Exception as error:
-            raise to_safe_error(error, f"{self.task.name}, unit {call.name}") from None
+            raise to_safe_error(error, f"{self.task.name}, task {call.name}") from None
         return result
 
 
@@ -118,11 +118,11 @@ def _find_results(
 
 def _measure_work(n_items: int, sizes: Sequence[int] | None, done: Collection[int]) -> Work:
     if sizes is None:
-        return Work(n_items, units_before=len(done))
+        return Work(n_items, tasks_before=len(done))
     return Work(
         n_items,
         n_records=sum(sizes),
-        units_before=len(done),
+        tasks_before=len(done),
         records_before=sum(sizes[index] for index in done),
     )
 

@@ -90,6 +90,6 @@ def test_limit_that_is_met_in_reading_is_no_fault_of_the_file(number):
      (errno.ENOSPC, "make room"), (errno.EDQUOT, "quota")],
 )  # fmt: skip
 def test_limits_are_told_with_their_remedy(number, remedy):
-    known = to_safe_error(OSError(number, os.strerror(number)), "encode, unit 3")
+    known = to_safe_error(OSError(number, os.strerror(number)), "encode, task 3")
     assert known.retryable
     assert remedy in str(known)

@@ -54,7 +54,7 @@ def clusters() -> Iterator[list[str]]:
 
 
 class TestRegions:
-    """The same bytes whatever runs the units and however the input is cut, in several regions."""
+    """The same bytes whatever runs the tasks and however the input is cut, in several regions."""
 
     @pytest.fixture(autouse=True)
     def four_regions(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from distributed import LocalCluster
 
 from support.canaries import CANARY_PLACE, Page
-from tclose.errors import UnitError
+from tclose.errors import TaskError
 from tclose.runtime.artifacts import Workspace
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.sampling import Calls, grow_tree
@@ -53,7 +53,7 @@ def follow_pass(engine, folder: Path, items: list[int]) -> Progress:
     workspace.create()
     progress = Progress("none", profiled=True)
     sizes = [1_000 * abs(item) for item in items]
-    with contextlib.suppress(UnitError), progress.timing("plan"):
+    with contextlib.suppress(TaskError), progress.timing("plan"):
         run_tasks(
             engine,
             workspace,
@@ -90,7 +90,7 @@ def test_failed_pass_on_a_cluster_leaves_its_tasks_and_no_words(cluster, tmp_pat
     """What Dask keeps of a failed task quotes its arguments and its error."""
     progress = follow_pass(cluster, tmp_path, [1, 2, 3, -4])
     (work,), (trace,) = progress.passes, progress.traces
-    assert work.units_done < 4
+    assert work.tasks_done < 4
     assert not work.is_done
     assert 3 in {span.task for span in trace.spans}
     assert trace.problem == ""

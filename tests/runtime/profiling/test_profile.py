@@ -79,8 +79,8 @@ def test_run_in_this_process(canaries, tmp_path):
     assert [stage["stage"] for stage in found["stages"]] == STAGES
     passes = [of_pass for stage in found["stages"] for of_pass in stage["passes"]]
     assert [of_pass["pass"] for of_pass in passes] == PASSES
-    assert {of_pass["pass"]: of_pass["units"] for of_pass in passes}["summarise"] == 3
-    assert all(p["units_done"] == p["units"] and p["units_before"] == 0 for p in passes)
+    assert {of_pass["pass"]: of_pass["tasks"] for of_pass in passes}["summarise"] == 3
+    assert all(p["tasks_done"] == p["tasks"] and p["tasks_before"] == 0 for p in passes)
     assert {p["records"] for p in passes} <= {None, ROWS}
     assert found["peak_bytes"]["this process"] > 50e6
 
@@ -120,14 +120,14 @@ def test_run_on_a_cluster(canaries, tmp_path, monkeypatch):
     found = read(folder)
     assert found["on_cluster"] is True
     assert found["missing"] == []
-    units = {p["pass"]: p["units"] for stage in found["stages"] for p in stage["passes"]}
-    assert {tasks["pass"]: tasks["tasks"] for tasks in found["tasks"]} == units
+    by_pass = {p["pass"]: p["tasks"] for stage in found["stages"] for p in stage["passes"]}
+    assert {t["pass"]: t["tasks"] for t in found["tasks"]} == by_pass
     assert all(0 < t["median_seconds"] <= t["longest_seconds"] for t in found["tasks"])
     assert len(found["workers"]) == 2
-    assert sum(worker["tasks"] for worker in found["workers"]) == sum(units.values())
+    assert sum(worker["tasks"] for worker in found["workers"]) == sum(by_pass.values())
     assert all(worker["peak_bytes"] > 50e6 for worker in found["workers"])
     page = Page((folder / "dask-report.html").read_text())
-    assert page.tags.count("rect") >= sum(units.values())
+    assert page.tags.count("rect") >= sum(by_pass.values())
     assert not {"script", "link", "img", "iframe"} & set(page.tags)
     assert not {"src", "href", "onclick"} & page.attributes
     assert "dask-report.html" in (folder / "profile.md").read_text()
@@ -156,7 +156,7 @@ def test_failed_run_writes_what_it_has_and_the_next_one_the_rest(canaries, tmp_p
     ]  # the one that failed is there
     assert run(canaries, tmp_path, *asked) == 0
     passes = [p for stage in read(tmp_path / "profile")["stages"] for p in stage["passes"]]
-    before = {p["pass"]: (p["units_before"], p["units_done"]) for p in passes}
+    before = {p["pass"]: (p["tasks_before"], p["tasks_done"]) for p in passes}
     assert before["summarise"] == (3, 0)
     assert before["microaggregate"][1] == 0
     assert before["verify"][0] == 0

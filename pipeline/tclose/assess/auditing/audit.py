@@ -16,11 +16,11 @@ from pathlib import Path
 
 from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
+from tclose.assess.auditing.file_checks import check_files
 from tclose.assess.auditing.manifest_comparison import EARLIER, find_false_claims
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import check_noise, measure_noise
-from tclose.assess.auditing.parquet_footers import check_files
 from tclose.assess.auditing.released_rows import (
     check_roles,
     column_roles,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.assess.auditing.parquet_footers import open_checked
+from tclose.assess.auditing.file_checks import open_checked
 from tclose.data.keys import is_text, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location

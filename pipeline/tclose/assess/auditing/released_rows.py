@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.assess.auditing.parquet_footers import open_checked, refusing_content
+from tclose.assess.auditing.file_checks import open_checked, refusing_content
 from tclose.data.keys import Keys, folder_type, plain_type, to_keys
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError

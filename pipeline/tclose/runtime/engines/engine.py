@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from tclose.data.files.input_files import find_files, total_bytes
 from tclose.data.places.process_limits import find_remedy
-from tclose.errors import LostError, TcloseError, UnitError, UnreachableError
+from tclose.errors import LostError, TaskError, TcloseError, UnreachableError
 from tclose.policy.engine_settings import LOCAL, EngineSettings
 from tclose.policy.policy import Policy
 from tclose.runtime.engines.local import (
@@ -40,7 +40,7 @@ class Engine(Protocol):
     """Runs a function on many items and hands back each result with its item's position."""
 
     def run(
-        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
     ) -> Iterator[tuple[int, Any]]:
         """Results as they come, in any order; ``name`` is what the work is known by."""
         ...
@@ -67,7 +67,7 @@ class InProcess:
     """One item after the other, in the calling process."""
 
     def run(
-        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
     ) -> Iterator[tuple[int, Any]]:
         """Results in the order of the items."""
         del name
@@ -98,7 +98,7 @@ class OnCluster:
     client: Any
 
     def run(
-        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "unit"
+        self, function: Callable[[Any], Any], items: Sequence[Any], *, name: str = "task"
     ) -> Iterator[tuple[int, Any]]:
         """Results as they come; raises a task's own error, or says that workers kept dying."""
         from distributed import KilledWorker, as_completed
@@ -280,7 +280,7 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
     if isinstance(error, MemoryError):
         return LostError(f"{place}: out of memory; give engine.memory_per_worker more")
     lost = isinstance(error, (OSError, CancelledError)) and not isinstance(error, _LASTING)
-    kind = LostError if lost else UnitError
+    kind = LostError if lost else TaskError
     if isinstance(error, OSError) and error.strerror:
         remedy = find_remedy(error)
         return kind(f"{place}: {error.strerror}{'; ' if remedy else ''}{remedy} ({where})")

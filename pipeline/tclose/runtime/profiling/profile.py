@@ -126,14 +126,14 @@ def _describe_stage(stage: str, seconds: float, passes: list[Work]) -> dict[str,
 
 
 def _describe_pass(work: Work) -> dict[str, Any]:
-    """Units and records are those of the whole pass, done before or now; speed is this run's."""
+    """Tasks and records are those of the whole pass, done before or now; speed is this run's."""
     speed = work.records_per_second
     return {
         "pass": work.pass_name,
         "seconds": round(work.seconds, 3),
-        "units": work.n_units,
-        "units_before": work.units_before,
-        "units_done": work.units_done,
+        "tasks": work.n_tasks,
+        "tasks_before": work.tasks_before,
+        "tasks_done": work.tasks_done,
         "records": work.n_records,
         "records_done": work.records_done if work.n_records is not None else None,
         "records_per_second": None if speed is None else round(speed, 1),
@@ -148,13 +148,13 @@ def _render_table(described: dict[str, Any]) -> str:
         "",
         f"{when}, ended: {described['ended']}. tclose {described['tclose']}.",
         "",
-        "| stage | pass | seconds | share | units | records | records/s |",
+        "| stage | pass | seconds | share | tasks | records | records/s |",
         "|---|---|--:|--:|--:|--:|--:|",
         *_stage_lines(described),
         "",
     ]
-    if any(of_pass["units_before"] for s in described["stages"] for of_pass in s["passes"]):
-        lines += ["An earlier run had done some of the units; they do not count as speed.", ""]
+    if any(of_pass["tasks_before"] for s in described["stages"] for of_pass in s["passes"]):
+        lines += ["An earlier run had done some of the tasks; they do not count as speed.", ""]
     lines += _cluster_lines(described) if described["on_cluster"] else [_WITHOUT_DASK, ""]
     for name, held in described["peak_bytes"].items():
         lines.append(f"- {name}: held {held / 1e6:,.0f} MB at most")
@@ -186,10 +186,10 @@ def _row(
     counts = ["", "", ""]
     if of_pass is not None:
         known = of_pass["records"] is not None
-        units = f"{of_pass['units']:,}"
-        done = of_pass["units_before"] + of_pass["units_done"]
+        tasks = f"{of_pass['tasks']:,}"
+        done = of_pass["tasks_before"] + of_pass["tasks_done"]
         counts = [
-            units if done == of_pass["units"] else f"{done:,} of {units}",
+            tasks if done == of_pass["tasks"] else f"{done:,} of {tasks}",
             f"{of_pass['records']:,}" if known else "",
             f"{of_pass['records_per_second']:,.0f}" if of_pass["records_per_second"] else "",
         ]

@@ -133,7 +133,7 @@ _ABOUT_TIMELINE = (
     "task for its times.</p>"
 )
 _ABOUT_CODE = (
-    "<p>Where workers' threads were found, looked at every 10 ms while units of work ran. A "
+    "<p>Where workers' threads were found, looked at every 10 ms while tasks ran. A "
     "compiled kernel counts for the function that calls it.</p>"
 )
 _PAGE = """<!DOCTYPE html>
