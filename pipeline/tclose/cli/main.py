@@ -267,7 +267,7 @@ def _register(given: argparse.Namespace) -> int:
 
 def _schema(arguments: argparse.Namespace) -> int:
     from tclose.policy.policy import policy_schema
-    from tclose.releases.manifest.public_manifest import manifest_schema
+    from tclose.releases.manifest.manifest_schema import manifest_schema
 
     schema = manifest_schema() if arguments.manifest else policy_schema()
     print(json.dumps(schema, indent=2))

@@ -39,6 +39,8 @@ def test_a_manifest_fits_its_schema(made, schema):
     schema.validate(read_document(made))
     schema.validate(read_document(made / "internal"))  # which has all of it, and more
     assert schema.schema["properties"]["records"]["minimum"] == 0
+    keys = schema.schema["$defs"]["KResult"]["properties"]
+    assert keys["achieved"]["description"]
 
 
 @pytest.mark.parametrize(

@@ -161,9 +161,3 @@ def _describe(problem: Any) -> str:
     place = ".".join(map(str, problem["loc"]))
     reason = str(problem["msg"]).removeprefix("Value error, ")
     return f"{place}: {reason}" if place else reason
-
-
-def manifest_schema() -> dict[str, Any]:
-    """The JSON Schema of ``manifest.json``."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
-    return schema | Manifest.model_json_schema()

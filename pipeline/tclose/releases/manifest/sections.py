@@ -44,7 +44,6 @@ class Section(BaseModel):
         extra="allow",
         allow_inf_nan=False,
         defer_build=True,
-        use_attribute_docstrings=True,
     )
 
     def to_json(self) -> dict[str, Any]:
