@@ -12,7 +12,7 @@ from tclose.runtime.progress import Progress, default_style
 from tclose.runtime.run import Outcome
 from tclose_flows import LOGS_TO_TERMINAL
 from tclose_flows.embedded_server import serving_this_run
-from tclose_flows.interrupts import check_interrupted, remembering_interrupts
+from tclose_flows.flow_interrupts import check_interrupted, remembering_interrupts
 from tclose_flows.release_flow import release
 
 

@@ -31,7 +31,7 @@ from tclose_flows.concurrency import (
     one_at_a_time,
     retryable,
 )
-from tclose_flows.interrupts import check_interrupted
+from tclose_flows.flow_interrupts import check_interrupted
 from tclose_flows.prefect_artifacts import describe_failure, describe_outcome, leave
 from tclose_flows.schedule import AsOf, resolve_day
 
