@@ -1,4 +1,4 @@
-"""The release as a Prefect flow: one task per stage, each a thin cover of ``pipeline.execution``.
+"""The release as a Prefect flow: one task for each pass of ``tclose.passes.release.RELEASE``.
 
 What Prefect's server stores of a run is the policy, times, states, tclose's own error messages and
 the verdict: no results, and no values of the microdata. Whether a release is made already is
@@ -62,7 +62,7 @@ def _task_of(one: Pass) -> Callable[[Runner], None]:
     retry_condition_fn=retryable,
 )
 def attempt(policy: Policy, style: str) -> Outcome:
-    """Claim the release and run the stages that are left; or find it published."""
+    """Take the lease of the release and run the passes that are left; or find it published."""
     try:
         with (
             one_at_a_time(policy.name),

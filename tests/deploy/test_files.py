@@ -118,7 +118,9 @@ class TestFormats:
         succeeds(kubectl, "kustomize", str(KUBERNETES))
 
     def test_policies_are_policies(self) -> None:
-        for path in (KUBERNETES / "policies").glob("*.yaml"):
+        paths = list((KUBERNETES / "policies").glob("*.yaml"))
+        assert paths
+        for path in paths:
             assert load_policy(path).engine.scheduler == "kubernetes"
 
 

@@ -37,7 +37,7 @@ STEPS = [
 ]
 CODES = [(0, 2, "1"), (1, 2, "3"), (2, 3, "1/2"), (0, 5, "2"), (6, 7, "4")]
 CALLS: list[int] = []
-CALLS_OF_RELEASES = 42  # in tests/execution/noise/test_independence.py
+CALLS_OF_RELEASES = 42  # in tests/end_to_end/noise/test_independence.py
 
 
 @pytest.fixture(scope="module", autouse=True)

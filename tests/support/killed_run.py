@@ -21,7 +21,7 @@ from tclose.policy.policy import load_policy
 from tclose.releases.repository import ReleaseRepository
 from tclose.runtime.progress import Progress, Work
 
-# As tests of runs have it, see tests/execution/conftest.py: another plan would have other regions.
+# As `small_regions` has it in tests/conftest.py: another plan would have other regions.
 SMALL_REGION = 12_000
 STEPS = ("commit", "set_current", "clear_work")
 

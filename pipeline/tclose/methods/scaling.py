@@ -35,9 +35,6 @@ class Scaled:
         return np.array(found, dtype=np.int64)
 
 
-NO_COLUMNS = Scaled(np.empty((0, 0)), np.empty((0, 0), dtype=np.int32), 1, np.empty(0))
-
-
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
     """Original or released keys (n,) of each quasi-identifier as kernels take them.
 

@@ -137,6 +137,9 @@ def _configuration(scratch: Path) -> Mapping[str, Any]:
         # A paused worker waits for results to go, and tasks keep theirs in files: it would wait
         # for ever. One that reaches its limit is started anew instead.
         "distributed.worker.memory.pause": False,
+        # nor are results, which are small, put as pickles into a folder that machines may share
+        "distributed.worker.memory.target": False,
+        "distributed.worker.memory.spill": False,
         "temporary-directory": str(scratch),  # the scheduler's, too; it has no argument for it
     }
 
