@@ -13,7 +13,7 @@ from tclose.data.places.locations import INTERNAL, Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError
 from tclose.releases.entries import Entries, list_entries, list_inside
-from tclose.releases.manifest.internal_manifest import InternalManifest
+from tclose.releases.manifest.internal_manifest import InternalManifest, Origin
 from tclose.releases.manifest.public_manifest import Manifest, parse_as
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
 from tclose.releases.manifest.seals import INSIDE, SEAL_FILE, verify_signatures
@@ -72,6 +72,18 @@ def read_internal(release: Location) -> InternalManifest | None:
         return None
 
 
+def read_origin(release: Location) -> Origin | None:
+    """What tells whose records a release has; None where its internal manifest is not at hand.
+
+    Raises
+    ------
+    MalformedError
+        The manifest is there, and does not tell.
+    """
+    content = _read_inside(release)
+    return None if content is None else parse_as(Origin, content)
+
+
 def _parse_internal(release: Location) -> InternalManifest | None:
     """The manifest of a release that stays inside; None where it is not at hand.
 
@@ -80,11 +92,15 @@ def _parse_internal(release: Location) -> InternalManifest | None:
     MalformedError
         It is damaged.
     """
+    content = _read_inside(release)
+    return None if content is None else parse_as(InternalManifest, content)
+
+
+def _read_inside(release: Location) -> bytes | None:
     try:
-        content = read_bounded(internal_of(release) / MANIFEST)
+        return read_bounded(internal_of(release) / MANIFEST)
     except (OSError, ForbiddenError):  # to whom the release was handed out
         return None
-    return parse_as(InternalManifest, content)
 
 
 def verify_checksums(release: Location, manifest: Manifest) -> list[str]:

@@ -2,14 +2,28 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 
 from tclose.data.places.locations import Location
-from tclose.releases.manifest.internal_manifest import EarlierDraw
-from tclose.releases.repository import read_internal
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.releases.contents import read_origin
+from tclose.releases.manifest.internal_manifest import EarlierDraw, Origin
 
 _ID = re.compile(r"[0-9a-f]{20}")
+READ_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Releases in an output folder, by name and id: what they are made of, and which do not say.
+
+    One whose internal manifest is not at hand cannot be told, nor one that was removed.
+    """
+
+    origins: dict[str, Origin]
+    untold: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -20,13 +34,34 @@ class Draw:
     epsilons: dict[str, Fraction]
 
 
-def find_draws(
-    output: Location, digests: Collection[str], columns: Collection[str]
-) -> tuple[Draw, ...]:
-    """Releases below an output folder that hold noise on some of these columns of the same records.
+def read_neighbours(output: Location, own_id: str | None = None) -> Neighbours:
+    """Read what the releases below an output folder are made of, but for one's own."""
+    places = [place for place in find_releases(output) if place.name != own_id]
+    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+        found = list(pool.map(_read_origin, places))
+    named = [
+        (f"{place.parent.name}/{place.name}", origin)
+        for place, origin in zip(places, found, strict=True)
+    ]
+    return Neighbours(
+        {name: origin for name, origin in named if isinstance(origin, Origin)},
+        tuple(name for name, origin in named if isinstance(origin, MalformedError)),
+    )
 
-    Records are the same where a file of the input is, by its digest. A release whose internal
-    manifest is not at hand cannot be told, nor one that was removed.
+
+def _read_origin(release: Location) -> Origin | MalformedError | None:
+    try:
+        return read_origin(release)
+    except MalformedError as error:
+        return error
+
+
+def find_draws(
+    neighbours: Neighbours, digests: Collection[str], columns: Collection[str]
+) -> tuple[Draw, ...]:
+    """Releases that hold noise on some of these columns of the same records.
+
+    Records are the same where a file of the input is, by its digest.
 
     Parameters
     ----------
@@ -34,10 +69,9 @@ def find_draws(
     columns : names
     """
     return tuple(
-        Draw(f"{place.parent.name}/{place.name}", epsilons)
-        for place in find_releases(output)
-        if not digests_of(place).isdisjoint(digests)
-        and (epsilons := dict(_find_epsilons(place, columns)))
+        Draw(name, epsilons)
+        for name, origin in neighbours.origins.items()
+        if shares_input(origin, digests) and (epsilons := _find_epsilons(origin, columns))
     )
 
 
@@ -49,17 +83,17 @@ def find_releases(output: Location) -> Iterator[Location]:
         yield from sorted((p for p in repository.iterdir() if _ID.fullmatch(p.name)), key=str)
 
 
-def digests_of(release: Location) -> set[str]:
-    """SHA-256 of the input's files, by the internal manifest; none where that cannot be read."""
-    internal = read_internal(release)
-    return set() if internal is None else {file.sha256 for file in internal.inputs}
+def shares_input(origin: Origin, digests: Collection[str]) -> bool:
+    """Return whether a release was made of one of these files."""
+    return not {file.sha256 for file in origin.inputs}.isdisjoint(digests)
 
 
-def _find_epsilons(release: Location, columns: Collection[str]) -> Iterator[tuple[str, Fraction]]:
-    internal = read_internal(release)
-    for name, noise in internal.noise.items() if internal is not None else ():
-        if name in columns:
-            yield name, Fraction(str(noise.epsilon))
+def _find_epsilons(origin: Origin, columns: Collection[str]) -> dict[str, Fraction]:
+    return {
+        name: Fraction(str(noise.epsilon))
+        for name, noise in origin.noise.items()
+        if name in columns
+    }
 
 
 def add_up(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Fraction]:

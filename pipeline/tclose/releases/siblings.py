@@ -5,16 +5,12 @@ may tell apart. Neither k nor t holds for the pair.
 """
 
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tclose.data.places.locations import Location
 from tclose.releases.manifest.internal_manifest import SameInput
-from tclose.releases.noise_draws import find_releases
-from tclose.releases.repository import read_internal
+from tclose.releases.noise_draws import Neighbours, shares_input
 
-READ_AT_ONCE = 16
 # What decides nothing of the classes, or of which release it is.
 _APART = {"name", "input", "output", "engine"}
 
@@ -34,31 +30,24 @@ class Sibling:
 
 
 def find_siblings(
-    output: Location, digests: Collection[str], policy: Mapping[str, Any], own_id: str
+    neighbours: Neighbours, digests: Collection[str], policy: Mapping[str, Any]
 ) -> tuple[Sibling, ...]:
-    """Releases below an output folder, of any name, that share files of the input.
-
-    One whose internal manifest is not at hand cannot be told, nor one that was removed.
+    """Releases, of any name, that share files of the input.
 
     Parameters
     ----------
     digests : SHA-256 of the files of the input
     policy : as an internal manifest has it
-    own_id : of the release that is being made, which is left out
     """
-    places = [place for place in find_releases(output) if place.name != own_id]
-    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-        manifests = list(pool.map(read_internal, places))
     return tuple(
         Sibling(
-            f"{place.parent.name}/{place.name}",
-            _compare(policy, manifest.policy),
-            frozenset(file.sha256 for file in manifest.files),
-            _rows_per_file(policy) == _rows_per_file(manifest.policy),
+            name,
+            _compare(policy, origin.policy),
+            frozenset(file.sha256 for file in origin.files),
+            _rows_per_file(policy) == _rows_per_file(origin.policy),
         )
-        for place, manifest in zip(places, manifests, strict=True)
-        if manifest is not None
-        and not {file.sha256 for file in manifest.inputs}.isdisjoint(digests)
+        for name, origin in neighbours.origins.items()
+        if shares_input(origin, digests)
     )
 
 

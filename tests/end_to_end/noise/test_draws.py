@@ -11,13 +11,15 @@ import pytest
 
 from support.cases import write_policy
 from support.noise_cases import N_RECORDS, STAGE, document_of, publish
-from support.passes import replace_work
+from support.passes import find_pass, replace_work
 from support.patients import patient_document, write_patients
 from support.policies import data_digests
 from support.released import read_rows
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
+from tclose.errors import OutputError
 from tclose.passes.encode import encode_task
+from tclose.runtime.pipeline import PassContext
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -128,6 +130,25 @@ class TestDrawnBefore:
         again = publish(document_of(source, tmp_path))
         assert (again.release, again.already_published) == (made.release, False)
         assert "together 4" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"{}")])
+    def test_working_file_that_is_damaged_loses_none(
+        self, harm: Any, source: Path, tmp_path: Path
+    ) -> None:
+        publish(document_of(source, tmp_path))
+        document = document_of(source, tmp_path, seed=2)
+        work = find_pass("publish").work
+
+        def publish_after_harm(context: PassContext) -> None:
+            harm(context.workspace.path("values", "noise-draws.record"))
+            work(context)
+
+        with pytest.MonkeyPatch.context() as patch:
+            replace_work(patch, "publish", publish_after_harm)
+            with pytest.raises(OutputError, match="noise-draws is missing or damaged; run again"):
+                publish(document)
+        again = publish(document)
+        assert again.budget == {"pay": 4.0}
 
     def test_of_other_records_or_columns(
         self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

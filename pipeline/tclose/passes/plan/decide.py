@@ -38,7 +38,6 @@ DECIDE = Pass(
     "plan",
     "Decide class sizes, subsets and regions.",
     reads=(INSPECTION, INPUT_SUMMARY),
-    writes=(PLAN,),
-    optional=(NOISE_DRAWS,),
+    writes=(PLAN, NOISE_DRAWS),
     work=decide_plan,
 )

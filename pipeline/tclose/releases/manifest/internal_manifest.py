@@ -4,6 +4,8 @@ What has a default is missing where an earlier version made the release, or wher
 to say.
 """
 
+from typing import Annotated
+
 from pydantic import Field, JsonValue
 
 from tclose.releases.manifest.public_manifest import Manifest
@@ -76,6 +78,27 @@ class MadeBy(Section):
     flow_run: str | None = None
     """Of Prefect, where a flow made the release."""
     lineage_run: str | None = None
+
+
+class Digested(Section):
+    """A file, by what is in it."""
+
+    sha256: str
+
+
+class Drawn(Section):
+    """The noise on an attribute, by what it adds to the sum."""
+
+    epsilon: Annotated[float, Field(gt=0)]
+
+
+class Origin(Section):
+    """The few keys that tell a release of the same records from another: all else may be wrong."""
+
+    inputs: list[Digested]
+    files: list[Digested]
+    noise: dict[str, Drawn] = Field(default_factory=dict)
+    policy: dict[str, JsonValue] | None = None
 
 
 class InternalManifest(Manifest):

@@ -118,7 +118,7 @@ class Manifest(Section):
             raise ValueError("values: records differs")
 
 
-Parsed = TypeVar("Parsed", bound=Manifest)
+Parsed = TypeVar("Parsed", bound=Section)
 
 
 def parse_manifest(content: bytes) -> Manifest:
@@ -137,7 +137,7 @@ def parse_manifest(content: bytes) -> Manifest:
 
 
 def parse_as(kind: type[Parsed], content: bytes) -> Parsed:
-    """The manifest of this kind that these bytes are, of any format that has what is read.
+    """The manifest, or the part of one, that these bytes are, of any format that has what is read.
 
     Raises
     ------

@@ -154,4 +154,29 @@ def test_manifests_that_are_damaged(content: str, runs: Runs) -> None:
     runs.run()
     (runs.current() / "internal/manifest.json").write_text(content)
     _, told = runs.run("seed=2")
-    assert WARNING not in told
+    assert "1 release in the output folder" in told
+    assert runs.beside() == []
+
+
+def edit_internal(release: Path, **keys: Any) -> None:
+    path = release / "internal" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | keys))
+
+
+def test_a_wrong_key_of_its_manifest_hides_no_release(runs: Runs) -> None:
+    runs.run()
+    edit_internal(runs.current(), seconds={"plan": None}, records="many")
+    first = f"people/{runs.current().name}"
+    _, told = runs.run("seed=2")
+    assert f"already: {first} (other seed)" in told
+    assert "cannot be told" not in told
+
+
+@pytest.mark.parametrize("keys", [{"inputs": None}, {"inputs": [{}]}, {"noise": {"pay": {}}}])
+def test_manifest_that_does_not_tell_is_warned_of(keys: dict[str, Any], runs: Runs) -> None:
+    runs.run()
+    edit_internal(runs.current(), **keys)
+    first = f"people/{runs.current().name}"
+    for command in ("plan", "run"):
+        _, told = runs.run("seed=2", command=command)
+        assert told.count(f"({first}) cannot be told from others of the same input") == 1

@@ -3,24 +3,40 @@
 from collections.abc import Sequence
 
 from tclose.passes.plan.plan import Plan
-from tclose.releases.noise_draws import Draw, add_up, find_draws
+from tclose.releases.noise_draws import Draw, add_up, find_draws, read_neighbours
 from tclose.runtime.artifacts import Artifact
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run
 
 NOISE_DRAWS = Artifact("noise-draws", tuple[Draw, ...])
+_MOST_NAMED = 3
 
 
 def report_noise_draws(run: Run, plan: Plan, progress: Progress) -> None:
-    """Look for earlier draws before there is another; kept for the internal manifest."""
-    own = plan.epsilons
-    if not own:
-        return
-    contents = run.workspace.load(INSPECTION)
-    draws = find_draws(run.repository.output, {content.file.sha256 for content in contents}, own)
+    """Look for earlier draws before there is another; kept for the internal manifest.
+
+    They are kept where there are none, too: what is damaged is not taken for none.
+    """
+    neighbours = read_neighbours(run.repository.output)
+    if neighbours.untold:
+        progress.warn(_describe_untold(neighbours.untold))
+    digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
+    draws = find_draws(neighbours, digests, plan.epsilons)
     run.workspace.save(NOISE_DRAWS, draws)
     if draws:
         progress.warn(_format_warning(draws, plan))
+
+
+def _describe_untold(releases: Sequence[str]) -> str:
+    more = ", ..." if len(releases) > _MOST_NAMED else ""
+    is_one = len(releases) == 1
+    return (
+        f"warning: {len(releases):,} release{'' if is_one else 's'} in the output folder "
+        f"({', '.join(releases[:_MOST_NAMED])}{more}) cannot be told from others of the same "
+        f"input: internal/manifest.json is damaged; if {'it is one' if is_one else 'they are'}, "
+        "the epsilons of noise add up, and whoever has two can tell records apart: audit "
+        f"{'it' if is_one else 'them'} (tclose audit), and remove what fails"
+    )
 
 
 def _format_warning(draws: Sequence[Draw], plan: Plan) -> str:
@@ -30,7 +46,8 @@ def _format_warning(draws: Sequence[Draw], plan: Plan) -> str:
         for name, own in plan.epsilons.items()
         if sums[name] != own
     ]
-    named = ", ".join(draw.release for draw in draws[:3]) + (", ..." if len(draws) > 3 else "")
+    named = ", ".join(draw.release for draw in draws[:_MOST_NAMED])
+    named += ", ..." if len(draws) > _MOST_NAMED else ""
     is_one = len(draws) == 1
     return (
         f"warning: {len(draws):,} release{'' if is_one else 's'} of the same input "

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
+from tclose.releases.noise_draws import read_neighbours
 from tclose.releases.siblings import Sibling, find_siblings
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run
@@ -13,12 +14,11 @@ _MOST_NAMED = 3
 def find_beside(run: Run) -> tuple[Sibling, ...]:
     """Other releases of the same input files, but those with noise that were warned of already."""
     contents = run.workspace.load(INSPECTION)
-    drawn = {draw.release for draw in run.workspace.find(NOISE_DRAWS) or ()}
+    drawn = {draw.release for draw in run.workspace.load(NOISE_DRAWS)}
     siblings = find_siblings(
-        run.repository.output,
+        read_neighbours(run.repository.output, run.release_id),
         {content.file.sha256 for content in contents},
         run.policy.model_dump(mode="json"),
-        run.release_id,
     )
     return tuple(sibling for sibling in siblings if sibling.release not in drawn)
 
