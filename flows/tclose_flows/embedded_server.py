@@ -52,11 +52,13 @@ class _Server(SubprocessASGIServer):
             "PREFECT__SERVER_FINAL": "1",
         }
         settings = get_current_settings().to_environment_variables(exclude_unset=True)
+        # -P: nothing is imported from the folder that the user stands in
+        command = [sys.executable, "-P", "-m", "tclose_flows.embedded_server"]
         ending, _held_open = os.pipe()  # the other end is never closed: it ends with this process
         try:
             with _bind(self.port or 0) as serving:
                 return subprocess.Popen(  # noqa: S603 (this program itself)
-                    [sys.executable, "-m", "tclose_flows.embedded_server", str(serving.fileno())],
+                    [*command, str(serving.fileno())],
                     env={**os.environ, **as_prefect_does, **settings},
                     stdin=ending,
                     pass_fds=[serving.fileno()],

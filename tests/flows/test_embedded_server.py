@@ -53,7 +53,10 @@ def test_embedded_server_answers_its_run_alone(home_from_before: Path, tmp_path:
     write_microdata(discharges, 200_000, 5)
     folder, routes = home_from_before.parent, api_routes()
     assert len(routes) > 100
-    with begun_flow(discharges, folder) as command:
+    planted, mark = tmp_path / "others" / "tclose_flows" / "__init__.py", tmp_path / "mark"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"open({str(mark)!r}, 'w')")
+    with begun_flow(discharges, folder, planted.parents[1]) as command:
         server = find_server(command.pid)
         port, secret = read_port(server), read_secret(server)
         users = ["", *(["nobody"] if os.getuid() == 0 else [])]
@@ -66,6 +69,7 @@ def test_embedded_server_answers_its_run_alone(home_from_before: Path, tmp_path:
         lines = command_lines(command.pid)
         command.terminate()
         command.communicate(timeout=300)
+    assert not mark.exists()  # what stands in the working folder is not what is run
     assert {user: paths - HEALTH for user, paths in got.items()} == {user: set() for user in users}
     assert own == ["/api/flow_runs/filter", "/api/admin/settings", *STREAMS]
     assert lines

@@ -12,6 +12,10 @@ import psutil
 from support.cases import write_policy
 from support.policies import discharge_document
 
+_COMMAND = (  # as the console script, which has no folder of the user on its path
+    "import sys; del sys.path[0]; from tclose.__main__ import run_command; sys.exit(run_command())"
+)
+
 
 def own_environment(**more: str) -> dict[str, str]:
     """For a process of its own: Prefect reads its environment once."""
@@ -20,12 +24,18 @@ def own_environment(**more: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def begun_flow(discharges: Path, folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    """The command, in a session of its own, when its first pass has begun."""
+def begun_flow(
+    discharges: Path, folder: Path, standing: Path | None = None
+) -> Iterator["subprocess.Popen[str]"]:
+    """The command, in a session of its own, when its first pass has begun.
+
+    ``standing``: the working folder, which is not on its path, as with the console script.
+    """
     policy = discharge_document(discharges, folder / "releases", engine={"workers": 2})
     file = write_policy(folder / "policy.yaml", policy)
     with subprocess.Popen(
-        [sys.executable, "-m", "tclose", "flow", str(file)],
+        [sys.executable, "-c", _COMMAND, "flow", str(file)],
+        cwd=standing,
         env=own_environment(PREFECT_HOME=str(folder / "prefect")),
         stderr=subprocess.PIPE,
         text=True,

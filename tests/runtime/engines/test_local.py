@@ -32,6 +32,17 @@ for child in psutil.Process().children():
         print(json.dumps(child.environ()))
 print(json.dumps(dict(os.environ)))
 """
+# Run by its place, as the console script is: the working folder is nowhere on its own path.
+STARTS_A_PROCESS = """
+import multiprocessing, os
+from tclose.runtime.engines.local import start_fork_server
+
+if __name__ == "__main__":
+    start_fork_server()
+    started = multiprocessing.get_context("forkserver").Process(target=os.getcwd)
+    started.start()
+    started.join()
+"""
 
 
 def modules_of_worker():
@@ -60,6 +71,21 @@ def test_server_has_what_is_read_when_a_process_begins():
     found, left_behind = (json.loads(line) for line in told.splitlines())
     assert {key: int(found[key]) for key in ALLOCATION} == ALLOCATION
     assert not ALLOCATION.keys() & left_behind.keys()
+
+
+@pytest.mark.parametrize("planted", ["multiprocessing.py", "dask/__init__.py"])
+def test_nothing_is_imported_from_the_working_folder(planted, tmp_path):
+    script, folder, mark = tmp_path / "own" / "run.py", tmp_path / "others", tmp_path / "mark"
+    for path, code in ((script, STARTS_A_PROCESS), (folder / planted, f"open({str(mark)!r}, 'w')")):
+        path.parent.mkdir(parents=True)
+        path.write_text(code)
+    plain = {key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}
+    command = [sys.executable, str(script)]
+    ended = subprocess.run(
+        command, cwd=folder, env=plain, check=False, capture_output=True, timeout=300
+    )
+    assert not mark.exists()
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_environment_is_that_of_the_clusters_start(tmp_path, monkeypatch):

@@ -38,6 +38,9 @@ ALLOCATION = {
 # As Dask has it for workers; numpy's library reads these when it is loaded.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+# Python puts the folder that the user stands in, where others may write, first among the places of
+# what a new process imports. A process that was begun without that folder stays without it.
+_NO_WORKING_FOLDER = {"PYTHONSAFEPATH": 1}
 # Elsewhere there are libraries of the system that do not stand a fork.
 _FORKS = sys.platform == "linux"
 _QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
@@ -69,7 +72,12 @@ def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
     use_steady_clock()  # with Dask comes its configuration, which would replace ours
     silence_dask_logs()
     configured = dask.config.set(_configuration(scratch))
-    with _hidden_script(), configured, _starting(settings, scratch) as address:
+    with (
+        _hidden_script(),
+        configured,
+        _environment(_NO_WORKING_FOLDER),  # for what is spawned, and a server that is started anew
+        _starting(settings, scratch) as address,
+    ):
         yield address
 
 
@@ -163,17 +171,23 @@ def start_fork_server() -> None:
     if not _FORKS:
         return
     place_sockets()
-    wanted = {key: str(value) for key, value in (_ONE_THREAD | ALLOCATION).items()}
-    before = dict(os.environ)
-    os.environ.update(wanted | before)
-    try:
+    with _environment(_ONE_THREAD | ALLOCATION | _NO_WORKING_FOLDER):
         multiprocessing.set_forkserver_preload([_WORKER_START])
         resource_tracker.ensure_running()  # or the next call would let Ctrl-C through
         with held_back():
             forkserver.ensure_running()
+
+
+@contextlib.contextmanager
+def _environment(wanted: Mapping[str, int]) -> Iterator[None]:
+    """Have variables in the environment within the block, where the user has not set them."""
+    added = {key: str(value) for key, value in wanted.items() if key not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
     finally:
-        for key in wanted.keys() - before.keys():
-            del os.environ[key]
+        for key in added:
+            os.environ.pop(key, None)
 
 
 def silence_dask_logs() -> None:
