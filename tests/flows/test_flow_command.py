@@ -122,3 +122,60 @@ def test_interrupt_that_nobody_heard_still_ends_the_command(
     assert published == (lose is _lose_after_the_end)
     monkeypatch.undo()
     assert main(["flow", str(path), "--quiet"]) == 0
+
+
+PREFECT_FILES = {
+    ".env": "prefect_api_url = http://127.0.0.1:9/api\n",
+    "prefect.toml": "[api]\nurl = 'http://127.0.0.1:9/api'\n",
+    "pyproject.toml": "[tool.prefect.api]\nurl = 'http://127.0.0.1:9/api'\n",
+}
+SAYS = {"another": "belongs to another user", "open": "is open to others", "link": "is a link"}
+AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+
+
+@pytest.mark.parametrize("name", PREFECT_FILES)
+@pytest.mark.parametrize(
+    "of",
+    [pytest.param("another", marks=AS_ROOT), "open", pytest.param("link", marks=AS_ROOT)],
+)
+def test_settings_that_others_can_have_planted_are_refused(
+    of: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    policy = write_policy(
+        tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "people.csv", people()))
+    )
+    path = tmp_path / "shared" / name
+    path.parent.mkdir()
+    file = tmp_path / "elsewhere" if of == "link" else path
+    file.write_text(PREFECT_FILES[name])
+    file.chmod(0o666 if of == "open" else 0o644)
+    if of == "link":
+        path.symlink_to(file)
+    if of != "open":
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    monkeypatch.chdir(path.parent)
+    assert main(["flow", str(policy), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"tclose: {path}: {SAYS[of]}")
+    assert "run in another folder" in said
+    assert not (tmp_path / "releases").exists()
+
+
+@pytest.mark.parametrize("name", PREFECT_FILES)
+def test_settings_of_ones_own_and_files_without_any_are_believed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tclose_flows.prefect_files import check_prefect_files
+
+    (tmp_path / name).write_text(PREFECT_FILES[name])
+    (tmp_path / name).chmod(0o644)
+    monkeypatch.chdir(tmp_path)
+    check_prefect_files()
+    if name != "prefect.toml":
+        (tmp_path / name).write_text("OTHER = 'x'\n")
+        (tmp_path / name).chmod(0o666)
+        check_prefect_files()

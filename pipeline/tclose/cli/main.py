@@ -173,6 +173,9 @@ def _flow(given: argparse.Namespace) -> int:
     policy = load_policy(
         given.policy, given.overrides, as_of=given.as_of
     )  # refuse a bad one before Prefect starts
+    from tclose_flows.prefect_files import check_prefect_files
+
+    check_prefect_files()
     prestart_workers(policy)
     from tclose_flows.flow_command import run_flow
 

@@ -1,0 +1,54 @@
+"""Settings files of the working folder that Prefect reads: not believed if others can write them.
+
+They can name the server that policies are sent to, and modules that Prefect imports. Whoever stands
+in a shared folder has not chosen them. One's own files, and root's, are believed.
+"""
+
+import os
+import tomllib
+from pathlib import Path
+
+from tclose.errors import UsageError
+from tclose.trusted_paths import UntrustedError, read_own
+
+
+def check_prefect_files() -> None:
+    """See that Prefect would read no settings of others; before it is imported, when it reads them.
+
+    Raises
+    ------
+    UsageError
+        A file with settings for Prefect belongs to another user, or can be written to by others.
+    """
+    for name in (".env", "prefect.toml", "pyproject.toml"):
+        path = Path.cwd() / name
+        reason = _distrust(path) if path.is_file() else None
+        if reason and _has_settings(path):
+            raise UsageError(
+                f"{path}: {reason}, and Prefect would take settings from it; run in another "
+                "folder, or make it a file of your own that others cannot write to"
+            )
+
+
+def _distrust(path: Path) -> str | None:
+    """Why a file is not believed, if it is not."""
+    try:
+        if path.is_symlink() and path.lstat().st_uid in (0, os.geteuid()):
+            path = path.resolve(strict=True)
+        read_own(path, (0,))
+    except UntrustedError as error:
+        return error.reason
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return None
+
+
+def _has_settings(path: Path) -> bool:
+    """Return whether Prefect would find settings; also where only it could tell."""
+    try:
+        text = path.read_text("utf-8")
+        if path.name == ".env":
+            return "prefect_" in text.lower()
+        return path.name == "prefect.toml" or "prefect" in tomllib.loads(text).get("tool", {})
+    except (OSError, ValueError, TypeError):
+        return True
