@@ -86,3 +86,10 @@ def test_class_needs_one_name() -> None:
 @pytest.mark.parametrize("name", [None, 3, ["ball"], "cube"])
 def test_no_such_name(name: object) -> None:
     assert Registry[Any](GROUP, ()).find(name) is None
+
+
+def test_what_failed_to_load_fails_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = install(tmp_path, "raise RuntimeError('no licence')", monkeypatch)
+    for _ in range(2):
+        with pytest.raises(UsageError, match=r"entry point 'toy' .*\(no licence\)"):
+            registry.classes()

@@ -28,6 +28,7 @@ from tclose_flows.concurrency import (
 from tclose_flows.prefect_artifacts import describe_failure, leave, quote, table
 from tclose_flows.release_flow import NOTHING_KEPT, describe
 
+_LAST_VALUE = re.compile(r"(/[^/=]*=)[^/]*?(: (?:is|its|has|does|cannot) [^/:=]*)?\Z")
 _TO_DO = """What was published is not what stands there: keep whoever uses it from it.
 
 - `tclose audit {folder}/NAME` shows the whole account.
@@ -156,5 +157,8 @@ def _format_audits(audited: list[Audited], folder: str) -> str:
 
 
 def _redacted(finding: str) -> str:
-    """Folders are named by values of the table, as in city=Bergen/: of them, the column."""
-    return re.sub(r"=[^/]*/", "=*/", finding)
+    """Folders are named by values of the table, as in city=Bergen/: of them, the column.
+
+    Of a path that ends with one, what follows is left only if it reads like a reason.
+    """
+    return _LAST_VALUE.sub(r"\1*\2", re.sub(r"=[^/]*/", "=*/", finding))

@@ -49,7 +49,7 @@ class Registry(Generic[Registered]):
     def __init__(self, group: str, modules: tuple[str, ...]) -> None:
         self._group, self._modules = group, modules
         self._classes: dict[str, type[Registered]] = {}
-        self._is_loaded = False
+        self._is_loaded = self._is_loading = False
         self._lock = RLock()
 
     def register(self, registered: Decorated) -> Decorated:
@@ -74,9 +74,13 @@ class Registry(Generic[Registered]):
     def classes(self) -> dict[str, type[Registered]]:
         """All of them by name: the package's own in their order, then others."""
         with self._lock:
-            if not self._is_loaded:
-                self._is_loaded = True
-                self._load()
+            if not self._is_loaded and not self._is_loading:  # modules may ask while they load
+                self._is_loading = True
+                try:
+                    self._load()
+                    self._is_loaded = True
+                finally:
+                    self._is_loading = False
         return dict(self._classes)
 
     def find(self, name: Any) -> type[Registered] | None:
@@ -114,7 +118,7 @@ def _load(entry: EntryPoint) -> None:
     """
     try:
         entry.load()
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:
         raise UsageError(
             f"entry point {entry.name!r} of {entry.group}: {entry.value} cannot be registered "
             f"({error}); correct or uninstall the distribution that has it"

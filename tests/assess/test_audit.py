@@ -135,7 +135,10 @@ def test_seals_of_another_release_are_found(published, tmp_path):
     shutil.copytree(published, other)
     assert "plan.json: its content has changed" in " ".join(audit_release(other).findings)
     (other / "internal" / "seal.json").unlink()
-    assert audit_release(other).findings == ["internal/seal.json: is missing"]
+    assert audit_release(other).findings == [
+        "manifest.json: is that of another release",
+        "internal/seal.json: is missing",
+    ]
 
 
 def test_release_that_was_handed_out_needs_no_seal(published, tmp_path):
@@ -346,3 +349,14 @@ def test_release_without_files_or_confidential_columns_is_found(tmp_path):
     edit_manifest(made.release, lambda m: m["files"].clear())
     findings = audit_release(made.release).findings
     assert "records: asked 500, found 0" in findings
+
+
+def test_manifest_of_another_release(published):
+    edit_manifest(published, lambda m: m.update(release_id="0" * 20))
+    assert "manifest.json: is that of another release" in audit_release(published).findings
+
+
+def test_loss_below_none(published):
+    edit_manifest(published, lambda m: m["information_loss"].update(total=-0.5))
+    [finding] = audit_release(published).findings
+    assert "information_loss.total" in finding

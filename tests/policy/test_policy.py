@@ -357,3 +357,23 @@ class TestSchema:
     def test_editors_see_what_is_wrong(self, wrong):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(document(**wrong), policy_schema())
+
+
+@pytest.mark.parametrize(
+    ("keys", "place"),
+    [
+        ({"output": {"rows_per_file": 2**70}}, "output.rows_per_file"),
+        (
+            {
+                "attributes": {
+                    "age": {"role": "quasi-identifier", "type": "ordinal", "order": [10**23, 2]},
+                    "pay": "confidential",
+                }
+            },
+            "attributes.age.order",
+        ),
+    ],
+)
+def test_integers_that_no_manifest_holds(keys: dict[str, Any], place: str) -> None:
+    with pytest.raises(PolicyError, match=rf"{place}: has an integer beyond 64 bits"):
+        parse_policy(document(**keys))

@@ -48,6 +48,9 @@ def test_dates_are_compared_as_moments(repository):
     [
         lambda m: m.pop("privacy"),
         lambda m: m.update(published_at="yesterday"),
+        lambda m: m.update(published_at="0001-01-01T00:00:00+14:00"),
+        lambda m: m.update(published_at="9999-12-31T23:59:59-01:00"),
+        lambda m: m["information_loss"].update(total=-0.5),
         lambda m: m.update(records="60"),
         lambda m: m["columns"].append("age"),
         lambda m: m["privacy"]["t"].update(pay={}),

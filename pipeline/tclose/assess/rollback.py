@@ -6,7 +6,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.errors import OutputError, UsageError, VerificationError
 from tclose.releases.catalog import current_id, list_entries, pick_id
 from tclose.releases.operations_log import list_withdrawn, write_line
-from tclose.releases.repository import ReleaseRepository, read_internal, read_manifest
+from tclose.releases.repository import ReleaseRepository, read_internal
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,6 @@ def _check_files(repository: ReleaseRepository, name: str) -> None:
     findings = audit_release(release).findings.copy()
     if read_internal(release) is None:
         findings.append("internal/manifest.json: is missing or damaged")
-    manifest = read_manifest(release)
-    if manifest is not None and manifest.release_id != name:
-        findings.append("manifest.json: is that of another release")
     if findings:
         lines = "\n".join(f"  {finding}" for finding in findings)
         raise VerificationError(

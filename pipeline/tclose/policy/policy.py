@@ -1,6 +1,6 @@
 """The policy: what a release officer asks for, read from YAML and refused where it is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -94,6 +94,13 @@ class Policy(Settings):
         self._check_names()
         self._check_partition_columns()
         self._check_held()
+        return self
+
+    @model_validator(mode="after")
+    def _check_integers(self) -> "Policy":
+        """Refuse integers that no reader of the internal manifest has to understand."""
+        for place in _find_long_integers(self.model_dump(mode="json"), ""):
+            raise ValueError(f"{place}: has an integer beyond 64 bits; take a smaller one")
         return self
 
     def _check_joint(self) -> None:
@@ -223,6 +230,18 @@ class Policy(Settings):
             return attribute
         limit = self.privacy.limit_noise(attribute.name)
         return replace(attribute, noise=replace(attribute.noise, max_t=limit))
+
+
+def _find_long_integers(value: Any, place: str) -> Iterator[str]:
+    """Keys below which integers stand that need more than 64 bits, with a sign."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield place
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _find_long_integers(inner, f"{place}.{key}" if place else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _find_long_integers(inner, place)
 
 
 def load_policy(

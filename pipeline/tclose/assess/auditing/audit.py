@@ -75,6 +75,8 @@ def audit_release(location: Location, public_key: PublicKey | None = None) -> Au
         content = read_content(release)
         audit = _add_signature(release, content, public_key, audit)
         manifest = parse_manifest(content)
+        if ID.fullmatch(release.name) and manifest.release_id != release.name:
+            audit = audit.extended([f"{MANIFEST}: is that of another release"])
         damage = verify_checksums(release, manifest) or check_files(release, manifest)
         return audit.extended(damage) if damage else _check_content(release, manifest, audit)
     except MalformedError as error:

@@ -4,7 +4,7 @@ It is checked before anything in it is believed or computed with: `parse_manifes
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -35,7 +35,11 @@ _MOST_TOLD = 3
 
 
 def _check_date(text: str) -> str:
-    datetime.fromisoformat(text)
+    date = datetime.fromisoformat(text)
+    try:  # dates are compared as moments, and the first and last days have none in some zones
+        (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is no moment of the years 1 to 9999") from None
     return text
 
 

@@ -204,8 +204,8 @@ class Risk(Section):
 class InformationLoss(Section):
     """Squared normalised differences: means over records, and over quasi-identifiers."""
 
-    total: float
-    per_attribute: dict[str, float]
+    total: Nonnegative
+    per_attribute: dict[str, Nonnegative]
 
 
 class Round(Section):
