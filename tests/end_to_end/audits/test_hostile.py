@@ -17,6 +17,7 @@ from support.length import count
 from support.tables import repeatable
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
+from tclose.formats.parquet_format import ParquetReleased
 from tclose.releases.repository import file_sha256, read_manifest
 
 pytestmark = [pytest.mark.usefixtures("small_regions"), pytest.mark.timeout(300)]
@@ -150,6 +151,23 @@ def test_damaged_parquet_with_the_right_digest_is_found(handed_out, data):
     finally:
         (handed_out / name).write_bytes(content)
         aside.write_bytes(manifest)
+
+
+def test_text_of_no_place_in_its_dictionary_is_found(handed_out, monkeypatch):
+    """As damaged indices are, which Arrow reads without a look at them."""
+    read = ParquetReleased.read
+
+    def read_damaged(file, names=None):
+        table = read(file, names)
+        place = next(i for i, f in enumerate(table.schema) if pa.types.is_dictionary(f.type))
+        column = table.column(place).combine_chunks()
+        outside = pa.array([len(column.dictionary)] * len(column), column.indices.type)
+        damaged = pa.DictionaryArray.from_arrays(outside, column.dictionary, safe=False)
+        return table.set_column(place, table.schema.field(place), damaged)
+
+    monkeypatch.setattr(ParquetReleased, "read", read_damaged)
+    [finding] = find(handed_out)
+    assert "(cannot be read as Parquet)" in finding
 
 
 def forge_table(release, change, rows: int | None = None) -> None:

@@ -88,6 +88,7 @@ def _read_file(path: Location, roles: ColumnRoles) -> pa.Table:
     texts = [c.name for c in roles.columns if c.name in names and "string" in c.type]
     with open_checked(path, texts) as file:
         table, n_rows = file.read(names), file.n_rows
+        table.validate(full=True)  # indices into dictionaries are as they are in the file
     if len(table) != n_rows:
         raise MalformedError("a file has other rows than its footer says")
     _check_values(table)
