@@ -6,6 +6,7 @@ their chunks and its keys alone. The rest of the package knows files of a releas
 only.
 """
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -66,18 +67,19 @@ class OutputFormat(Registrable):
         hooks = ["suffix", "media_type", "title", "rows_per_chunk", "write", "open"]
         check_hooks(cls, OutputFormat, hooks)
 
+    @abstractmethod
     def rows_per_chunk(self, widths: PassthroughWidths) -> int:
         """Rows that are in memory together, in the writer and in readers of the file."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, path: Path, chunks: Iterator[pa.Table]) -> None:
         """Write a file of tables that have `rows_per_chunk` rows each, but for the last one.
 
         Each table is to be given up before the next one is asked for.
         """
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def open(
         cls, source: Path | IO[bytes], listed: Collection[str] = ()
     ) -> AbstractContextManager[ReleasedFile]:
@@ -87,4 +89,3 @@ class OutputFormat(Registrable):
         ----------
         listed : columns of texts that are read as dictionaries, if the format can
         """
-        raise NotImplementedError

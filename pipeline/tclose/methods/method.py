@@ -6,6 +6,7 @@ rest of the package asks for the class variables and properties, never for a nam
 what starts slowly (kernels) where it is used, since every policy that is read imports all methods.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -198,6 +199,7 @@ class Method(Registrable):
             No classes exist; says what could be asked instead.
         """
 
+    @abstractmethod
     def make_classes(self, problem: "ClusteringProblem") -> "Clustering":
         """The classes of a region.
 
@@ -206,7 +208,6 @@ class Method(Registrable):
         InfeasibleError, PolicyError
             The method cannot do what is asked; the message says what could be.
         """
-        raise NotImplementedError
 
 
 def registered_methods() -> dict[str, type[Method]]:

@@ -160,7 +160,7 @@ class Model(Registrable):
 
     @classmethod
     def measure(cls, requirement: PrivacyModel, counts: ClassCounts, table: Int64) -> ClassMeasures:
-        """Measure classes one by one: see `check_counts`."""
+        """Measure classes one by one, of a model without ``needs_table``: see `check_counts`."""
         raise NotImplementedError
 
     @classmethod
@@ -172,7 +172,7 @@ class Model(Registrable):
         codes: Int64,
         distribution: Distribution,
     ) -> ClassMeasures:
-        """Measure all classes of a table at once.
+        """Measure all classes of a table at once, of a model with ``needs_table``.
 
         Parameters
         ----------
