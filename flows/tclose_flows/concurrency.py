@@ -39,7 +39,7 @@ def slot_name(name: str) -> str:
 def one_at_a_time(name: str) -> Iterator[None]:
     """Wait a while for runs of the same release that Prefect knows.
 
-    This keeps runs in a queue that can be looked at; that no two write is seen to by the claim on
+    This keeps runs in a queue that can be looked at; that no two write is seen to by the lease on
     the release's folder, which is taken afterwards and needs no server. So a slot that is not to be
     had, as one that a killed server has forgotten to give back, stops nothing for good.
     """
@@ -68,7 +68,7 @@ def _take_slot(held: contextlib.ExitStack, slot: str) -> None:
         )
     except Exception as error:
         reason = "is taken" if isinstance(error, TimeoutError) else type(error).__name__
-        get_run_logger().warning("no slot %s (%s): the release's claim decides", slot, reason)
+        get_run_logger().warning("no slot %s (%s): the release's lease decides", slot, reason)
 
 
 def _release_slot(held: contextlib.ExitStack, slot: str) -> None:

@@ -82,17 +82,17 @@ class LimitError(TcloseError):
 
 
 class BusyError(TcloseError):
-    """Another run holds the claim on this release."""
+    """Another run holds the lease on this release."""
 
     retryable = True
 
 
 class LostLeaseError(BusyError):
-    """Another run has taken the claim of this one over."""
+    """Another run has taken the lease of this one over."""
 
 
 class ConflictError(TcloseError):
-    """Somebody else wrote where only the holder of the claim should."""
+    """Somebody else wrote where only the holder of the lease should."""
 
 
 class StoreError(OutputError):

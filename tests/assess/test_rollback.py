@@ -151,16 +151,16 @@ def test_current_one_may_be_damaged(repository, names):
 
 
 def test_does_not_race_with_a_run(repository, names):
-    with repository.claim(), pytest.raises(BusyError, match="another run is working"):
+    with repository.acquire_lease(), pytest.raises(BusyError, match="another run is working"):
         roll_back(repository)
     assert repository.current() == names[2]
 
 
-def test_claim_is_held_from_the_audit_to_the_switch(repository, names, monkeypatch):
+def test_lease_is_held_from_the_audit_to_the_switch(repository, names, monkeypatch):
     seen = []
 
     def looking(place):
-        with pytest.raises(BusyError), repository.claim():
+        with pytest.raises(BusyError), repository.acquire_lease():
             pass
         seen.append(place.name)
         return AuditResult(release=place.name)

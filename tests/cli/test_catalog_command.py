@@ -263,7 +263,7 @@ def test_prune_says_what_it_removed(repository, capsys):
 
 
 def test_prune_and_rollback_wait_for_no_run(repository, capsys):
-    with repository.claim():
+    with repository.acquire_lease():
         for arguments in (("prune", repository.root, "--keep", "1"), ("rollback", repository.root)):
             status, said, error = call(capsys, *arguments)
             assert (status, said) == (1, "")

@@ -29,7 +29,7 @@ def releases(tmp_path: Path) -> Path:
     path = write_csv(tmp_path / "people.csv", people())
     for name in ("first", "second"):
         release(policy_for(path, name=name))
-    with ReleaseRepository(tmp_path / "releases", "third").claim():
+    with ReleaseRepository(tmp_path / "releases", "third").acquire_lease():
         (tmp_path / "releases" / "third" / "notes").touch()
     return tmp_path / "releases"
 

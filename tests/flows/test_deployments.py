@@ -186,7 +186,7 @@ class TestRun:
         wait_until(lambda: list(root.glob(".work/*/encode/*.record")), "the end of a pass")
         cancel(run)
         assert ended(run).state.type.value == "CANCELLED"
-        wait_until(lambda: not list(root.glob(".claims/*")), "the claim to be given back")
+        wait_until(lambda: not list(root.glob(".claims/*")), "the lease to be given back")
         [told] = root.glob(".failed/*.jsonl")
         assert '"eventType": "ABORT"' in told.read_text()
         assert not (root / "CURRENT").exists()

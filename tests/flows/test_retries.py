@@ -177,7 +177,7 @@ class TestOneAtATime:
         assert (limit.limit, limit.active_slots) == (1, 0)
 
     def test_busy_release_is_tried_again_then_said_to_be_busy(self, policy):
-        with repository_of(policy).claim():
+        with repository_of(policy).acquire_lease():
             state = run(policy, retries=1)
         assert state.is_failed()
         assert "another run is working on release 'people'" in state.message
@@ -186,7 +186,7 @@ class TestOneAtATime:
         assert "Wait for it" in artifacts_of(ended)["failed-people"]
 
     def test_slot_that_was_never_given_back_stops_nothing(self, policy, monkeypatch):
-        """A server that lost its memory of leases; the claim on the folder decides."""
+        """A server that lost its memory of leases; the lease on the folder decides."""
         from prefect.client.orchestration import get_client
         from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
 

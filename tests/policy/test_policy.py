@@ -40,6 +40,12 @@ class TestReading:
         )
         assert parse_policy(long) == parse_policy(document())
 
+    def test_earlier_name_of_the_lease_seconds(self):
+        assert parse_policy(document(engine={"claim_expiry": 9})).engine.lease_seconds == 9
+        both = document(engine={"claim_expiry": 9, "lease_seconds": 9})
+        with pytest.raises(PolicyError, match="claim_expiry: unknown key"):
+            parse_policy(both)
+
     def test_resolved_attributes(self):
         attributes = {
             "age": {"role": "quasi-identifier", "aggregate": "median", "round": False},

@@ -47,7 +47,10 @@ class TestPolicyFile:
                 "block_clusters, buckets, class_size, gamma, name, ratio, refine, release, scop",
             ),
             (("output",), "format, partition_by, path, rows_per_file"),
-            (("engine",), "claim_expiry, kubernetes, memory_per_worker, scheduler, tls, work_path"),
+            (
+                ("engine",),
+                "kubernetes, lease_seconds, memory_per_worker, scheduler, tls, work_path",
+            ),
         ],
     )
     def test_unknown_key(self, place, allowed, tmp_path, refuse):

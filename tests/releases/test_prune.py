@@ -68,7 +68,7 @@ def test_one_whose_run_has_not_ended_stays(repository):
 def test_one_whose_run_has_not_ended_stays_wherever_its_working_files_are(repository, tmp_path):
     """The policy said where, and a prune knows no policy."""
     away = replace(repository, work_path=tmp_path / "work")
-    with away.claim() as held:
+    with away.acquire_lease() as held:
         held.open_work()
         Workspace(held.work_folder(IDS[0])).create()
         held.leave_work()
@@ -107,7 +107,7 @@ def test_nothing_goes_where_the_current_one_is_not_known(content, repository):
 
 
 def test_nothing_goes_while_a_run_is_at_work(repository):
-    with repository.claim(), pytest.raises(BusyError, match="another run is working"):
+    with repository.acquire_lease(), pytest.raises(BusyError, match="another run is working"):
         prune(repository, 1)
     assert standing(repository) == IDS
 

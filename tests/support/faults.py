@@ -193,7 +193,7 @@ def start_two(site: Site) -> str:
 def contest_a_bucket(site: Site) -> str:
     """Somebody else writes to the bucket while a release is committed there."""
     place, number = make_bucket() / "releases", site.rng.randint(1, 14)
-    output = ("--set", f"output.path={place}", "--set", "engine.claim_expiry=1")
+    output = ("--set", f"output.path={place}", "--set", "engine.lease_seconds=1")
     ended = site.run(f"conflict@{number}", *output)
     ended.assert_plain()
     root = place / "discharges"

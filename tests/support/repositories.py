@@ -116,7 +116,7 @@ def fake_repository(
 
 def move_current(repository: ReleaseRepository, release_id: str) -> None:
     """Move CURRENT as a run does."""
-    with repository.claim() as held:
+    with repository.acquire_lease() as held:
         held.set_current(release_id)
 
 

@@ -22,7 +22,7 @@ class Move:
 
 
 def roll_back(repository: ReleaseRepository, id_prefix: str | None = None) -> Move:
-    """Make another release the current one, under the claim that a run takes.
+    """Make another release the current one, under the lease that a run takes.
 
     ``id_prefix``: beginning of that release's id; by default it is the one published before the
     current one, past those that an earlier rollback has left.
@@ -36,7 +36,7 @@ def roll_back(repository: ReleaseRepository, id_prefix: str | None = None) -> Mo
     VerificationError
         Its files are damaged, or do not meet what their manifest says.
     """
-    with repository.claim() as held:
+    with repository.acquire_lease() as held:
         previous = repository.current()
         if id_prefix is None:
             target, skipped = _find_previous(repository, current_id(repository))

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 LOCAL = "local"
 KUBERNETES = "kubernetes"
@@ -52,11 +52,12 @@ class EngineSettings(_Section):
         description="Folder for the private working files of a run, which all workers share; "
         "beside the releases by default, in the user's cache if these are in s3://.",
     )
-    claim_expiry: float = Field(
+    lease_seconds: float = Field(
         default=60,
         ge=1,
         le=86_400,
-        description="Seconds for which a run that does not answer keeps others out.",
+        validation_alias=AliasChoices("lease_seconds", "claim_expiry"),  # the latter: 0.1.0
+        description="Seconds after which the lease of a run that stopped renewing it expires.",
     )
     memory_per_worker: (
         Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal["auto"]

@@ -1,6 +1,6 @@
 """The journal of a name: who moved CURRENT back or removed releases, and when.
 
-One JSON document a line; lines are only ever added, by whoever holds the claim. A line is on disk
+One JSON document a line; lines are only ever added, by whoever holds the lease. A line is on disk
 before what it tells of is done: after a crash it may tell of what was not, never the other way.
 """
 

@@ -62,7 +62,7 @@ def _reason_to_stay(
 
 
 def prune(repository: ReleaseRepository, keep: int) -> Pruning:
-    """Remove the oldest releases, under the claim that a run takes.
+    """Remove the oldest releases, under the lease that a run takes.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def prune(repository: ReleaseRepository, keep: int) -> Pruning:
     OutputError
         Which release is current cannot be told, or one cannot be removed.
     """
-    with repository.claim() as held:
+    with repository.acquire_lease() as held:
         held.clear_leftovers()
         chosen = plan_pruning(held, keep)
         if chosen.removed:

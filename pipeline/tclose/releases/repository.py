@@ -5,7 +5,7 @@
 ``<output>/<name>/CURRENT``        the id of the current release
 ``<output>/<name>/.work/``         private working files of a run; gone after success
 ``<output>/<name>/.work-path``     where they are if not there, while there are any; private
-``<output>/<name>/.claims/``       the claim of the run that is at work; private
+``<output>/<name>/.claims/``       the lease of the run that is at work; private
 ``<output>/<name>/.failed/``       lineage of runs that failed; private
 ``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
 ``<output>/.release-key``          keys the release ids; private
@@ -70,7 +70,7 @@ _CURRENT_BYTES = 4096
 class ReleaseRepository:
     """The releases of one name below an output folder.
 
-    ``work_path``: where working files go, if the policy says it; ``lease_token``: of the claim that
+    ``work_path``: where working files go, if the policy says it; ``lease_token``: of the lease that
     is held, without which nothing is written.
     """
 
@@ -109,12 +109,12 @@ class ReleaseRepository:
         return self.work / release_id
 
     @contextlib.contextmanager
-    def claim(
+    def acquire_lease(
         self, expiry: float = EXPIRY, notify: Notify = lambda _: None
     ) -> Iterator["ReleaseRepository"]:
         """Hold the only right to write here; it ends with the process, however that ends.
 
-        ``expiry``: seconds after which a claim that is not renewed may be taken over; ``notify`` is
+        ``expiry``: seconds after which a lease that is not renewed may be taken over; ``notify`` is
         told what is waited for. In the block the repository that is given is the one to write to.
 
         Raises
@@ -124,15 +124,15 @@ class ReleaseRepository:
         OutputError
             The output cannot be written.
         """
-        with lease.holding(self.store, expiry, notify) as lease_token:
+        with lease.acquire_lease(self.store, expiry, notify) as lease_token:
             yield replace(self, lease_token=lease_token)
 
     def check_lease(self) -> None:
-        """See that the claim is still held.
+        """Check that the lease is still held.
 
         Raises
         ------
-        LostClaimError
+        LostLeaseError
             Another run has taken it over, or there never was one.
         """
         lease.check(self.store, self._lease_token)

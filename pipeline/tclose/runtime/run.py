@@ -1,4 +1,4 @@
-"""The frame of a run: its claim, its working files, and how it is left when it ends.
+"""The frame of a run: its lease, its working files, and how it is left when it ends.
 
 What a run is named by is content: digests of the input's files, policy, seed, and the versions of
 what its bytes depend on. So a second run of the same finds the release, or the pieces of it that
@@ -112,7 +112,7 @@ class Outcome:
 def open_run(
     policy: Policy, progress: Progress, passes: Mapping[str, int], *, flow_run: str | None = None
 ) -> Iterator[Run]:
-    """Claim the release, start what it runs on, look at the input; clean up as the end demands.
+    """Take the release's lease, start the engine, inspect the input; clean up as the end demands.
 
     ``passes``: versions of those that make the release, by their names; its id has them.
 
@@ -126,7 +126,7 @@ def open_run(
     paths = input_files.find_files(policy.input)
     input_files.check_apart(policy.input, repository.output)
     n_bytes = input_files.total_bytes(paths)
-    with repository.claim(policy.engine.claim_expiry, progress.info) as held:
+    with repository.acquire_lease(policy.engine.lease_seconds, progress.info) as held:
         held.open_work()
         try:
             with contextlib.ExitStack() as cluster:
@@ -252,7 +252,7 @@ def _abandon(run: Run, error: Exception, progress: Progress) -> None:
     if known.exit_code != REFUSED:
         _keep_lineage(run, lineage)
     if known.exit_code != CRASHED and not known.retryable:
-        with contextlib.suppress(TcloseError):  # of a lost claim: the files are another run's now
+        with contextlib.suppress(TcloseError):  # of a lost lease: the files are another run's now
             run.repository.check_lease()
             run.workspace.remove()
 

@@ -20,7 +20,7 @@ def document(source: Path, bucket: BucketPath, tmp_path: Path) -> dict[str, Any]
     return policy_for(
         source,
         output={"path": f"{bucket}/out"},
-        engine={"work_path": str(tmp_path / "work"), "claim_expiry": 1},
+        engine={"work_path": str(tmp_path / "work"), "lease_seconds": 1},
     )
 
 

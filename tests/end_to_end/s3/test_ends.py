@@ -98,7 +98,7 @@ def run_and_die(policy: Path, point: str) -> None:
 
 
 @pytest.mark.parametrize("point", ["before:commit", "after:commit"])
-def test_killed_run_is_taken_over_after_its_claim_has_expired(point, document, root, tmp_path):
+def test_killed_run_is_taken_over_after_its_lease_has_expired(point, document, root, tmp_path):
     policy = write_policy(tmp_path / "policy.yaml", document)
     run_and_die(policy, point)
     assert len(list((root / ".internal" / "claims").iterdir())) == 1
@@ -111,7 +111,7 @@ def test_killed_run_is_taken_over_after_its_claim_has_expired(point, document, r
 
 
 def test_of_two_runs_at_once_one_publishes_and_the_other_says_busy(document, root):
-    document["engine"]["claim_expiry"] = 10  # time enough to be seen alive on a busy machine
+    document["engine"]["lease_seconds"] = 10  # time enough to be seen alive on a busy machine
     policy = parse_policy(document)
     ended = {}
 
@@ -132,7 +132,7 @@ def test_of_two_runs_at_once_one_publishes_and_the_other_says_busy(document, roo
 
 
 def begin_and_publish_late(document, meanwhile):
-    """A run that is stopped for longer than its claim lasts, goes on, and wants to publish."""
+    """A run that is stopped for longer than its lease lasts, goes on, and wants to publish."""
     with open_release(parse_policy(document), QUIET) as begun:
         run_passes(begun, QUIET, *UNTIL_VERDICT)
         meanwhile()
@@ -140,7 +140,7 @@ def begin_and_publish_late(document, meanwhile):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_run_whose_claim_was_taken_over_publishes_nothing(seed, document, root, monkeypatch):
+def test_run_whose_lease_was_taken_over_publishes_nothing(seed, document, root, monkeypatch):
     """By a run of the same policy, or of another one."""
     others = []
 

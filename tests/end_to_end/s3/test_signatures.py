@@ -49,7 +49,7 @@ def test_release_that_stands_unsigned_is_signed_by_the_next_run(document, root, 
 def test_signature_is_not_put_over_what_somebody_else_puts_there(document, root, keys, monkeypatch):
     made = run(document)
     signature = made.release / "manifest.sig"
-    with open_repository(root).claim(1) as held:
+    with open_repository(root).acquire_lease(1) as held:
         check = type(held).check_lease
 
         def interfere(repository):

@@ -1,4 +1,4 @@
-"""The claim: one at a time, taken over when its holder is dead, and never by a clock's word.
+"""The lease: one at a time, taken over when its holder is dead, and never by a clock's word.
 
 The same on a folder whose file system has no locks that hold among machines, and in a bucket.
 """
@@ -20,10 +20,10 @@ from tclose.errors import BusyError, ConflictError, LostLeaseError, OutputError
 from tclose.releases.repository import ReleaseRepository, open_store
 from tclose.releases.stores import filesystem, lease
 
-DEAD = 0.4  # seconds that a claim stands which nobody renews
+DEAD = 0.4  # seconds that a lease stands which nobody renews
 ALIVE = 6  # and one that is renewed, also on a busy machine
 OLD, NEW = fake_id("a"), fake_id("b")
-N_CHECKS = 4  # of the claim, while a release of one file is committed to a bucket
+N_CHECKS = 4  # of the lease, while a release of one file is committed to a bucket
 
 
 @pytest.fixture(params=["folder", "bucket"])
@@ -36,7 +36,7 @@ def repository(request, tmp_path, monkeypatch):
     )
 
 
-def claim_of_a_dead_run(repository: ReleaseRepository, **changes) -> str:
+def lease_of_a_dead_run(repository: ReleaseRepository, **changes) -> str:
     """What a run leaves that was killed on another machine; the name of its file."""
     told = {"token": "0" * 32, "host": "far", "pid": 7, "machine": "other", "expiry": DEAD}
     if not isinstance(repository.root, BucketPath):
@@ -64,18 +64,18 @@ def publish(held: ReleaseRepository, release_id: str, made_by: str = "") -> None
     held.set_current(release_id)
 
 
-def test_second_claim_is_refused_while_the_first_is_alive(repository):
+def test_second_lease_is_refused_while_the_first_is_alive(repository):
     told = []
-    with repository.claim(ALIVE):
+    with repository.acquire_lease(ALIVE):
         with pytest.raises(BusyError, match=r"another run is working.*process"):
-            repository.claim(ALIVE, told.append).__enter__()
-        assert "holds the claim" in told[0]
-    with repository.claim(ALIVE) as held:
+            repository.acquire_lease(ALIVE, told.append).__enter__()
+        assert "holds the lease" in told[0]
+    with repository.acquire_lease(ALIVE) as held:
         held.check_lease()
 
 
-def test_nothing_of_a_claim_stays(repository):
-    with repository.claim(ALIVE):
+def test_nothing_of_a_lease_stays(repository):
+    with repository.acquire_lease(ALIVE):
         pass
     assert repository.store.names("claims") == []
     if isinstance(repository.root, BucketPath):
@@ -91,7 +91,9 @@ def test_of_many_at_once_one_gets_it(repository):
     def attempt(index):
         ready.wait()
         try:
-            with repository.claim(5 * ALIVE):  # of which each look has to find it renewed in time
+            with repository.acquire_lease(
+                5 * ALIVE
+            ):  # of which each look has to find it renewed in time
                 got.append(index)
                 tried.wait()
         except BusyError:
@@ -106,10 +108,10 @@ def test_of_many_at_once_one_gets_it(repository):
     assert (len(got), len(busy)) == (1, n - 1)
 
 
-def test_claim_of_a_dead_run_is_taken_over_after_its_expiry_and_not_before(repository):
-    name = claim_of_a_dead_run(repository)
+def test_lease_of_a_dead_run_is_taken_over_after_its_expiry_and_not_before(repository):
+    name = lease_of_a_dead_run(repository)
     started = time.monotonic()
-    with repository.claim() as held:
+    with repository.acquire_lease() as held:
         assert time.monotonic() - started >= DEAD
         held.check_lease()
         assert repository.store.read(name) is None
@@ -118,42 +120,42 @@ def test_claim_of_a_dead_run_is_taken_over_after_its_expiry_and_not_before(repos
 
 
 @pytest.mark.parametrize("said", ["soon", -1, 1e12, None, [1]])
-def test_claim_that_was_damaged_is_over_in_the_usual_time(said, repository, monkeypatch):
+def test_lease_that_was_damaged_is_over_in_the_usual_time(said, repository, monkeypatch):
     monkeypatch.setattr(lease, "EXPIRY", DEAD)
-    claim_of_a_dead_run(repository, expiry=said)
-    with repository.claim(ALIVE) as held:
+    lease_of_a_dead_run(repository, expiry=said)
+    with repository.acquire_lease(ALIVE) as held:
         held.check_lease()
 
 
 def test_wall_clocks_decide_nothing(repository, monkeypatch):
     """Neither a clock that jumps here, nor what another machine believes the time to be."""
     monkeypatch.setattr(time, "time", lambda: 4e9)
-    with repository.claim(ALIVE), pytest.raises(BusyError):
-        repository.claim(ALIVE).__enter__()
+    with repository.acquire_lease(ALIVE), pytest.raises(BusyError):
+        repository.acquire_lease(ALIVE).__enter__()
 
 
 def test_dead_of_this_machine_are_not_waited_for(tmp_path):
     repository = ReleaseRepository(tmp_path / "releases", "people")
-    claim_of_a_dead_run(repository, machine=filesystem.name_machine(), expiry=600)
+    lease_of_a_dead_run(repository, machine=filesystem.name_machine(), expiry=600)
     told = []
-    with repository.claim(notify=told.append):
+    with repository.acquire_lease(notify=told.append):
         assert told == []  # nor said to be
 
 
 @pytest.fixture
 def lost(repository, monkeypatch):
-    """The repository of a run that was stopped, whose claim another one has taken over since."""
+    """The repository of a run that was stopped, whose lease another one has taken over since."""
     with monkeypatch.context() as patch:
         patch.setattr(lease._Holder, "_renew", lambda _: None)
-        context = repository.claim(DEAD)
+        context = repository.acquire_lease(DEAD)
         held = context.__enter__()
     yield held
     context.__exit__(None, None, None)
 
 
-def test_run_that_lost_its_claim_publishes_nothing(repository, lost):
+def test_run_that_lost_its_lease_publishes_nothing(repository, lost):
     stage(lost, OLD)
-    with repository.claim(ALIVE) as other:
+    with repository.acquire_lease(ALIVE) as other:
         for step in (
             lost.check_lease,
             lambda: publish(lost, OLD),
@@ -167,14 +169,14 @@ def test_run_that_lost_its_claim_publishes_nothing(repository, lost):
     assert repository.store.ids() == [NEW]
 
 
-def test_run_without_claim_writes_nothing(repository):
+def test_run_without_lease_writes_nothing(repository):
     with pytest.raises(LostLeaseError):
         repository.set_current(NEW)
 
 
 @dataclass
 class Interrupted:
-    """A check after which, before the step that it allows, another run takes the claim over."""
+    """A check after which, before the step that it allows, another run takes the lease over."""
 
     repository: ReleaseRepository
     held: ReleaseRepository
@@ -187,7 +189,7 @@ class Interrupted:
         self.n_checks += 1
         if self.n_checks == self.at:
             self.other = contextlib.ExitStack()
-            self.other.enter_context(self.repository.claim(ALIVE))
+            self.other.enter_context(self.repository.acquire_lease(ALIVE))
 
 
 @pytest.mark.parametrize("from_the_last", range(N_CHECKS))
@@ -211,7 +213,7 @@ def test_current_that_is_moved_too_late_does_not_undo_what_came_after(repository
     publish(lost, OLD)
 
     def overtaken():
-        with repository.claim(ALIVE) as other:
+        with repository.acquire_lease(ALIVE) as other:
             publish(other, NEW)
             other.set_current(OLD)
             other.set_current(NEW)
@@ -236,7 +238,7 @@ class Overtaken:
         self.held.check_lease()
         self.n_checks += 1
         if self.n_checks == self.at:
-            with self.repository.claim(ALIVE) as other:
+            with self.repository.acquire_lease(ALIVE) as other:
                 self.work(other)
 
 
@@ -293,7 +295,7 @@ def test_release_that_a_dead_run_had_committed_becomes_current(repository, lost)
     stage(lost, OLD)
     lost.commit(lost.staging(OLD), OLD)
     assert repository.current() is None
-    with repository.claim(ALIVE):
+    with repository.acquire_lease(ALIVE):
         assert repository.current() == OLD
     assert repository.store.names("begun") == []
 
@@ -305,7 +307,7 @@ def test_release_that_was_withdrawn_can_be_published_again(repository, lost):
     with pytest.raises(ConflictError):
         lost.store.commit(lost.staging(OLD), OLD, lost.lease_token.token, late)
     late.other.close()
-    with repository.claim(ALIVE) as held:
+    with repository.acquire_lease(ALIVE) as held:
         held.clear_leftovers()
         publish(held, OLD)
     assert repository.store.ids() == [OLD]
@@ -321,7 +323,7 @@ def test_server_without_conditions_is_refused(bucket, monkeypatch):
 
     monkeypatch.setattr(BucketPath, "_call", unconditional)
     with pytest.raises(OutputError, match="ignores conditional writes"):
-        ReleaseRepository(bucket, "people").claim().__enter__()
+        ReleaseRepository(bucket, "people").acquire_lease().__enter__()
     monkeypatch.undo()
     assert list(bucket.rglob()) == []
 
@@ -336,11 +338,11 @@ def test_whoever_writes_where_conditions_are_tried_is_told_of(bucket, monkeypatc
 
     monkeypatch.setattr(BucketPath, "put", contested)
     with pytest.raises(ConflictError, match="commit conflict"):
-        ReleaseRepository(bucket, "people").claim().__enter__()
+        ReleaseRepository(bucket, "people").acquire_lease().__enter__()
 
 
 def test_file_is_made_whole_or_not_at_all(repository: ReleaseRepository):
-    with repository.claim(ALIVE) as held:
+    with repository.acquire_lease(ALIVE) as held:
         place: Location = held.root
         assert open_store(place).create("failed/1", b"first")
         assert not open_store(place).create("failed/1", b"second")

@@ -1,7 +1,7 @@
 """Releases in a folder of a local or shared file system.
 
 What a run is about to make visible is prepared in ``.work/prepared-<token>/`` and moved from there.
-Whoever takes its claim over removes that folder first, so nothing can be moved from it any more.
+Whoever takes its lease over removes that folder first, so nothing can be moved from it any more.
 """
 
 import contextlib
@@ -67,7 +67,7 @@ class FolderStore:
         """Hold the folder's lock, which ends with the process; folders that stay empty go again.
 
         A lock says that no other run of this machine is alive. It may say nothing of others, which
-        is why there are claims.
+        is why there are leases.
         """
         created = self._make_folders()
         check_entries(self.root)
@@ -255,7 +255,7 @@ class FolderStore:
     def commit(self, staging: Path, release_id: str, token: str, check: Check) -> None:
         """Move the staged folder to its place; a damaged release there is put aside.
 
-        Aside is beside what was staged, so that a run whose claim was taken over after its check
+        Aside is beside what was staged, so that a run whose lease was taken over after its check
         moves nothing away either.
         """
         del token

@@ -1,13 +1,13 @@
-"""One claim on the releases of a name, with expiry: on any store, beside runs that are alive.
+"""One lease on the releases of a name, with expiry, on any store.
 
-A claim is a private file ``claims/<number>`` that is made only if it is not there: it holds a
-random token, who made it, and a count that its holder raises while it lives. The highest number
-holds. Whoever wants it watches the one that is there: if its file changes, its holder is alive and
-the store is busy; if it stays as it is for the holder's whole expiry, by the watcher's own
-monotonic clock, the watcher makes the next number. No clock of another machine is believed, and
-being wrong about a holder costs that holder its run, no more: before each step that makes
-something visible `check` looks whether the claim still stands and is the highest, and the step
-itself has a condition that whoever took over has broken (see `stores`).
+A lease is a private file ``claims/<number>`` that is made only if it does not exist: it holds a
+random token, its holder's host and process, and a count that the holder raises while it lives. The
+highest number holds. A run that wants the lease watches the present one: if its file changes, its
+holder is alive and the store is busy; if it does not change for the holder's whole expiry, by the
+watcher's own monotonic clock, the watcher makes the next number. No clock of another machine is
+trusted, and being wrong about a holder costs that holder its run, no more: before each step that
+makes something visible `check` verifies that the lease still exists and is the highest, and the
+step itself has a condition that the new holder has broken (see `stores`).
 
 Locks of libraries (filelock, locket) know neither expiry nor buckets; those that do (etcd, Redis,
 ZooKeeper) need a server of their own.
@@ -31,16 +31,16 @@ from tclose.releases.stores.store import Store, lost_lease
 
 EXPIRY = 60.0  # seconds
 _LONGEST = 86_400  # that a policy can ask for
-_FOLDER = "claims"
-_RENEWALS = 6  # in the time in which a claim expires
-_LOOKS = 20  # at a claim, in that time
+_FOLDER = "claims"  # the name of 0.1.0, whose runs and ours exclude each other by it
+_RENEWALS = 6  # in the time in which a lease expires
+_LOOKS = 20  # at a lease, in that time
 _DIGITS = 16
 Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class LeaseToken:
-    """A claim that was taken: what it takes to check it, anywhere."""
+    """The number and token of an acquired lease, by which any process can check it."""
 
     number: int
     token: str
@@ -52,11 +52,11 @@ class LeaseToken:
 
 
 def check(store: Store, lease_token: LeaseToken) -> None:
-    """See that a claim is still held.
+    """Check that a lease is still held.
 
     Raises
     ------
-    LostClaimError
+    LostLeaseError
         Another run has taken it over.
     """
     content = store.read(lease_token.file)
@@ -70,8 +70,8 @@ def check(store: Store, lease_token: LeaseToken) -> None:
 
 
 @contextlib.contextmanager
-def holding(store: Store, expiry: float, notify: Notify) -> Iterator[LeaseToken]:
-    """Take the claim, renew it as long as the block lasts, and give it back.
+def acquire_lease(store: Store, expiry: float, notify: Notify) -> Iterator[LeaseToken]:
+    """Take the lease, renew it as long as the block lasts, and give it back.
 
     Raises
     ------
@@ -94,9 +94,9 @@ def holding(store: Store, expiry: float, notify: Notify) -> Iterator[LeaseToken]
 
 
 def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> None:
-    """Come back once the holder of a claim is dead, or its file gone.
+    """Return once the holder of a lease is dead, or its file gone.
 
-    Where this process has the lock of a machine, no other process of that machine holds a claim.
+    Where this process has the lock of a machine, no other process of that machine holds a lease.
     """
     name = LeaseToken(number, "").file
     seen = store.read(name)
@@ -105,7 +105,9 @@ def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> No
         return
     expiry = _expiry_of(content)
     holder = f"{content.get('host', 'unknown host')}, process {content.get('pid', 'unknown')}"
-    notify(f"another run ({holder}) holds the claim; if it is dead, it is over in {expiry:g} s")
+    notify(
+        f"another run ({holder}) holds the lease; if it is dead, its lease expires in {expiry:g} s"
+    )
     end = time.monotonic() + expiry
     while True:
         in_time = time.monotonic() < end
@@ -120,7 +122,7 @@ def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> No
 
 
 def _expiry_of(content: dict[str, Any]) -> float:
-    """Seconds after which a claim is over; the usual ones where its file was damaged."""
+    """Return the seconds after which a lease expires; the default where its file was damaged."""
     expiry_value = content.get("expiry")
     return (
         float(expiry_value)
@@ -148,7 +150,7 @@ def _parse(content: bytes | None) -> dict[str, Any]:
 
 
 class _Holder:
-    """The holder of a claim, and the thread that renews it."""
+    """The holder of a lease, and the thread that renews it."""
 
     def __init__(
         self, store: Store, lease_token: LeaseToken, expiry: float, machine: str | None
@@ -160,7 +162,7 @@ class _Holder:
             machine,
         )
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="tclose-claim", daemon=True)
+        self._thread = threading.Thread(target=self._renew, name="tclose-lease", daemon=True)
 
     def _content(self, count: int) -> bytes:
         """Always of one length: only the count, at the end, changes."""
@@ -169,7 +171,7 @@ class _Holder:
         return json.dumps(content).encode()
 
     def take(self, before: list[int]) -> None:
-        """Make the claim, remove those before it, and end what their holders had begun.
+        """Make the lease, remove those before it, and end what their holders had begun.
 
         ``before``: numbers of those that were found dead. If there is any other by now, its holder
         may be alive.
@@ -192,7 +194,7 @@ class _Holder:
             raise _busy(self.store, "it has just begun")
 
     def _renew(self) -> None:
-        """Raise the count until the claim is given back, or found to be another's."""
+        """Raise the count until the lease is given back, or found to be another's."""
         mine = self._content(0)[: -len('"000000000000"}')]
         for count in itertools.count(1):
             if self._ended.wait(self.expiry / _RENEWALS):
@@ -202,7 +204,7 @@ class _Holder:
                     return
 
     def give_back(self) -> None:
-        """Remove the claim, if it is still this one's."""
+        """Remove the lease, if it is still this one's."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()

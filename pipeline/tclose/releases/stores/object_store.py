@@ -5,12 +5,12 @@
 ``<output>/<name>/CURRENT``                 first line: id of the current release; the second line
                                             tells each move from every other
 ``<output>/<name>/.internal/<release id>/`` what stays of a release: lineage, plan, full manifest
-``<output>/<name>/.internal/``              claims, journal, lineage of runs that failed
+``<output>/<name>/.internal/``              leases, journal, lineage of runs that failed
 ``<output>/.internal/release-key``          keys the release ids
 
 So whoever hands releases out denies ``*/.internal/*``. Objects are replaced only on the condition
 that they are those that were seen. Only removal knows no condition: it is for what is no release
-and for releases that are pruned, and the claim is checked before each.
+and for releases that are pruned, and the lease is checked before each.
 """
 
 import contextlib
@@ -119,7 +119,7 @@ class BucketStore:
         return work / "staging"
 
     def fence(self, token: str, *, took_over: bool) -> None:
-        """See to the releases that holders of earlier claims had begun to commit.
+        """See to the releases that holders of earlier leases had begun to commit.
 
         Whoever was about to move CURRENT, and wakes up, finds another one than he saw.
         """
@@ -162,8 +162,8 @@ class BucketStore:
     def commit(self, staging: Path, release_id: str, token: str, check: Check) -> None:
         """Put the files, and the manifest last: with it the release is one.
 
-        That this release has been begun is written down before the claim is checked for the last
-        time; so whoever takes the claim over either is seen by that check, or sees what was begun.
+        That this release has been begun is written down before the lease is checked for the last
+        time; so whoever takes the lease over either is seen by that check, or sees what was begun.
         """
         place = self.root / release_id
         manifest = place / MANIFEST

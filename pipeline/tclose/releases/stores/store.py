@@ -1,7 +1,7 @@
 """The interface between a repository and its storage, the same for folders and buckets.
 
 Whatever becomes visible does so in one step that depends on a condition of the store itself, and
-that step comes right after ``check``, which raises if the claim has been lost:
+that step comes right after ``check``, which raises if the lease has been lost:
 
 ===========  ==================================  =============================================
 step         folder                              bucket
@@ -14,12 +14,12 @@ attach       draft of the file renamed           PUT of the file, If-Match or If
 delete       renamed among what is staged        manifest removed: no condition, see `object_store`
 fence        staged folders of others removed    releases that others began to commit: CURRENT
                                                  moved to, or their manifest's place occupied;
-                                                 CURRENT written anew where a claim was taken over
+                                                 CURRENT written anew where a lease was taken over
 ===========  ==================================  =============================================
 
 What a condition is of, as an object's tag, is looked up before that ``check``.
 
-A run that lost its claim between ``check`` and the step finds its condition broken: in a folder
+A run that lost its lease between ``check`` and the step finds its condition broken: in a folder
 what it staged is gone, in a bucket something else stands there. Time plays no part in it.
 """
 
@@ -35,15 +35,15 @@ Check = Callable[[], None]
 
 
 def lost_lease(name: str) -> LostLeaseError:
-    """A run's claim is another's by now."""
+    """Return the error of a run whose lease was taken over."""
     return LostLeaseError(
-        f"release {name!r}: another run has taken the claim over, as this one had not renewed it "
+        f"release {name!r}: another run has taken the lease over, as this one had not renewed it "
         "in time; nothing was published; run again when the other has ended"
     )
 
 
 def conflict(place: object) -> ConflictError:
-    """Somebody else writes where only the holder of the claim should."""
+    """Return the error of a write by another process than the holder of the lease."""
     return ConflictError(
         f"commit conflict: {place} was written by somebody else meanwhile, and not the same; "
         "nothing was published; see that nothing but tclose writes there, then run again"
@@ -51,7 +51,7 @@ def conflict(place: object) -> ConflictError:
 
 
 def moved(place: object) -> ConflictError:
-    """Somebody else has moved CURRENT."""
+    """Return the error of a CURRENT that another process has moved."""
     return ConflictError(
         f"commit conflict: {place} was moved by somebody else meanwhile, and stays where it is; "
         "run again"
@@ -111,7 +111,7 @@ class Store(Protocol):
         ...
 
     def fence(self, token: str, *, took_over: bool) -> None:
-        """Bring to an end, or make impossible, what holders of earlier claims had begun.
+        """Bring to an end, or make impossible, what holders of earlier leases had begun.
 
         ``took_over``: one of them was found dead, but may wake up.
         """

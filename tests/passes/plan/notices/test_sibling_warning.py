@@ -95,7 +95,7 @@ def test_another_release_of_the_same_input(change: str, section: str | None, run
 
 
 @pytest.mark.parametrize(
-    "change", ["name=others", "output.rows_per_file=7", "engine.claim_expiry=99"]
+    "change", ["name=others", "output.rows_per_file=7", "engine.lease_seconds=99"]
 )
 def test_the_same_classes_are_no_other(change: str, runs: Runs) -> None:
     """The same data under another name tells nobody more."""
