@@ -10,11 +10,11 @@ import pytest
 from hypothesis import settings
 
 from nightly.counts import add_up
-from support.buckets import environment, make_bucket, running_server
-from support.killed_run import SMALL_REGION
+from support.faults.killed_run import SMALL_REGION
 from support.length import FULL
 from support.order import order_tests
-from support.tables import repeatable
+from support.servers.s3_buckets import environment, make_bucket, running_server
+from support.tables.random_tables import repeatable
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.passes.plan import coarse_tree
 

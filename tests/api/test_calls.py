@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tclose
-from support.frames import QUASI, frame_document, small_table
+from support.tables.frames import QUASI, frame_document, small_table
 from tclose.passes import release as passes
 from tclose.runtime.scratch import temporary_folder
 

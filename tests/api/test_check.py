@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tclose
-from support import naive, naive_taxonomy
-from support.tables import repeatable
+from support.naive import naive_kernels as naive
+from support.naive import naive_taxonomy
+from support.tables.random_tables import repeatable
 
 TREE = ("any", [("fruit", ["apple", "pear"]), ("root", [("red", ["beet", "radish"]), "carrot"])])
 PLANTS = naive_taxonomy.leaves(TREE)

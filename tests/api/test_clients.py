@@ -7,7 +7,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import tclose
-from support.frames import frame_document, small_table
+from support.tables.frames import frame_document, small_table
 
 TABLE = small_table()
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.api import staging
 from tclose.errors import DataError
 

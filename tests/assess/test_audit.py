@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.policies import discharge_policy, write_discharges
-from support.published import copy_at_home, edit_manifest, hand_out, publish_discharges
+from support.cases.discharge_policies import discharge_policy, write_discharges
+from support.cases.published import copy_at_home, edit_manifest, hand_out, publish_discharges
 from tclose.assess.auditing import audit as auditing
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from support.encodings import encodings_of
+from support.tables.value_encodings import encodings_of
 from tclose.assess.covering import measure_covering
 from tclose.errors import DataError
 from tclose.model import Kind

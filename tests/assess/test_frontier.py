@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.cases import (
+from support.cases.far_partitions import far_partition, far_policy
+from support.cases.people import (
     CONFIDENTIAL,
     QUASI,
     people,
@@ -18,7 +19,6 @@ from support.cases import (
     write_csv,
     write_parquet,
 )
-from support.partitions import far_partition, far_policy
 from tclose.assess import frontier as frontiers
 from tclose.assess import sample as samples
 from tclose.assess.frontier import Frontier, compute_frontier

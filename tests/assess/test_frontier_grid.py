@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from support.cases import CONFIDENTIAL, QUASI, policy_for
+from support.cases.people import CONFIDENTIAL, QUASI, policy_for
 from tclose.assess.frontier_grid import USUAL_RECORDS, make_grid, read_sampling
 from tclose.errors import UsageError
 from tclose.policy.policy import Policy, parse_policy

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.encodings import encodings_of
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
+from support.tables.value_encodings import encodings_of
 from tclose.assess.linkage import measure_linkage
 from tclose.model import Kind
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import naive_taxonomy
+from support.checks.released import as_tree
 from support.length import count
-from support.released import as_tree
-from support.tables import repeatable, seeds
+from support.naive import naive_taxonomy
+from support.tables.random_tables import repeatable, seeds
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy

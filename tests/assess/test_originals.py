@@ -8,17 +8,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from support.cases import write_policy
-from support.method_cases import BY_MAP, BY_WIDTH, LOOSE, publish
-from support.patients import (
+from support.cases.method_cases import BY_MAP, BY_WIDTH, LOOSE, publish
+from support.cases.patients import (
     QUASI,
     STAGES,
     patient_document,
     patients,
     write_patients,
 )
-from support.released import read_rows
-from support.utility import naive_covering, naive_utility
+from support.cases.people import write_policy
+from support.checks.released import read_rows
+from support.checks.utility_checks import naive_covering, naive_utility
 from tclose.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("small_regions")

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from support.cases import policy_for, release, tree
-from support.repositories import make_repository, publish_on
+from support.cases.people import policy_for, release, tree
+from support.cases.repositories import make_repository, publish_on
 from tclose.assess import rollback
 from tclose.assess.auditing.audit_result import AuditResult
 from tclose.assess.rollback import Move, roll_back

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.correlated import generate_correlated
-from support.generated import SEED, column
+from support.tables.generated_columns import SEED, column
 from tclose.errors import UsageError
 
 

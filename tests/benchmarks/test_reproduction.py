@@ -49,8 +49,8 @@ from benchmarks.reproduction.records import Partition, examine, load_records
 from benchmarks.reproduction.series import Series, measure_growth, measure_spikes, read_loss
 from benchmarks.reproduction.variants import VARIANTS
 from benchmarks.sources import fars, generated
-from support import naive
-from support.policies import shared_file
+from support.cases.discharge_policies import shared_file
+from support.naive import naive_kernels as naive
 from tclose.render.charts import chart_style
 
 SMALL = replace(generated(2, 0.5), read=partial(generate_correlated, 300, 2, 0.5, 1))

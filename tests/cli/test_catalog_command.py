@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from support.cases import tree
-from support.repositories import (
+from support.cases.people import tree
+from support.cases.repositories import (
     fake_id,
     fake_manifest,
     fake_repository,

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from support.cases import (
+from support.cases.far_partitions import far_partition, far_policy
+from support.cases.people import (
     people,
     policy_for,
     tree,
@@ -16,7 +17,6 @@ from support.cases import (
     write_parquet,
     write_policy,
 )
-from support.partitions import far_partition, far_policy
 from tclose.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("scratch")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_taxonomy
-from support.naive_taxonomy import Tree
-from support.tables import repeatable, seeds, starts_of
+from support.naive import naive_taxonomy
+from support.naive.naive_taxonomy import Tree
+from support.tables.random_tables import repeatable, seeds, starts_of
 from tclose.data.category_trees import tree_of
 from tclose.data.columns import resolve_column
 from tclose.data.encodings import make_encoding

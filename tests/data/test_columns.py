@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from support.columns import CARRIED, CONFIDENTIAL, QUASI, ROWS, column
+from support.tables.column_kinds import CARRIED, CONFIDENTIAL, QUASI, ROWS, column
 from tclose.errors import DataError
 from tclose.model import Distance, Kind
 

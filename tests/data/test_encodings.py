@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.columns import COLUMNS, CONFIDENTIAL, ROWS, column
+from support.tables.column_kinds import COLUMNS, CONFIDENTIAL, ROWS, column
 from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import ColumnSummary, confidential_keys, own_values
 from tclose.errors import DataError

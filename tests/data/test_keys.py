@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.arrow_types import (
+from support.tables.arrow_types import (
     DECIMALS,
     DICTIONARIES,
     FLOATS,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_taxonomy as naive
-from support.tables import repeatable
+from support.naive import naive_taxonomy as naive
+from support.tables.random_tables import repeatable
 from tclose.data.taxonomy import Taxonomy, build_from_mapping, build_from_rows
 from tclose.errors import DataError, PolicyError
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.columns import COLUMNS, CONFIDENTIAL, QUASI, column
-from support.tables import repeatable
+from support.tables.column_kinds import COLUMNS, CONFIDENTIAL, QUASI, column
+from support.tables.random_tables import repeatable
 from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import (
     ColumnSummary,

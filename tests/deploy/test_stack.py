@@ -19,7 +19,7 @@ from deploy.certificates import ROLES, make_certificates
 from deploy.stack.database import find_programs
 from deploy.stack.errors import StackError
 from deploy.stack.processes import Processes
-from support.clusters import ROOT, clean_environment
+from support.servers.clusters import ROOT, clean_environment
 
 TELLS_ITS_END = """
 import signal, subprocess, sys, time

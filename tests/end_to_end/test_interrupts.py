@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.cases import write_policy
-from support.flow_command import own_environment, processes_of
-from support.policies import discharge_document, write_discharges
-from support.runs import wait_until
+from support.cases.discharge_policies import discharge_document, write_discharges
+from support.cases.people import write_policy
+from support.servers.begun_flow import own_environment, processes_of
+from support.servers.flow_runs import wait_until
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from support.policies import discharge_document
+from support.cases.discharge_policies import discharge_document
 from tclose.data.synthetic import generate_rows
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy

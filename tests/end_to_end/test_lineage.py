@@ -17,7 +17,7 @@ import pytest
 from openlineage.client import generated
 from openlineage.client.event_v2 import RunState
 
-from support.cases import people, policy_for, write_parquet
+from support.cases.people import people, policy_for, write_parquet
 from support.passes import find_pass, replace_work
 from tclose.data.files import input_partitions
 from tclose.errors import DataError, InfeasibleError, TcloseError

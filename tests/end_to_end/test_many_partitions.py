@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import CARRIED, CONFIDENTIAL, QUASI, policy_for, release
-from support.policies import data_digests
+from support.cases.discharge_policies import data_digests
+from support.cases.people import CARRIED, CONFIDENTIAL, QUASI, policy_for, release
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.verify import verdict
 from tclose.runtime.artifacts import Artifact, Workspace

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from distributed import LocalCluster, system
 
+from support.cases.discharge_policies import discharge_policy, write_discharges
 from support.passes import run_passes
-from support.policies import discharge_policy, write_discharges
 from tclose.errors import LostError, PolicyError
 from tclose.methods.method import Method
 from tclose.passes.plan.notices import compile_notice, estimate

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from support.cases import (
+from support.cases.people import (
     CARRIED,
     CONFIDENTIAL,
     QUASI,

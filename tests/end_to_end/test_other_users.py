@@ -11,7 +11,7 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster
 
-from support.users import listening_ports, run_module
+from support.intruders.other_users import listening_ports, run_module
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.local import local_cluster
@@ -37,7 +37,9 @@ def test_intruder_gets_into_no_part_of_a_local_cluster(tmp_path, user):
         ports = {port: host for port, host in listening_ports().items() if port not in before}
         assert len(ports) >= 5  # scheduler, two nannies, two workers
         assert set(ports.values()) == {"127.0.0.1"}
-        assert json.loads(run_module("support.intruder", user, *map(str, ports))) == {}
+        assert (
+            json.loads(run_module("support.intruders.port_intruder", user, *map(str, ports))) == {}
+        )
         assert sorted(engine.run(abs, [-1, -2])) == [(0, 1), (1, 2)]
 
 
@@ -49,7 +51,7 @@ def test_intruder_gets_into_a_cluster_without_certificates(user):
         dashboard_address="127.0.0.1:0",
     ) as cluster:  # fmt: skip
         ports = [cluster.scheduler.port, cluster.scheduler.http_server.port]
-        achieved = json.loads(run_module("support.intruder", user, *map(str, ports)))
+        achieved = json.loads(run_module("support.intruders.port_intruder", user, *map(str, ports)))
     assert f"runs code as user {os.getuid()}" in achieved[str(ports[0])]
     assert "shows /json/identity.json" in achieved[str(ports[1])]
 

@@ -8,7 +8,7 @@ import pyarrow.csv as pv
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import people, policy_for, write_csv, write_policy
+from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
 from tclose.data.files import input_partitions
 from tclose.runtime.engines.engine import to_safe_error

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from pycanon import anonymity
 
+from support.cases.discharge_policies import shared_file
 from support.length import every
-from support.policies import shared_file
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy, parse_policy

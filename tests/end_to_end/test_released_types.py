@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from support.arrow_types import DICTIONARIES, NUMBERS, TEXTS, numbers_of
-from support.cases import (
+from support.cases.people import (
     CARRIED,
     CONFIDENTIAL,
     N_PEOPLE,
@@ -21,6 +20,7 @@ from support.cases import (
     release,
     write_parquet,
 )
+from support.tables.arrow_types import DICTIONARIES, NUMBERS, TEXTS, numbers_of
 from tclose.data.keys import plain_type, to_keys
 
 

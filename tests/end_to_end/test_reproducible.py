@@ -5,8 +5,8 @@ from itertools import pairwise
 import pyarrow.parquet as pq
 import pytest
 
+from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
 from support.length import every
-from support.policies import data_digests, discharge_policy, write_discharges
 from tclose.data.files import input_partitions
 from tclose.data.synthetic import generate_rows
 from tclose.passes.release import run_release

@@ -13,9 +13,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.cases.discharge_policies import (
+    data_digests,
+    discharge_document,
+    discharge_policy,
+    write_discharges,
+)
 from support.length import count, every
 from support.passes import find_pass, replace_work, run_passes
-from support.policies import data_digests, discharge_document, discharge_policy, write_discharges
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import DataError
@@ -70,7 +75,7 @@ def write_policy(discharges: Path, folder: Path) -> Path:
 
 def run_and_die(policy: Path, point: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
-    command = [sys.executable, "-m", "support.killed_run", str(policy), point]
+    command = [sys.executable, "-m", "support.faults.killed_run", str(policy), point]
     ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 

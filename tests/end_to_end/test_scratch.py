@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from nightly.kernel_cache import kernel_cache
-from support.cases import people, policy_for, release, tree, write_parquet, write_policy
+from support.cases.people import people, policy_for, release, tree, write_parquet, write_policy
 from tclose.cli.main import main
 from tclose.errors import OutputError
 from tclose.runtime.scratch import clear_scratch, scratch_folder, temporary_folder
@@ -66,7 +66,7 @@ def waiting(policy: Path, command: str, *more: str) -> Iterator[subprocess.Popen
     }
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "support.killed_command", str(mark), *words),
+            *(sys.executable, "-m", "support.faults.killed_command", str(mark), *words),
             *(str(policy), "--quiet", *more),
         ],
         env=environment,

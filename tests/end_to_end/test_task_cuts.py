@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.cases.discharge_policies import DISCHARGE_ROLES, discharge_policy, write_discharges
 from support.passes import BEFORE_VERIFY, run_passes
-from support.policies import DISCHARGE_ROLES, discharge_policy, write_discharges
 from tclose.data.value_counts import ValueCounts
 from tclose.errors import TaskError, VerificationError
 from tclose.passes import release

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.policies import data_digests, shared_file
+from support.cases.discharge_policies import data_digests, shared_file
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.taxonomy import build_from_mapping
 from tclose.errors import DataError

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import (
+from support.cases.people import (
     CARRIED,
     CONFIDENTIAL,
     N_PEOPLE,

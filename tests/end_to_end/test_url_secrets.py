@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from prefect import flow
 
-from support.cases import people, policy_for, tree, write_parquet, write_policy
+from support.cases.people import people, policy_for, tree, write_parquet, write_policy
 from tclose.cli.main import main
 from tclose.policy.policy import Policy, parse_policy
 from tclose_flows.release_flow import resolve_policy

@@ -7,7 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import CARRIED, QUASI, people, policy_for, release, write_csv, write_parquet
+from support.cases.people import (
+    CARRIED,
+    QUASI,
+    people,
+    policy_for,
+    release,
+    write_csv,
+    write_parquet,
+)
 from tclose.data.files import input_partitions
 from tclose.errors import DataError, PolicyError, VerificationError
 from tclose.passes.plan import plan

@@ -9,10 +9,10 @@ import os
 
 import pytest
 
-from support.faults import KINDS, METHOD, finish, make_site
-from support.killed_run import SMALL_REGION
+from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.faults.fault_trials import KINDS, METHOD, finish, make_site
+from support.faults.killed_run import SMALL_REGION
 from support.length import FULL
-from support.policies import data_digests, discharge_policy, write_discharges
 from tclose.passes.plan import coarse_tree
 from tclose.passes.release import run_release
 from tclose.runtime.progress import Progress

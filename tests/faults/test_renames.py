@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from support.cases import Released, people, policy_for, release, write_parquet
-from support.faulty_run import counted, watch_renames
+from support.cases.people import Released, people, policy_for, release, write_parquet
+from support.faults.faulty_run import counted, watch_renames
 from tclose.assess.auditing.audit import audit_release
 
 STEP = 1 if "TCLOSE_FAULTS" in os.environ else 5

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from support.servers import (
+from support.servers.loopback import (
     PrefectServer,
     find_postgres,
     running_postgres,

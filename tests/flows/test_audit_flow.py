@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.cases import people, policy_for, release, tree, write_csv
-from support.runs import artifacts_of, last_run
+from support.cases.people import people, policy_for, release, tree, write_csv
+from support.servers.flow_runs import artifacts_of, last_run
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.signing_keys import write_key_pair

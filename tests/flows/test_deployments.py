@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from support.cases import people, policy_for, write_csv, write_policy
+from support.cases.people import people, policy_for, write_csv, write_policy
 from support.length import every
-from support.runs import artifacts_of, attempts_of, read_tasks, wait_until
-from support.servers import ROOT, PrefectServer, running_worker
+from support.servers.flow_runs import artifacts_of, attempts_of, read_tasks, wait_until
+from support.servers.loopback import ROOT, PrefectServer, running_worker
 
 FILE = ROOT / "deploy" / "prefect.yaml"
 NAMES = "release", "audit", "backfill"

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support.api_intruder import STREAMS
-from support.flow_command import begun_flow, command_lines, processes_of
-from support.users import run_module
+from support.intruders.api_intruder import STREAMS
+from support.intruders.other_users import run_module
+from support.servers.begun_flow import begun_flow, command_lines, processes_of
 from tclose.data.synthetic import write_microdata
 from tclose.errors import OutputError
 
@@ -62,10 +62,12 @@ def test_embedded_server_answers_its_run_alone(home_from_before: Path, tmp_path:
         users = ["", *(["nobody"] if os.getuid() == 0 else [])]
         given = [str(port), json.dumps(routes)]
         got = {
-            user: set(json.loads(run_module("support.api_intruder", user, *given)))
+            user: set(json.loads(run_module("support.intruders.api_intruder", user, *given)))
             for user in users
         }
-        own = json.loads(run_module("support.api_intruder", "", str(port), READING, secret))
+        own = json.loads(
+            run_module("support.intruders.api_intruder", "", str(port), READING, secret)
+        )
         lines = command_lines(command.pid)
         command.terminate()
         command.communicate(timeout=300)
@@ -108,8 +110,8 @@ def test_port_stays_this_users_while_the_server_starts_and_after_it() -> None:
     server = _Server(port=1)
     try:
         port = server.find_available_port()
-        assert run_module("support.port_taker", "nobody", str(port)) == "refused\n"
-        assert run_module("support.port_taker", "nobody", "0") == "taken\n"
+        assert run_module("support.intruders.port_taker", "nobody", str(port)) == "refused\n"
+        assert run_module("support.intruders.port_taker", "nobody", "0") == "taken\n"
     finally:
         server.stop()
         server._held.close()

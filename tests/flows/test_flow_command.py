@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from support.cases import people, policy_for, write_csv, write_policy
-from support.flow_command import begun_flow, command_lines, own_environment, processes_of
+from support.cases.people import people, policy_for, write_csv, write_policy
 from support.passes import find_pass, replace_work
-from support.runs import wait_until
+from support.servers.begun_flow import begun_flow, command_lines, own_environment, processes_of
+from support.servers.flow_runs import wait_until
 from tclose.cli.main import main
 from tclose.data.synthetic import write_microdata
 from tclose.runtime.pipeline import PassContext

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from support.cases.published import data_of
 from support.passes import replace_work
-from support.published import data_of
-from support.runs import artifacts_of, last_run, read_tasks, stages_of
-from support.servers import NO_POSTGRES, PrefectServer
+from support.servers.flow_runs import artifacts_of, last_run, read_tasks, stages_of
+from support.servers.loopback import NO_POSTGRES, PrefectServer
 from tclose.errors import InfeasibleError, PolicyError, TaskError
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy

@@ -10,9 +10,9 @@ import pytest
 from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 
-from support.cases import people, policy_for, write_csv
+from support.cases.people import people, policy_for, write_csv
 from support.passes import find_pass, replace_work
-from support.runs import artifacts_of, attempts_of, last_run, read_tasks
+from support.servers.flow_runs import artifacts_of, attempts_of, last_run, read_tasks
 from tclose.errors import (
     BusyError,
     DataError,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.tables import repeatable, seeds, starts_of
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import repeatable, seeds, starts_of
 from tclose.kernels.aggregate import (
     float_means,
     group_by_label,

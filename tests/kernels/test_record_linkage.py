@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.kernels import record_linkage
 from tclose.kernels.record_linkage import count_candidates
 

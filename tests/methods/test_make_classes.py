@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.encodings import encode
-from support.tables import distribution_of, repeatable, seeds, starts_of
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import distribution_of, repeatable, seeds, starts_of
+from support.tables.value_encodings import encode
 from tclose.errors import PolicyError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import exact_emd

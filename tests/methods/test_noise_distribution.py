@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support import exact_odds
-from support.exact_odds import clamped_odds, find_dependence, refutes_ratio, response_odds
+from support.checks import exact_odds
+from support.checks.exact_odds import clamped_odds, find_dependence, refutes_ratio, response_odds
 from tclose.methods.dp import dp_confidential
 from tclose.methods.dp.dp_confidential import Grid, draw_codes, draw_steps
 from tclose.methods.dp.noise import add_noise

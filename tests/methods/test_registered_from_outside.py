@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from support.method_cases import LOOSE, N_RECORDS, publish
-from support.patients import patient_document, patients, write_patients
-from support.released import check_release
+from support.cases.method_cases import LOOSE, N_RECORDS, publish
+from support.cases.patients import patient_document, patients, write_patients
+from support.checks.released import check_release
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, PolicyError, VerificationError
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from support.tables import distribution_of, quasi_identifiers, repeatable, seeds
+from support.tables.random_tables import distribution_of, quasi_identifiers, repeatable, seeds
 from tclose.kernels.clustering.algorithm1 import merge_by_excess
 from tclose.kernels.clustering.algorithm2 import k_anonymity_first
 from tclose.kernels.clustering.fill_buckets import (

@@ -24,8 +24,8 @@ import psutil
 import yaml
 
 from nightly.kernel_cache import kernel_cache
-from support.cases import mixed_people, mixed_policy, release, write_parquet, write_policy
-from support.published import data_of
+from support.cases.people import mixed_people, mixed_policy, release, write_parquet, write_policy
+from support.cases.published import data_of
 from tclose.__main__ import run_command
 from tclose.assess.auditing.audit import audit_release
 

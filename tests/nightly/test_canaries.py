@@ -108,7 +108,7 @@ def run(folder: Path, arguments: list[str], fault: str) -> "subprocess.Completed
         "PYTHONPATH": f"{TESTS}:{TESTS.parent}",
     }
     environment |= kernel_cache()
-    command = [sys.executable, "-m", "support.faulty_run", fault]
+    command = [sys.executable, "-m", "support.faults.faulty_run", fault]
     command += [arguments[0], "policy.yaml", *arguments[1:]]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, check=False, timeout=300

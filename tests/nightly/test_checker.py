@@ -18,7 +18,7 @@ import pytest
 from nightly.independent import distances, models
 from nightly.independent.checker import check_release
 from nightly.independent.notation import Covered, MalformedError, parse
-from support.cases import policy_for, release
+from support.cases.people import policy_for, release
 
 TESTS = Path(__file__).resolve().parents[1]
 INCOMES = [3, 4, 5, 6, 7, 8, 9, 10, 11]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nightly.counts import report
-from support.cases import mixed_people, mixed_policy, release, write_parquet
+from support.cases.people import mixed_people, mixed_policy, release, write_parquet
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import TcloseError
 from tclose.releases.manifest.public_signatures import PublicKey, read_public_key

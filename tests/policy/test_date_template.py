@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from support.cases import people, policy_for, write_csv, write_policy
+from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
 from tclose.errors import PolicyError
 from tclose.policy.date_template import fill_as_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_models
-from support.models import (
+from support.naive import naive_models
+from support.tables.model_classes import (
     DISEASES,
     DISEASES_4,
     DISEASES_5,
@@ -21,7 +21,7 @@ from support.models import (
     classes_of,
     classified,
 )
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.errors import PolicyError
 from tclose.privacy.attacks import (
     Exposure,

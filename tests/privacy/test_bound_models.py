@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_requirements as naive
-from support.models import Classes, classified
-from support.tables import distribution_from, distribution_of, repeatable, starts_of
+from support.naive import naive_requirements as naive
+from support.tables.model_classes import Classes, classified
+from support.tables.random_tables import distribution_from, distribution_of, repeatable, starts_of
 from tclose.errors import PolicyError
 from tclose.model import Attribute, Column, Kind, Role
 from tclose.privacy.bound_models import bind, check, meet_all, privacy_model_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_taxonomy
-from support.tables import distribution_of, repeatable, seeds
+from support.naive import naive_taxonomy
+from support.tables.random_tables import distribution_of, repeatable, seeds
 from tclose.kernels.emd.tree import star_metric
 from tclose.privacy.t_closeness import expected_emd, rounding_work
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support import naive, naive_joint, naive_taxonomy
-from support.tables import class_sizes, repeatable, seeds, starts_of
+from support.naive import naive_joint, naive_taxonomy
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import class_sizes, repeatable, seeds, starts_of
 from tclose.errors import DataError
 from tclose.model import Attribute, Distance, Kind, Role
 from tclose.privacy.joint import (

@@ -9,9 +9,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support import naive, naive_refine, naive_taxonomy
-from support.classed import ClassedRecords, Ground, classed_records, draw_attribute, grounds
-from support.tables import class_sizes, distribution_from, repeatable, seeds, starts_of
+from support.naive import naive_kernels as naive
+from support.naive import naive_refine, naive_taxonomy
+from support.tables.classed_records import (
+    ClassedRecords,
+    Ground,
+    classed_records,
+    draw_attribute,
+    grounds,
+)
+from support.tables.random_tables import (
+    class_sizes,
+    distribution_from,
+    repeatable,
+    seeds,
+    starts_of,
+)
 from tclose.data.taxonomy import taxonomy_of
 from tclose.errors import DataError
 from tclose.kernels.emd.ordered import ERROR_PER_STEP

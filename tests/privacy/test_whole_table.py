@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_models
-from support.models import classified
-from support.tables import distribution_from, repeatable, seeds
+from support.naive import naive_models
+from support.tables.model_classes import classified
+from support.tables.random_tables import distribution_from, repeatable, seeds
 from tclose.errors import DataError, PolicyError
 from tclose.kernels.emd.tree import star_metric
 from tclose.privacy import whole_table

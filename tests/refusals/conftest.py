@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.refusals import Refuse, refuse_method, refuse_policy
+from support.checks.refusals import Refuse, refuse_method, refuse_policy
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from support.cases import CONFIDENTIAL, N_PEOPLE, QUASI, people, policy_for, write_csv
-from support.refusals import SECRET, csv_of, with_secret
+from support.cases.people import CONFIDENTIAL, N_PEOPLE, QUASI, people, policy_for, write_csv
+from support.checks.refusals import SECRET, csv_of, with_secret
 
 
 class TestCsv:

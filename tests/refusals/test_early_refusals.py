@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import people, tree, write_policy
+from support.cases.people import people, tree, write_policy
 from tclose.cli.main import main
 
 QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"

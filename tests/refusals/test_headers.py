@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from support.cases import people, policy_for, write_csv, write_parquet, write_policy
+from support.cases.people import people, policy_for, write_csv, write_parquet, write_policy
 
 CANARIES = ["CANARY-IDENTIFIER-7f3a", "8675309", "canary-place-c41d"]
 RECORD = ",".join(CANARIES)

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import CONFIDENTIAL, QUASI, policy_for, write_policy
-from support.refusals import Refuse, table_of
+from support.cases.people import CONFIDENTIAL, QUASI, policy_for, write_policy
+from support.checks.refusals import Refuse, table_of
 from tclose.cli.main import main
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.cases import CONFIDENTIAL, QUASI
-from support.refusals import ILLS, SECRET, Refuse, table_of
+from support.cases.people import CONFIDENTIAL, QUASI
+from support.checks.refusals import ILLS, SECRET, Refuse, table_of
 from tclose.cli.main import main
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import (
+from support.cases.people import (
     CARRIED,
     CONFIDENTIAL,
     N_PEOPLE,
@@ -16,7 +16,7 @@ from support.cases import (
     write_csv,
     write_parquet,
 )
-from support.refusals import SECRET, SECRET_NUMBER, with_secret
+from support.checks.refusals import SECRET, SECRET_NUMBER, with_secret
 
 
 class TestParquet:

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from support.cases import CONFIDENTIAL, people, policy_for, write_csv
+from support.cases.people import CONFIDENTIAL, people, policy_for, write_csv
 from tclose.cli.main import main
 
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 from distributed import LocalCluster
 
-from support.cases import people, policy_for, write_csv
+from support.cases.people import people, policy_for, write_csv
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines import scheduler
 

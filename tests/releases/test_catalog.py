@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.repositories import fake_id, fake_manifest, fake_repository, write_fake
+from support.cases.repositories import fake_id, fake_manifest, fake_repository, write_fake
 from tclose.errors import OutputError
 from tclose.releases.catalog import (
     current_id,

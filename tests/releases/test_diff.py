@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from support.repositories import FAKE_POLICY, fake_id, fake_manifest, write_fake
+from support.cases.repositories import FAKE_POLICY, fake_id, fake_manifest, write_fake
 from tclose.errors import OutputError
 from tclose.releases.diff import compare_releases
 

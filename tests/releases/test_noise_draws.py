@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.repositories import fake_id
+from support.cases.repositories import fake_id
 from tclose.releases.noise_draws import Neighbours, find_draws, read_neighbours
 
 INTERNAL = {

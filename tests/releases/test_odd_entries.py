@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases import people, policy_for, release, tree, write_parquet, write_policy
+from support.cases.people import people, policy_for, release, tree, write_parquet, write_policy
 from tclose.cli.main import main
 
 COMMANDS = ("run", "releases", "show", "audit", "rollback", "prune")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.repositories import fake_id, fake_repository
+from support.cases.repositories import fake_id, fake_repository
 from tclose.errors import OutputError
 from tclose.releases.operations_log import FILE, list_withdrawn, read_lines, write_line
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases import people, policy_for, release, tree, write_parquet
+from support.cases.people import people, policy_for, release, tree, write_parquet
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import OutputError
 from tclose.releases.repository import ReleaseRepository

@@ -3,7 +3,7 @@
 import os
 import pwd
 
-from support.cases import people, policy_for, release, write_parquet
+from support.cases.people import people, policy_for, release, write_parquet
 from tclose.releases import provenance
 from tclose.releases.provenance import who
 from tclose.releases.repository import DOCUMENTS

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from support.cases import tree
-from support.repositories import fake_id, fake_repository, move_current
+from support.cases.people import tree
+from support.cases.repositories import fake_id, fake_repository, move_current
 from tclose.errors import BusyError, OutputError
 from tclose.releases.catalog import list_entries
 from tclose.releases.operations_log import read_lines

@@ -5,7 +5,7 @@ import tempfile
 
 import pytest
 
-from support.cases import people, policy_for, release, tree, write_parquet
+from support.cases.people import people, policy_for, release, tree, write_parquet
 from support.passes import run_passes
 from tclose.errors import OutputError
 from tclose.passes import release as stages

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.model import Int64
 from tclose.runtime.codec import decode, encode
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from distributed import LocalCluster
 
-from support.policies import discharge_document, write_discharges
+from support.cases.discharge_policies import discharge_document, write_discharges
 from tclose.cli.main import main
 from tclose.runtime import progress as progress_module
 from tclose.runtime.artifacts import Workspace

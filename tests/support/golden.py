@@ -24,11 +24,26 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import folder_of
-from support.method_cases import CASES, ILL_ALONE, ILL_BY_TREE, N_RECORDS, SEVERAL, STAGE, publish
-from support.noise_cases import HEIGHT, ILL, PAY
-from support.noise_cases import STAGE as NOISY_STAGE
-from support.patients import CONFIDENTIAL, QUASI, TOWNS, patient_document, patients, write_patients
+from support.cases.method_cases import (
+    CASES,
+    ILL_ALONE,
+    ILL_BY_TREE,
+    N_RECORDS,
+    SEVERAL,
+    STAGE,
+    publish,
+)
+from support.cases.noise_cases import HEIGHT, ILL, PAY
+from support.cases.noise_cases import STAGE as NOISY_STAGE
+from support.cases.patients import (
+    CONFIDENTIAL,
+    QUASI,
+    TOWNS,
+    patient_document,
+    patients,
+    write_patients,
+)
+from support.cases.people import folder_of
 from tclose.data.files import input_partitions
 from tclose.methods.dp import dp_confidential, dp_method
 from tclose.passes.plan import coarse_tree

@@ -13,8 +13,8 @@ from benchmarks.attacks.adult import write_document as document_of
 from benchmarks.attacks.measures import Setting, attack_table
 from benchmarks.attacks.minimality import SearchBudget
 from benchmarks.attacks.subtables import prepare
-from support.policies import shared_file
-from support.released import read_rows
+from support.cases.discharge_policies import shared_file
+from support.checks.released import read_rows
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress

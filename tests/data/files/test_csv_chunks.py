@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.csv_chunks import HEADER, TEXTS, parse
-from support.tables import repeatable
+from support.tables.chunks_of_csv import HEADER, TEXTS, parse
+from support.tables.random_tables import repeatable
 from tclose.data.files import csv_chunks
 from tclose.data.files.csv_chunks import null_where, parse_chunk, scan_layout
 from tclose.errors import DataError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases import N_PEOPLE, people, policy_for, release, write_csv, write_parquet
+from support.cases.people import N_PEOPLE, people, policy_for, release, write_csv, write_parquet
 from support.length import count
 from tclose.data.files import input_files
 from tclose.data.files.input_files import find_files, total_bytes

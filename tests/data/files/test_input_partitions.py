@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.cases import (
+from support.cases.people import (
     N_PEOPLE,
     look_at,
     mixed_people,
@@ -19,7 +19,7 @@ from support.cases import (
     write_csv,
     write_parquet,
 )
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.data.files import csv_chunks, input_partitions
 from tclose.data.files.input_partitions import (
     Reading,

@@ -5,7 +5,15 @@ import hashlib
 import pyarrow as pa
 import pytest
 
-from support.cases import N_PEOPLE, look_at, people, policy_for, release, write_csv, write_parquet
+from support.cases.people import (
+    N_PEOPLE,
+    look_at,
+    people,
+    policy_for,
+    release,
+    write_csv,
+    write_parquet,
+)
 from tclose.data.files.inspection import check_same_schema
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.csv_chunks import parse
-from support.tables import repeatable
+from support.tables.chunks_of_csv import parse
+from support.tables.random_tables import repeatable
 from tclose.data.files.type_inference import (
     TextCounts,
     count_texts,

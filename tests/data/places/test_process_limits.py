@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cases import people, policy_for, write_csv, write_policy
+from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
 from tclose.data.files.input_files import reading_file
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files

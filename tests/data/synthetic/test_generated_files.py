@@ -7,7 +7,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from support.generated import SEED
+from support.tables.generated_columns import SEED
 from tclose.data.synthetic import ROW_GROUP_ROWS, SCHEMA, generate_rows, write_microdata
 from tclose.errors import OutputError, UsageError
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from support.generated import SEED, column
+from support.tables.generated_columns import SEED, column
 from tclose.data import synthetic
 from tclose.data.synthetic import CHUNK_ROWS, MAX_ROWS, SCHEMA, generate_rows
 from tclose.errors import UsageError

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from support import joint_cases, method_cases, model_cases, noise_cases, patients
-from support.cases import folder_of
-from support.policies import write_discharges
-from support.published import copy_at_home, hand_out, publish_discharges
+from support.cases import joint_cases, method_cases, model_cases, noise_cases, patients
+from support.cases.discharge_policies import write_discharges
+from support.cases.people import folder_of
+from support.cases.published import copy_at_home, hand_out, publish_discharges
 
 FOLDERS = ("mondrian in folders", "mdav by site")
 

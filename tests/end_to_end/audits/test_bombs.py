@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import policy_for
+from support.cases.people import policy_for
 from tclose.assess.auditing import audit as module
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.cases import read_document
+from support.cases.people import read_document
 from support.length import count
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.formats.parquet_format import ParquetReleased

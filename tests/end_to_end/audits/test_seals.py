@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from support.published import hand_out
+from support.cases.published import hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError

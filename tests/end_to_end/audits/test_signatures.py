@@ -12,8 +12,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from support.cases import people, policy_for, write_parquet
-from support.published import hand_out
+from support.cases.people import people, policy_for, write_parquet
+from support.cases.published import hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.auditing.audit_result import SignatureResult
 from tclose.cli.main import main

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.published import hand_out
+from support.cases.published import hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.passes.release import run_release

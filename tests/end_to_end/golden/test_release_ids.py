@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from support.cases.method_cases import STAGE, publish
+from support.cases.patients import patient_document, write_patients
 from support.golden import read_golden
-from support.method_cases import STAGE, publish
-from support.patients import patient_document, write_patients
 from tclose.formats.parquet_format import Parquet
 from tclose.methods.microaggregation.microaggregation import Mdav
 from tclose.methods.mondrian.mondrian_method import Mondrian

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import Released, release, write_policy
-from support.joint_cases import NAME, PAIR, QUASI_NAMES, document, patients
+from support.cases.joint_cases import NAME, PAIR, QUASI_NAMES, document, patients
+from support.cases.people import Released, release, write_policy
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.repository import file_sha256

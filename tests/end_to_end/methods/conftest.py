@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from support.method_cases import N_RECORDS
-from support.patients import patients, write_patients
+from support.cases.method_cases import N_RECORDS
+from support.cases.patients import patients, write_patients
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 
-from support.method_cases import CASES, CONFIDENTIAL, EACH, N_RECORDS, QUASI, STAGE, publish
-from support.patients import patient_document, write_patients
-from support.policies import data_digests
-from support.released import check_release, classes_in, read_rows
+from support.cases.discharge_policies import data_digests
+from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, N_RECORDS, QUASI, STAGE, publish
+from support.cases.patients import patient_document, write_patients
+from support.checks.released import check_release, classes_in, read_rows
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.files import input_partitions
 from tclose.methods.method import registered_methods

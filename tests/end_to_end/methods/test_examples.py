@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.method_cases import CASES, CONFIDENTIAL, EACH, QUASI, publish
-from support.patients import patient_document
-from support.policies import shared_file, write_discharges
-from support.released import check_release
+from support.cases.discharge_policies import shared_file, write_discharges
+from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, QUASI, publish
+from support.cases.patients import patient_document
+from support.checks.released import check_release
 from tclose.assess.auditing.audit import audit_release
 from tclose.methods.generalisation.notation import parse_interval, parse_set
 from tclose.passes.release import run_release

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from support import naive, naive_taxonomy
-from support.method_cases import QUASI, publish
-from support.patients import STAGES, TOWNS, patient_document, patients
-from support.released import as_tree, check_release, quoted
+from support.cases.method_cases import QUASI, publish
+from support.cases.patients import STAGES, TOWNS, patient_document, patients
+from support.checks.released import as_tree, check_release, quoted
+from support.naive import naive_kernels as naive
+from support.naive import naive_taxonomy
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support import privacy_keys
+from support.cases import privacy_keys
+from support.cases.method_cases import publish
+from support.cases.privacy_keys import CASES, METHODS, OTHERS, document_of, keys_of, merged
+from support.checks.privacy_checks import check_held
 from support.length import every
-from support.method_cases import publish
-from support.privacy_checks import check_held
-from support.privacy_keys import CASES, METHODS, OTHERS, document_of, keys_of, merged
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import TcloseError
 from tclose.policy.policy import parse_policy, policy_schema

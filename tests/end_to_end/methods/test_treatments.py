@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support import naive_taxonomy
-from support.method_cases import BY_MAP, BY_WIDTH, CASES, CONFIDENTIAL, LOOSE, QUASI, publish
-from support.patients import TOWNS, patient_document
-from support.released import as_tree, quoted, read_rows
+from support.cases.method_cases import BY_MAP, BY_WIDTH, CASES, CONFIDENTIAL, LOOSE, QUASI, publish
+from support.cases.patients import TOWNS, patient_document
+from support.checks.released import as_tree, quoted, read_rows
+from support.naive import naive_taxonomy
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support import naive
-from support.cases import CONFIDENTIAL, QUASI, policy_for, release
+from support.cases.people import CONFIDENTIAL, QUASI, policy_for, release
+from support.naive import naive_kernels as naive
 from tclose.assess.auditing.audit import audit_release
 
 pytestmark = pytest.mark.usefixtures("small_regions")

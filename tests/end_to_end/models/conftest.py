@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.policies import write_discharges
+from support.cases.discharge_policies import write_discharges
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from support.noise_cases import N_RECORDS
-from support.patients import write_patients
+from support.cases.noise_cases import N_RECORDS
+from support.cases.patients import write_patients
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.cases import write_policy
-from support.noise_cases import N_RECORDS, STAGE, document_of, publish
+from support.cases.discharge_policies import data_digests
+from support.cases.noise_cases import N_RECORDS, STAGE, document_of, publish
+from support.cases.patients import patient_document, write_patients
+from support.cases.people import write_policy
+from support.checks.released import read_rows
 from support.passes import find_pass, replace_work
-from support.patients import patient_document, write_patients
-from support.policies import data_digests
-from support.released import read_rows
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.exact_odds import clamped_odds, find_dependence, find_deviations, response_odds
-from support.noise_cases import ILLS, document_of, publish
-from support.patients import CONFIDENTIAL, patients
-from support.released import read_rows
+from support.cases.noise_cases import ILLS, document_of, publish
+from support.cases.patients import CONFIDENTIAL, patients
+from support.checks.exact_odds import clamped_odds, find_dependence, find_deviations, response_odds
+from support.checks.released import read_rows
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

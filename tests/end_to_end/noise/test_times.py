@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import CONFIDENTIAL, QUASI, policy_for, release
+from support.cases.people import CONFIDENTIAL, QUASI, policy_for, release
 from tclose.assess.auditing.audit import audit_release
 
 pytestmark = pytest.mark.usefixtures("small_regions")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.nominal_cases import patients, write_pieces
+from support.cases.nominal_cases import patients, write_pieces
 
 
 @pytest.fixture(scope="module")

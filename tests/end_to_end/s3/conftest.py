@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.cases import people, policy_for, write_parquet
+from support.cases.people import people, policy_for, write_parquet
 from tclose.data.places.bucket_paths import BucketPath
 
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from support.bucket_runs import run
-from support.buckets import objects
-from support.repositories import publish_on
+from support.cases.repositories import publish_on
+from support.servers.bucket_runs import run
+from support.servers.s3_buckets import objects
 from tclose.cli.main import main
 from tclose.data.places.bucket_client import refusal
 from tclose.data.places.bucket_paths import BucketPath

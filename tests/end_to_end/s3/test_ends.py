@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support.bucket_runs import QUIET, public, run
-from support.buckets import objects
-from support.cases import write_policy
+from support.cases.people import write_policy
 from support.passes import UNTIL_VERDICT, run_passes
+from support.servers.bucket_runs import QUIET, public, run
+from support.servers.s3_buckets import objects
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.errors import BusyError, ConflictError, LostLeaseError
@@ -92,7 +92,7 @@ def data_of(root, release_id):
 
 def run_and_die(policy: Path, point: str) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    command = [sys.executable, "-m", "support.killed_run", str(policy), point]
+    command = [sys.executable, "-m", "support.faults.killed_run", str(policy), point]
     ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 

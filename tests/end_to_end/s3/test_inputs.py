@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from support.bucket_runs import QUIET, run
-from support.cases import people, policy_for, release, write_csv, write_parquet
+from support.cases.people import people, policy_for, release, write_csv, write_parquet
 from support.passes import run_passes
+from support.servers.bucket_runs import QUIET, run
 from tclose.errors import DataError
 from tclose.passes.release import open_release
 from tclose.policy.policy import parse_policy

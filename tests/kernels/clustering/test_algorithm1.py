@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_microaggregation
-from support.microdata import Microdata, microdata
-from support.tables import class_sizes, repeatable, seeds
+from support.naive import naive_kernels as naive
+from support.naive import naive_microaggregation
+from support.tables.microdata import Microdata, microdata
+from support.tables.random_tables import class_sizes, repeatable, seeds
 from tclose.kernels.clustering.algorithm1 import (
     merge_by_excess,
     merge_farthest,

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_microaggregation
-from support.microdata import Microdata, microdata
-from support.tables import repeatable, seeds
+from support.naive import naive_kernels as naive
+from support.naive import naive_microaggregation
+from support.tables.microdata import Microdata, microdata
+from support.tables.random_tables import repeatable, seeds
 from tclose.kernels.clustering import algorithm2
 from tclose.kernels.clustering.algorithm2 import k_anonymity_first
 from tclose.kernels.clustering.mdav import mdav

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.tables import confidential_values, distribution_of, repeatable
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import confidential_values, distribution_of, repeatable
 from tclose.kernels.clustering.assign_subsets import (
     assign_subsets,
     subset_sizes,

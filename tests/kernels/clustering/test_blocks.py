@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.tables import (
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import (
     RegionTable,
     cut_region,
     quasi_identifiers,

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from support import naive
-from support.census import cluster_census, load_census, merge_census, size_cell
+from support.checks.census_classes import cluster_census, load_census, merge_census, size_cell
+from support.naive import naive_kernels as naive
 
 ATTRIBUTES = ["FEDTAX", "FICA"]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_ratio
-from support.tables import quasi_identifiers, repeatable, seeds
+from support.naive import naive_ratio
+from support.tables.random_tables import quasi_identifiers, repeatable, seeds
 from tclose.kernels.clustering.fill_buckets import (
     cut_class_ranges,
     fill_block,

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.tables import quasi_identifiers, repeatable, seeds
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import quasi_identifiers, repeatable, seeds
 from tclose.kernels.clustering.live_records import (
     gather_remaining,
     measure_from_average,

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_microaggregation
-from support.tables import quasi_identifiers, repeatable, seeds
+from support.naive import naive_kernels as naive
+from support.naive import naive_microaggregation
+from support.tables.random_tables import quasi_identifiers, repeatable, seeds
 from tclose.kernels.clustering.mdav import GAMMA, mdav, v_mdav
 
 # Squares of ratios that floats hold exactly, so that the kernel and its twin decide alike.

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from support import naive
-from support.tables import (
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import (
     class_sizes,
     confidential_values,
     distribution_from,

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_refine
-from support.classed import MARGIN, ClassedRecords, classed_records
-from support.tables import confidential_values, distribution_from, distribution_of, repeatable
+from support.naive import naive_kernels as naive
+from support.naive import naive_refine
+from support.tables.classed_records import MARGIN, ClassedRecords, classed_records
+from support.tables.random_tables import (
+    confidential_values,
+    distribution_from,
+    distribution_of,
+    repeatable,
+)
 from tclose.kernels.emd.ordered import ERROR_PER_STEP, exact_emd
 from tclose.kernels.emd.ordered_delta import (
     DOWN,

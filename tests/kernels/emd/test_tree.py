@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_taxonomy as naive
-from support.tables import class_sizes, repeatable, starts_of
+from support.naive import naive_taxonomy as naive
+from support.tables.random_tables import class_sizes, repeatable, starts_of
 from tclose.data.taxonomy import build_from_mapping
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.tree import (

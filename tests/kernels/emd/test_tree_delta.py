@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.classed import (
+from support.tables.classed_records import (
     MARGIN,
     ClassedRecords,
     Ground,
@@ -18,7 +18,7 @@ from support.classed import (
     grounds,
     star_over,
 )
-from support.tables import distribution_from, repeatable, seeds
+from support.tables.random_tables import distribution_from, repeatable, seeds
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.tree import star_metric
 from tclose.kernels.emd.tree_delta import (

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from support import naive_refine
-from support.classed import ClassedRecords, check_state, classed_records, classes_of
-from support.tables import repeatable, seeds
+from support.naive import naive_refine
+from support.tables.classed_records import ClassedRecords, check_state, classed_records, classes_of
+from support.tables.random_tables import repeatable, seeds
 from tclose.kernels.refinement.assignment import reassign, solve_assignment
 from tclose.kernels.refinement.search import LEAST_GAIN
 

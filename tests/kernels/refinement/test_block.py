@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_refine
-from support.classed import MARGIN, ClassedRecords, check_state, classed_records, classes_of
-from support.tables import distribution_of, repeatable
+from support.naive import naive_refine
+from support.tables.classed_records import (
+    MARGIN,
+    ClassedRecords,
+    check_state,
+    classed_records,
+    classes_of,
+)
+from support.tables.random_tables import distribution_of, repeatable
 from tclose.kernels.refinement.block import (
     SPARE,
     add_record,

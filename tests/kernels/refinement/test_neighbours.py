@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_refine
-from support.classed import ClassedRecords, classed_records
-from support.tables import quasi_identifiers, repeatable, seeds, weighted_columns
+from support.naive import naive_refine
+from support.tables.classed_records import ClassedRecords, classed_records
+from support.tables.random_tables import quasi_identifiers, repeatable, seeds, weighted_columns
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import (
     CENTRE,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_refine
-from support.classed import MARGIN, ClassedRecords, classed_records, relabel
-from support.tables import repeatable, starts_of
+from support.naive import naive_refine
+from support.tables.classed_records import MARGIN, ClassedRecords, classed_records, relabel
+from support.tables.random_tables import repeatable, starts_of
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.kernels.refinement.refine_blocks import measure_classes, refine_blocks

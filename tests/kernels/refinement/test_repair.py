@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.classed import Ground, grounds
-from support.tables import (
+from support.naive import naive_kernels as naive
+from support.tables.classed_records import Ground, grounds
+from support.tables.random_tables import (
     class_sizes,
     confidential_values,
     distribution_of,

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_refine
-from support.classed import (
+from support.naive import naive_refine
+from support.naive.naive_refine import Exchange
+from support.tables.classed_records import (
     MARGIN,
     ClassedRecords,
     check_state,
@@ -17,8 +18,7 @@ from support.classed import (
     classes_of,
     relabel,
 )
-from support.naive_refine import Exchange
-from support.tables import distribution_of, repeatable
+from support.tables.random_tables import distribution_of, repeatable
 from tclose.kernels.refinement.block import Block, measure_block
 from tclose.kernels.refinement.search import (
     EXCESS_PRICE,

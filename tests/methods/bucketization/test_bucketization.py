@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support import naive_ratio
-from support.tables import (
+from support.naive import naive_ratio
+from support.tables.random_tables import (
     confidential_values,
     distribution_from,
     distribution_of,

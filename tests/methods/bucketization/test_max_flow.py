@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.tables import repeatable, seeds
+from support.tables.random_tables import repeatable, seeds
 from tclose.methods.bucketization.max_flow import fill_between
 
 

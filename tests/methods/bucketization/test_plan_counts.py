@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_ratio
-from support.tables import repeatable
+from support.naive import naive_ratio
+from support.tables.random_tables import repeatable
 from tclose.errors import InfeasibleError
 from tclose.methods.bucketization.plan_counts import (
     class_sizes,

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from support import naive_ratio
-from support.tables import repeatable
+from support.naive import naive_ratio
+from support.tables.random_tables import repeatable
 from tclose.errors import DataError, PolicyError, UsageError
 from tclose.methods.dp import dp_confidential
 from tclose.methods.dp.dp_confidential import (

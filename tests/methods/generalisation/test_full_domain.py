@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.encodings import encode
+from support.tables.value_encodings import encode
 from tclose.errors import DataError, PolicyError
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.generalisation.notation import parse_set

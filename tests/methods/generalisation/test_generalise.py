@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.encodings import encode
-from support.tables import class_sizes, repeatable, starts_of
+from support.tables.random_tables import class_sizes, repeatable, starts_of
+from support.tables.value_encodings import encode
 from tclose.errors import DataError
 from tclose.methods.generalisation.generalise import (
     Ancestors,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.errors import DataError, PolicyError
 from tclose.methods.generalisation.intervals import IntervalTaxonomy, build_intervals
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.encodings import encode
+from support.tables.value_encodings import encode
 from tclose.errors import InfeasibleError
 from tclose.methods.generalisation.notation import parse_interval, parse_set
 from tclose.methods.generalisation.value_buckets import Bucketing, bucketize

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_taxonomy as naive
-from support.tables import repeatable, seeds
+from support.naive import naive_taxonomy as naive
+from support.tables.random_tables import repeatable, seeds
 from tclose.data.taxonomy import build_from_mapping, build_from_rows
 from tclose.errors import DataError, InfeasibleError, PolicyError
 from tclose.kernels.emd.tree import tree_emds, tree_exceeds

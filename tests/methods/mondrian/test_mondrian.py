@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_partition
-from support.policies import shared_file
-from support.tables import distribution_of, quasi_identifiers, repeatable, seeds
+from support.cases.discharge_policies import shared_file
+from support.naive import naive_kernels as naive
+from support.naive import naive_partition
+from support.tables.random_tables import distribution_of, quasi_identifiers, repeatable, seeds
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
 from tclose.methods.mondrian.mondrian import hold_k_and_t, partition_mondrian

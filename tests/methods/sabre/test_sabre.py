@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_partition
-from support.policies import shared_file
-from support.tables import (
+from support.cases.discharge_policies import shared_file
+from support.naive import naive_kernels as naive
+from support.naive import naive_partition
+from support.tables.random_tables import (
     confidential_values,
     distribution_from,
     distribution_of,

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_partition
-from support.tables import distribution_from, distribution_of, repeatable
+from support.naive import naive_kernels as naive
+from support.naive import naive_partition
+from support.tables.random_tables import distribution_from, distribution_of, repeatable
 from tclose.errors import DataError
 from tclose.methods.sabre.split_buckets import (
     Buckets,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from nightly.drawn.columns import Rng, pick
+from nightly.drawn.drawn_columns import Rng, pick
 
 
 def worsen(rng: Rng, document: dict[str, Any]) -> None:

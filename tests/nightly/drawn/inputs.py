@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nightly.drawn.columns import Rng, pick
+from nightly.drawn.drawn_columns import Rng, pick
 
 
 def write_input(

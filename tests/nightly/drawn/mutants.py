@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from nightly.drawn.columns import Rng, pick
+from nightly.drawn.drawn_columns import Rng, pick
 
 OTHERS: list[Any] = [None, "", "x" * 300, "-1", -1, 0, 10**30, 1e400, float("nan"), True]
 OTHERS += [[], {}, ["a"], [[]]]

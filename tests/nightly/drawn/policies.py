@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from nightly.drawn import columns, hostility
-from nightly.drawn.columns import Drawn, Rng, pick
+from nightly.drawn import drawn_columns as columns
+from nightly.drawn import hostility
+from nightly.drawn.drawn_columns import Drawn, Rng, pick
 
 QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
 METHODS = (

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.arrow_types import DECIMALS, FLOATS, INTEGERS, TIMES, numbers_of
+from support.tables.arrow_types import DECIMALS, FLOATS, INTEGERS, TIMES, numbers_of
 from tclose.data.keys import Encoding
 from tclose.data.value_counts import confidential_keys, count_values
 from tclose.errors import VerificationError

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import (
+from support.cases.people import (
     CARRIED,
     CONFIDENTIAL,
     QUASI,

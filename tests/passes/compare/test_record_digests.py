@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_digests
-from support.arrow_types import DICTIONARIES, NUMBERS, TEXTS, numbers_of
-from support.tables import repeatable
+from support.naive import naive_digests
+from support.tables.arrow_types import DICTIONARIES, NUMBERS, TEXTS, numbers_of
+from support.tables.random_tables import repeatable
 from tclose.errors import VerificationError
 from tclose.passes.compare import record_digests
 from tclose.passes.compare.keyed_hashes import hash_texts, hash_words

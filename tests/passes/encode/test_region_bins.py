@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.plans import make_plan, make_release_partition
-from support.tables import repeatable, seeds
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import repeatable, seeds
+from support.tables.small_plans import make_plan, make_release_partition
 from tclose.passes.encode.region_bins import bin_records, locate_regions, share_out
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.coarse_tree import CoarseTree

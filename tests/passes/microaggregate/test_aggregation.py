@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.encodings import NOMINAL, ORDINAL, encoding
-from support.tables import repeatable, starts_of
+from support.tables.random_tables import repeatable, starts_of
+from support.tables.value_encodings import NOMINAL, ORDINAL, encoding
 from tclose.data.keys import Encoding
 from tclose.model import Kind
 from tclose.passes.microaggregate.losses import measure_aggregation

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.tables import repeatable
+from support.tables.random_tables import repeatable
 from tclose.passes.microaggregate.class_files import Classes, join_classes, read_key_range
 from tclose.runtime.artifacts import TaskFiles
 

@@ -7,8 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_requirements
-from support.tables import quasi_identifiers, repeatable, seeds
+from support.naive import naive_kernels as naive
+from support.naive import naive_requirements
+from support.tables.random_tables import quasi_identifiers, repeatable, seeds
 from tclose.kernels.aggregate import group_by_label
 from tclose.passes.microaggregate.merge_classes import merge_until
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive, naive_refine
-from support.classed import (
+from support.naive import naive_kernels as naive
+from support.naive import naive_refine
+from support.tables.classed_records import (
     MARGIN,
     ClassedRecords,
     classed_records,
@@ -19,7 +20,8 @@ from support.classed import (
     relabel,
     star_over,
 )
-from support.refined import (
+from support.tables.random_tables import distribution_of, repeatable, seeds, unweighted
+from support.tables.refined_regions import (
     fewer,
     keep,
     largest_emds,
@@ -29,7 +31,6 @@ from support.refined import (
     run,
     search_budgets,
 )
-from support.tables import distribution_of, repeatable, seeds, unweighted
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.passes.microaggregate.refine_classes import make_refiner, orthonormal
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.encodings import NOMINAL, ORDINAL, PRIORITY, SPAN, encoding
-from support.tables import confidential_values, distribution_of, repeatable, seeds, starts_of
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import (
+    confidential_values,
+    distribution_of,
+    repeatable,
+    seeds,
+    starts_of,
+)
+from support.tables.value_encodings import NOMINAL, ORDINAL, PRIORITY, SPAN, encoding
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.model import Distribution, Kind
 from tclose.passes.microaggregate.region_classes import (

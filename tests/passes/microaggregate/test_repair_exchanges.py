@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given
 
-from support import naive_refine
-from support.classed import ClassedRecords
-from support.refined import fewer, refiner_of, regions
-from support.tables import distribution_of, unweighted
+from support.naive import naive_refine
+from support.tables.classed_records import ClassedRecords
+from support.tables.random_tables import distribution_of, unweighted
+from support.tables.refined_regions import fewer, refiner_of, regions
 from tclose.passes.microaggregate.refine_classes import make_refiner
 
 

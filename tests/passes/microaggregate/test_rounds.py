@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.classed import ClassedRecords
-from support.refined import keep, refiner_of
-from support.tables import distribution_of, repeatable
+from support.tables.classed_records import ClassedRecords
+from support.tables.random_tables import distribution_of, repeatable
+from support.tables.refined_regions import keep, refiner_of
 from tclose.model import Int64
 from tclose.passes.microaggregate import refine_classes
 from tclose.passes.microaggregate.refine_classes import (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support.models import Classes, classified
-from support.tables import class_sizes, repeatable, seeds, starts_of
+from support.tables.model_classes import Classes, classified
+from support.tables.random_tables import class_sizes, repeatable, seeds, starts_of
 from tclose.passes.microaggregate.utility import (
     Comparison,
     Moments,

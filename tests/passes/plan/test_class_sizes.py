@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support import naive, naive_refine
-from support.tables import (
+from support.naive import naive_kernels as naive
+from support.naive import naive_refine
+from support.tables.random_tables import (
     confidential_values,
     distribution_from,
     distribution_of,

@@ -5,8 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.tables import distribution_of, repeatable, seeds, unweighted, weighted_columns
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import (
+    distribution_of,
+    repeatable,
+    seeds,
+    unweighted,
+    weighted_columns,
+)
 from tclose.kernels.clustering.blocks import find_leaves
 from tclose.methods.scaling import Scaled
 from tclose.passes.plan.coarse_tree import (

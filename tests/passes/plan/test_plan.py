@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support import naive
-from support.plans import make_plan, make_release_partition
-from support.tables import repeatable
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import repeatable
+from support.tables.small_plans import make_plan, make_release_partition
 from tclose.data.keys import Encoding
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.model import Attribute, Column, Kind, Role

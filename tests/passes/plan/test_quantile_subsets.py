@@ -6,8 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.tables import confidential_values, distribution_from, distribution_of, repeatable
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import (
+    confidential_values,
+    distribution_from,
+    distribution_of,
+    repeatable,
+)
 from tclose.kernels.clustering import assign_subsets as kernels
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.quantile_subsets import cut_cells, cut_subsets

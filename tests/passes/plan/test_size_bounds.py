@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_joint
-from support.tables import repeatable
+from support.naive import naive_joint
+from support.tables.random_tables import repeatable
 from tclose.errors import InfeasibleError
 from tclose.model import Attribute, Column, Distance, Kind, Role
 from tclose.passes.plan.size_bounds import SizeBound, bound_size, check_two_classes

@@ -11,8 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive
-from support.tables import class_sizes, confidential_values, distribution_of, repeatable, starts_of
+from support.naive import naive_kernels as naive
+from support.tables.random_tables import (
+    class_sizes,
+    confidential_values,
+    distribution_of,
+    repeatable,
+    starts_of,
+)
 from tclose.model import AttributeResult, ClassSizes, Failure, Verdict
 from tclose.passes.verify.class_checks import ClassChecks, check_classes, decide
 

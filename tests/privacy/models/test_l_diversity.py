@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_models
-from support.models import DISEASES_4, SALARIES_4, TABLE_2, Classes, classes_of, classified
-from support.tables import repeatable
+from support.naive import naive_models
+from support.tables.model_classes import (
+    DISEASES_4,
+    SALARIES_4,
+    TABLE_2,
+    Classes,
+    classes_of,
+    classified,
+)
+from support.tables.random_tables import repeatable
 from tclose.errors import PolicyError
 from tclose.privacy.class_counts import (
     ClassCounts,

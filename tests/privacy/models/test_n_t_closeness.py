@@ -9,9 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support import naive, naive_models
-from support.models import SALARIES_4, SALARIES_5, Classes, classes_of, classified
-from support.tables import repeatable, seeds
+from support.naive import naive_kernels as naive
+from support.naive import naive_models
+from support.tables.model_classes import SALARIES_4, SALARIES_5, Classes, classes_of, classified
+from support.tables.random_tables import repeatable, seeds
 from tclose.errors import DataError, PolicyError
 from tclose.model import Int64
 from tclose.privacy.class_counts import ClassMeasures

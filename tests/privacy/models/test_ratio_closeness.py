@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support import naive_models
-from support.models import Classes, classes_of, classified
-from support.tables import repeatable
+from support.naive import naive_models
+from support.tables.model_classes import Classes, classes_of, classified
+from support.tables.random_tables import repeatable
 from tclose.errors import DataError, PolicyError
 from tclose.privacy.class_counts import count_values
 from tclose.privacy.models.ratio_closeness import (

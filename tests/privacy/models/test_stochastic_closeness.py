@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support import naive_ratio
-from support.tables import repeatable, seeds
+from support.naive import naive_ratio
+from support.tables.random_tables import repeatable, seeds
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.privacy.models.stochastic_closeness import epsilon_for, stochastic_closeness
 

@@ -7,8 +7,8 @@ import shutil
 import jsonschema
 import pytest
 
-from support.cases import people, policy_for, read_document, release, write_parquet
-from support.repositories import fake_manifest, publish_on, write_people
+from support.cases.people import people, policy_for, read_document, release, write_parquet
+from support.cases.repositories import fake_manifest, publish_on, write_people
 from tclose.assess.auditing.audit import audit_release
 from tclose.formats.parquet_format import Parquet
 from tclose.releases.manifest.datapackage import (

@@ -6,8 +6,8 @@ import json
 import jsonschema
 import pytest
 
-from support.cases import mixed_people, mixed_policy, read_document, release, write_parquet
-from support.repositories import fake_manifest
+from support.cases.people import mixed_people, mixed_policy, read_document, release, write_parquet
+from support.cases.repositories import fake_manifest
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.data.places.untrusted_files import MalformedError, dump_json

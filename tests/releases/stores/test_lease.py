@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from support.cases import tree
-from support.repositories import fake_id
+from support.cases.people import tree
+from support.cases.repositories import fake_id
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.data.places.locations import Location, internal_of
 from tclose.errors import BusyError, ConflictError, LostLeaseError, OutputError

@@ -9,8 +9,8 @@ from distributed.comm.core import CommClosedError
 from deploy.certificates import make_certificates
 from deploy.stack.processes import Processes
 from deploy.stack.services import start_scheduler, start_worker
-from support.clusters import clean_environment
-from support.policies import data_digests, discharge_policy, write_discharges
+from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.servers.clusters import clean_environment
 from tclose.errors import ClusterError, LostError
 from tclose.passes.release import run_release
 from tclose.policy.engine_settings import EngineSettings

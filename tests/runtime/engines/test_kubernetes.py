@@ -17,7 +17,7 @@ import pytest
 import yaml
 from distributed import LocalCluster
 
-from support.clusters import ROOT
+from support.servers.clusters import ROOT
 from tclose.errors import ClusterError, PolicyError, UnreachableError
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines import kubernetes, scheduler

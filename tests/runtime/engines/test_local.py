@@ -9,8 +9,8 @@ import psutil
 import pytest
 from distributed import Client
 
+from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
 from support.passes import UNTIL_VERDICT, run_passes
-from support.policies import data_digests, discharge_policy, write_discharges
 from tclose.passes.release import open_release, run_release
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.local import ALLOCATION, local_cluster

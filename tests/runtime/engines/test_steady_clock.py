@@ -12,14 +12,14 @@ import pytest
 from distributed import metrics, scheduler
 from tornado.ioloop import IOLoop
 
-from support.cases import write_policy
-from support.flow_command import own_environment
-from support.policies import (
+from support.cases.discharge_policies import (
     data_digests,
     discharge_document,
     discharge_policy,
     write_discharges,
 )
+from support.cases.people import write_policy
+from support.servers.begun_flow import own_environment
 from tclose.passes.release import run_release
 from tclose.runtime.engines.steady_clock import use_steady_clock
 from tclose.runtime.progress import Progress

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import serialization
 from deploy.certificates import make_certificates
 from deploy.stack.processes import Processes
 from deploy.stack.services import start_scheduler, start_worker
-from support.clusters import clean_environment
-from support.policies import data_digests, discharge_policy, write_discharges
+from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.servers.clusters import clean_environment
 from tclose.errors import PolicyError, UnreachableError
 from tclose.passes.release import run_release
 from tclose.policy.engine_settings import EngineSettings

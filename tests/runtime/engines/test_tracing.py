@@ -11,7 +11,7 @@ import cloudpickle
 import pytest
 from distributed import LocalCluster
 
-from support.canaries import CANARY_PLACE, Page
+from support.checks.canaries import CANARY_PLACE, Page
 from tclose.errors import TaskError
 from tclose.runtime.artifacts import Workspace
 from tclose.runtime.engines.engine import connect

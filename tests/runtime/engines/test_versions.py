@@ -10,7 +10,7 @@ import tclose
 from deploy.certificates import make_certificates
 from deploy.stack.processes import Processes
 from deploy.stack.services import start_scheduler, start_worker
-from support.clusters import ROOT, clean_environment, pretend_version
+from support.servers.clusters import ROOT, clean_environment, pretend_version
 from tclose.errors import ClusterError
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import connect, local_address

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from support.canaries import CANARY_AGE, CANARY_CHARGE, CANARY_ID, CANARY_PLACE, Page
+from support.cases.discharge_policies import DISCHARGE_ROLES, discharge_document
+from support.checks.canaries import CANARY_AGE, CANARY_CHARGE, CANARY_ID, CANARY_PLACE, Page
 from support.passes import replace_work
-from support.policies import DISCHARGE_ROLES, discharge_document
 from tclose.cli.main import main
 from tclose.data.synthetic import generate_rows
 from tclose.runtime.engines.engine import InProcess

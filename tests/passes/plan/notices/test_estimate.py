@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import people, policy_for, release
-from support.plans import make_plan, make_release_partition
+from support.cases.people import people, policy_for, release
+from support.tables.small_plans import make_plan, make_release_partition
 from tclose.errors import PolicyError
 from tclose.passes.plan.notices.estimate import check_memory, search_bytes
 from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
@@ -89,7 +89,7 @@ class TestRefusal:
 
 
 def test_equal_distance_of_numbers_says_how_large_classes_have_to_be(tmp_path, capsys):
-    from support.cases import write_policy
+    from support.cases.people import write_policy
     from tclose.cli.main import main
 
     path = tmp_path / "people.parquet"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases import people, policy_for, write_policy
+from support.cases.people import people, policy_for, write_policy
 from tclose.cli.main import main
 from tclose.passes.publish import publish
 from tclose.runtime import run

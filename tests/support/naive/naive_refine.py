@@ -1,0 +1,191 @@
+"""Slow, obvious twins of refinement: distances as integrals, exchanges by trying them all.
+
+Records are a `support.tables.classed_records.ClassedRecords`; a class is a list of its rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+
+from support.naive import naive_kernels as naive
+from support.tables.classed_records import ClassedRecords
+
+Classes = list[list[int]]
+# Rows that go from the first class to the second, and from the second to the first.
+Exchange = tuple[list[int], list[int]]
+
+
+def quantile_sum(codes: Sequence[int], n_values: int, share: Fraction) -> Fraction:
+    """Integral up to ``share`` of the table's quantiles, record by record: design note, budget."""
+    total, width = Fraction(0), Fraction(1, len(codes))
+    for i, code in enumerate(sorted(codes)):
+        covered = min(max(share - i * width, Fraction(0)), width)
+        total += covered * Fraction(code, max(n_values - 1, 1))
+    return total
+
+
+def rank_work(code: int, rank: int, size: int, codes: Sequence[int], n_values: int) -> Fraction:
+    """Integral of |z - Q(u)| from rank/size to (rank + 1)/size, record by record of the table."""
+    low, high = Fraction(rank, size), Fraction(rank + 1, size)
+    total, width = Fraction(0), Fraction(1, len(codes))
+    for i, other in enumerate(sorted(codes)):
+        covered = min(high, (i + 1) * width) - max(low, i * width)
+        if covered > 0:
+            total += covered * Fraction(abs(code - other), max(n_values - 1, 1))
+    return total
+
+
+def class_emds(records: ClassedRecords, rows: Sequence[int]) -> list[Fraction]:
+    """Distance of a class to the table, of each confidential attribute."""
+    return [records.emd(a, rows) for a in range(len(records.tables))]
+
+
+def excess(records: ClassedRecords, classes: Classes) -> Fraction:
+    """Distance above the limits, of all classes and attributes."""
+    return sum(
+        (
+            max(Fraction(0), emd - Fraction(limit))
+            for rows in classes
+            for emd, limit in zip(class_emds(records, rows), records.limits, strict=True)
+        ),
+        Fraction(0),
+    )
+
+
+def searched_loss(records: ClassedRecords, classes: Classes) -> Fraction:
+    """Squared differences to the mean; of nominal ones half the mean distance of two records.
+
+    For each class its records times what `naive.spread` has of one.
+    """
+    loss = Fraction(0)
+    for rows in classes:
+        for column in records.numeric:
+            loss += len(rows) * naive.spread(column, rows, is_nominal=False)
+        for column, weight in zip(records.nominal, records.column_weights, strict=True):
+            loss += Fraction(weight) * len(rows) * naive.spread(column, rows, is_nominal=True)
+    return loss
+
+
+def released_loss(records: ClassedRecords, classes: Classes) -> Fraction:
+    """Squared differences to the mean, and weights of what is not of the commonest category."""
+    loss = Fraction(0)
+    for rows in classes:
+        for column in records.numeric:
+            loss += len(rows) * naive.spread(column, rows, is_nominal=False)
+        for column, weight in zip(records.nominal, records.column_weights, strict=True):
+            codes = [int(column[i]) for i in rows]
+            loss += Fraction(weight) * (len(rows) - max(codes.count(code) for code in codes))
+    return loss
+
+
+def exchanged(a: list[int], b: list[int], exchange: Exchange) -> Classes:
+    """Both classes after an exchange."""
+    leave_a, leave_b = exchange
+    return [
+        sorted([*(i for i in a if i not in leave_a), *leave_b]),
+        sorted([*(i for i in b if i not in leave_b), *leave_a]),
+    ]
+
+
+def exchanges(a: list[int], b: list[int], k: int, cap: int) -> Iterator[Exchange]:
+    """All swaps of one for one, and all moves that leave k records and find room."""
+    yield from (([x], [y]) for x in a for y in b)
+    if len(a) > k and len(b) < cap:
+        yield from (([x], []) for x in a)
+    if len(b) > k and len(a) < cap:
+        yield from (([], [y]) for y in b)
+
+
+def worth(
+    records: ClassedRecords, a: list[int], b: list[int], exchange: Exchange, price: float
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Loss saved plus the price of the excess that is worked off; excess before and after."""
+    after = exchanged(a, b, exchange)
+    gain = searched_loss(records, [a, b]) - searched_loss(records, after)
+    excess_before, excess_after = excess(records, [a, b]), excess(records, after)
+    return gain + Fraction(price) * (excess_before - excess_after), excess_before, excess_after
+
+
+def best_worth(
+    records: ClassedRecords, a: list[int], b: list[int], tried: Iterator[Exchange], price: float
+) -> tuple[Fraction, Exchange | None]:
+    """The exchange worth most among those after which the two are no farther above; (0, None).
+
+    No farther by more than floats can err: excess that stays may be taken to have grown.
+    """
+    least = Fraction(1, 10**12)
+    best, found = Fraction(0), None
+    for exchange in tried:
+        value, before, after = worth(records, a, b, exchange, price)
+        if value > best and (after == 0 or after <= before - least):
+            best, found = value, exchange
+    return best, found
+
+
+def cheapest_deal(records: ClassedRecords, classes: Classes, given: list[int]) -> Fraction:
+    """Least loss over all ways to deal out one record of each class: all permutations.
+
+    A class that is above a limit keeps its own; no other takes one that brings it above.
+    """
+    is_above = [excess(records, [rows]) > 0 for rows in classes]
+    best = searched_loss(records, classes)
+    for order in permutations(range(len(classes))):
+        dealt = [
+            [*(i for i in rows if i != given[c]), given[order[c]]] for c, rows in enumerate(classes)
+        ]
+        changed = [c for c, other in enumerate(order) if c != other]
+        if any(is_above[c] or excess(records, [dealt[c]]) > 0 for c in changed):
+            continue
+        best = min(best, searched_loss(records, dealt))
+    return best
+
+
+def represent_class(
+    values: np.ndarray,
+    levels: np.ndarray,
+    rows: list[int],
+    kind: str,
+    draw: float,
+    weights: naive.Vector | None = None,
+) -> tuple[list[float], list[int]]:
+    """Mean and commonest levels (of equals the one met first), or the record farthest, or drawn."""
+    if kind == "drawn":
+        row = rows[int(draw * len(rows))]
+        return values[row].tolist(), levels[row].tolist()
+    centre = [sum(float(values[i, j]) / len(rows) for i in rows) for j in range(values.shape[1])]
+    mode = []
+    for j in range(levels.shape[1]):
+        codes = [int(levels[i, j]) for i in rows]
+        mode.append(max(codes, key=codes.count))
+    if kind == "centre":
+        return centre, mode
+    row = max(rows, key=lambda i: naive.distance(values[i], levels[i], centre, mode, weights))
+    return values[row].tolist(), levels[row].tolist()
+
+
+def find_neighbours(
+    centres: np.ndarray, modes: np.ndarray, n_wanted: int, weights: naive.Vector | None = None
+) -> list[list[int]]:
+    """The others by distance, of equals the first: sorted, and cut."""
+    n = centres.shape[0]
+    return [
+        sorted(
+            (o for o in range(n) if o != c),
+            key=lambda o: (naive.distance(centres[o], modes[o], centres[c], modes[c], weights), o),
+        )[:n_wanted]
+        for c in range(n)
+    ]
+
+
+def mean_cluster_emd(values: Sequence[float], n_subsets: int) -> Fraction:
+    """Mean distance over all clusters of one record of each subset: every one of them."""
+    ranked = sorted(values)
+    size = len(ranked) // n_subsets
+    subsets = [ranked[s * size : (s + 1) * size] for s in range(n_subsets)]
+    clusters: list[list[float]] = [[]]
+    for subset in subsets:
+        clusters = [[*cluster, value] for cluster in clusters for value in subset]
+    emds = (naive.ordered_emd(cluster, values) for cluster in clusters)
+    return sum(emds, Fraction(0)) / len(clusters)
