@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from tclose.errors import OutputError
+from tclose.errors import OutputError, TaskError
 from tclose.passes.release import RELEASE, TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
 from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import Pass, PassContext, Pipeline, Runner, run_pipeline
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run, seconds_of
+from tclose.runtime.run import SECONDS, Run
 from tclose.runtime.tasks import Task
 
 NUMBER, DOUBLE, LOG = Artifact("number", int), Artifact("double", int), Artifact("log", list[str])
@@ -30,7 +30,7 @@ def work(context: PassContext) -> None:
     context.write(DOUBLE, found)
 
 
-ONE = Pass("one", "Doubles.", reads=(NUMBER,), writes=(DOUBLE,), work=work, optional=(LOG,))
+ONE = Pass("one", "Doubles.", reads=(NUMBER,), writes=(DOUBLE,), work=work, own=(LOG,))
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_pass_reads_works_and_writes(run):
     run_pipeline(Pipeline((NUMBER,), (ONE,)), run, Progress("none"))
     assert run.workspace.load(DOUBLE) == 42
     assert run.workspace.find(LOG) is None
-    assert run.workspace.load(seconds_of("one")) >= 0
+    assert run.workspace.load(SECONDS)["one"] >= 0
 
 
 def test_what_nobody_wrote_cannot_be_read():
@@ -64,6 +64,17 @@ def test_what_is_there_is_not_written_again():
         Pipeline((NUMBER, LOG), (ONE,))
 
 
+def test_what_is_one_pass_s_own_is_nobody_else_s():
+    with pytest.raises(ValueError, match="two reads log, which is not written yet"):
+        Pipeline((NUMBER,), (ONE, Pass("two", "", (LOG,), (), lambda _: None)))
+
+
+@pytest.mark.parametrize("other", [Artifact("double", float), Artifact("double", int, version=2)])
+def test_what_is_read_has_the_form_that_was_written(other):
+    with pytest.raises(ValueError, match="two reads double as it was not written"):
+        Pipeline((NUMBER,), (ONE, Pass("two", "", (other,), (), lambda _: None)))
+
+
 def test_pass_uses_what_it_declares_alone(run):
     def reads(context: PassContext) -> None:
         context.read(DOUBLE)
@@ -75,6 +86,27 @@ def test_pass_uses_what_it_declares_alone(run):
         one = Pass("other", "", reads=(NUMBER,), writes=(), work=other)
         with pytest.raises(LookupError, match="pass other does not declare"):
             run_pipeline(Pipeline((NUMBER,), (one,)), run, Progress("none"))
+
+
+def test_task_uses_what_its_pass_declares_alone(run):
+    run.workspace.save(DOUBLE, 42)
+
+    def reads(workspace: Workspace, _: int, __: PendingFiles) -> int:
+        return workspace.load(DOUBLE)
+
+    def shares(workspace: Workspace, _: int, __: PendingFiles) -> int:
+        return workspace.load_shared(DOUBLE)
+
+    def writes(workspace: Workspace, item: int, _: PendingFiles) -> int:
+        workspace.save(NUMBER, item)
+        return item
+
+    for number, function in enumerate((reads, shares, writes)):
+        task = Task(f"reach{number}", "", function)
+        one = Pass("other", "", (NUMBER,), (), lambda c, task=task: c.map(task, [1]) and None)
+        with pytest.raises(TaskError, match="stopped by LookupError"):
+            run_pipeline(Pipeline((NUMBER,), (one,)), run, Progress("none"))
+    assert run.workspace.load(NUMBER) == 21
 
 
 def test_until_is_the_beginning():

@@ -31,6 +31,7 @@ from tclose.runtime.pipeline import Pipeline, run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import (
     INSPECTION,
+    SECONDS,
     Outcome,
     Run,
     begin_trial,
@@ -41,7 +42,7 @@ from tclose.runtime.run import (
 from tclose.runtime.scratch import scratch_folder
 
 RELEASE = Pipeline(
-    given=(INSPECTION, LINEAGE),
+    given=(INSPECTION, LINEAGE, SECONDS),
     passes=(SUMMARISE, DECIDE, ENCODE, MICROAGGREGATE, VERIFY, PUBLISH),
 )
 TRIAL = RELEASE.until(VERDICT)  # what a release would be; nothing is published

@@ -42,10 +42,24 @@ class Artifact(Generic[T_co]):
 
 
 @dataclass(frozen=True)
+class Access:
+    """What a pass declares: neither it nor a task of it reads or writes anything else."""
+
+    owner: str
+    reads: frozenset[Artifact[Any]]
+    writes: frozenset[Artifact[Any]]
+
+
+@dataclass(frozen=True)
 class Workspace:
-    """A private folder; every pass has a folder of its own in it."""
+    """A private folder; every pass has a folder of its own in it.
+
+    ``access``: of the pass that it was handed to, which may read what it writes; without one it is
+    the run's own, and open.
+    """
 
     root: Path
+    access: Access | None = None
 
     def create(self) -> None:
         """Make the folder, readable by its owner only."""
@@ -66,7 +80,14 @@ class Workspace:
         return TaskFiles(self.root / pass_name, name)
 
     def save(self, artifact: Artifact[T], value: T) -> None:
-        """Keep a value for later passes, as the result of a task of its own."""
+        """Keep a value for later passes, as the result of a task of its own.
+
+        Raises
+        ------
+        LookupError
+            The pass does not declare it.
+        """
+        self._check(artifact, is_written=True)
         files = self._value(artifact)
         files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.finish(value, (), artifact)
@@ -76,25 +97,36 @@ class Workspace:
 
         Raises
         ------
+        LookupError
+            The pass does not declare it.
         OutputError
             It is not there, or damaged.
         """
-        checkpoint = self._value(artifact).read_result(artifact)
-        if checkpoint is None:
+        value = self.find(artifact)
+        if value is None:
             raise OutputError(
                 f"working files {self.root.parent}: {artifact.name} is missing or damaged; "
                 "run again"
             )
-        return typing.cast("T", checkpoint.result)
+        return value
 
     def find(self, artifact: Artifact[T]) -> T | None:
         """Return a value that was kept; None where there is none, or it is damaged."""
+        self._check(artifact)
         checkpoint = self._value(artifact).read_result(artifact)
         return None if checkpoint is None else typing.cast("T", checkpoint.result)
 
-    def stamp(self, artifact: Artifact[Any]) -> int:
-        """Moment at which a value was kept, in nanoseconds: another value has another."""
-        return self._value(artifact).path("record").stat().st_mtime_ns
+    def load_shared(self, artifact: Artifact[T]) -> T:
+        """Return a value that all tasks of a pass need; it is read once per process."""
+        self._check(artifact)
+        stamp = self._value(artifact).path("record").stat().st_mtime_ns
+        return typing.cast("T", _load_cached(self.root, artifact, stamp))
+
+    def _check(self, artifact: Artifact[Any], *, is_written: bool = False) -> None:
+        if self.access is None or artifact in self.access.writes:
+            return
+        if is_written or artifact not in self.access.reads:
+            raise LookupError(f"pass {self.access.owner} does not declare {artifact.name}")
 
     def _value(self, artifact: Artifact[Any]) -> "TaskFiles":
         return TaskFiles(self.root / "values", artifact.name)
@@ -191,11 +223,6 @@ class PendingFiles:
         return self.draft(suffix)
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=6)
 def _load_cached(root: Path, artifact: Artifact[Any], _stamp: int) -> object:
     return Workspace(root).load(artifact)
-
-
-def load_shared(workspace: Workspace, artifact: Artifact[T]) -> T:
-    """Return a value that all tasks of a pass need; it is read once per process."""
-    return typing.cast("T", _load_cached(workspace.root, artifact, workspace.stamp(artifact)))

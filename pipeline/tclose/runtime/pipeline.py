@@ -7,14 +7,14 @@ of microdata.
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.artifacts import Access, Artifact, Workspace
 from tclose.runtime.engines.engine import Engine, connect
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run, seconds_of
+from tclose.runtime.run import SECONDS, Run
 from tclose.runtime.tasks import Item, Result, Task, run_tasks
 
 T = TypeVar("T")
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class Pass:
     """One pass: the artifacts that it reads and writes, and its work.
 
-    ``optional``: artifacts that it writes where there is something to say. ``version``: of what it
-    makes of a release's bytes, raised when they change; part of the release's id.
+    ``own``: artifacts that it hands to its own tasks, and nobody else reads. ``version``: of what
+    it makes of a release's bytes, raised when they change; part of the release's id.
     """
 
     name: str
@@ -33,8 +33,13 @@ class Pass:
     reads: tuple[Artifact[Any], ...]
     writes: tuple[Artifact[Any], ...]
     work: Callable[["PassContext"], None]
-    optional: tuple[Artifact[Any], ...] = ()
+    own: tuple[Artifact[Any], ...] = ()
     version: int = 1
+
+    @property
+    def access(self) -> Access:
+        """What it and its tasks may read and write."""
+        return Access(self.name, frozenset(self.reads), frozenset((*self.writes, *self.own)))
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ class Pipeline:
     Raises
     ------
     ValueError
-        A pass reads what nobody wrote before, or writes what another one wrote.
+        A pass reads what nobody wrote before, or in another form than it was written in, or writes
+        what another one wrote.
     """
 
     given: tuple[Artifact[Any], ...]
@@ -52,15 +58,19 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         """Check that what is read was written before."""
-        known = {artifact.name for artifact in self.given}
+        written = {artifact.name: artifact for artifact in self.given}
+        taken = set(written)
         for one in self.passes:
             for artifact in one.reads:
-                if artifact.name not in known:
+                if artifact.name not in written:
                     raise ValueError(f"{one.name} reads {artifact.name}, which is not written yet")
-            for artifact in (*one.writes, *one.optional):
-                if artifact.name in known:
+                if artifact != written[artifact.name]:
+                    raise ValueError(f"{one.name} reads {artifact.name} as it was not written")
+            for artifact in (*one.writes, *one.own):
+                if artifact.name in taken:
                     raise ValueError(f"{one.name} writes {artifact.name}, which is there already")
-                known.add(artifact.name)
+                taken.add(artifact.name)
+            written |= {artifact.name: artifact for artifact in one.writes}
 
     @property
     def versions(self) -> dict[str, int]:
@@ -77,9 +87,8 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class PassContext:
-    """The context of a pass's work: the artifacts that it declares, an engine, and progress."""
+    """The context of a pass's work: a run with the artifacts that it declares, engine, progress."""
 
-    of: Pass
     run: Run
     engine: Engine
     progress: Progress
@@ -90,26 +99,15 @@ class PassContext:
         return self.run.workspace
 
     def read(self, artifact: Artifact[T]) -> T:
-        """Return an artifact that the pass reads.
-
-        Raises
-        ------
-        LookupError
-            The pass does not declare it.
-        OutputError
-            It is missing or damaged.
-        """
-        self._check(artifact, self.of.reads)
+        """Return an artifact that the pass reads (see `Workspace.load`)."""
         return self.workspace.load(artifact)
 
     def find(self, artifact: Artifact[T]) -> T | None:
         """Return an artifact that the pass reads; None where there is none, or it is damaged."""
-        self._check(artifact, self.of.reads)
         return self.workspace.find(artifact)
 
     def write(self, artifact: Artifact[T], value: T) -> None:
         """Keep an artifact that the pass writes."""
-        self._check(artifact, (*self.of.writes, *self.of.optional))
         self.workspace.save(artifact, value)
 
     def map(
@@ -124,10 +122,6 @@ class PassContext:
         return run_tasks(
             self.engine, self.workspace, task, items, self.progress, names=names, sizes=sizes
         )
-
-    def _check(self, artifact: Artifact[Any], declared: Sequence[Artifact[Any]]) -> None:
-        if artifact not in declared:
-            raise LookupError(f"pass {self.of.name} does not declare {artifact.name}")
 
 
 class Runner:
@@ -149,10 +143,13 @@ class Runner:
             self.run.repository.check_lease()  # a run that has lost it works in vain
         start = time.perf_counter()
         with self.progress.timing(one.name):
-            one.work(PassContext(one, self.run, self._engine, self.progress))
-        if self.run.root.exists():
-            self.run.workspace.save(seconds_of(one.name), time.perf_counter() - start)
-            lineage_events.heartbeat(self.run.workspace, self.progress)
+            restricted = replace(self.run, access=one.access)
+            one.work(PassContext(restricted, self._engine, self.progress))
+        workspace = self.run.workspace
+        if workspace.root.exists():
+            seconds = workspace.find(SECONDS) or {}
+            workspace.save(SECONDS, seconds | {one.name: time.perf_counter() - start})
+            lineage_events.heartbeat(workspace, self.progress)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator["Runner"]:

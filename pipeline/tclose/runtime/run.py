@@ -36,7 +36,7 @@ from tclose.releases.repository import (
 )
 from tclose.releases.stores.lease import LeaseToken
 from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.artifacts import Access, Artifact, Workspace
 from tclose.runtime.engines.engine import (
     connect,
     least_memory,
@@ -48,6 +48,7 @@ from tclose.runtime.progress import Progress
 
 INSPECTION = Artifact("inspection", list[FileContent])
 SOURCES = Artifact("sources", str)  # digest of the code that working files are of
+SECONDS = Artifact("seconds", dict[str, float])  # of each pass that has ended, by its name
 
 REFUSED = PolicyError.exit_code
 CRASHED = TcloseError.exit_code
@@ -66,6 +67,7 @@ class Run:
     flow_run: str | None = None
     lease_token: LeaseToken | None = None
     signed_now: bool = False  # a release that stood, without a signature by the policy's key
+    access: Access | None = None  # of the pass that the run was handed to
 
     @property
     def repository(self) -> ReleaseRepository:
@@ -75,7 +77,7 @@ class Run:
     @property
     def workspace(self) -> Workspace:
         """The run's working files."""
-        return Workspace(self.root)
+        return Workspace(self.root, self.access)
 
     @property
     def is_published(self) -> bool:
@@ -294,8 +296,3 @@ def _name_input(repository: ReleaseRepository, contents: list[FileContent]) -> s
 def read_schema(policy: Policy, schema: pa.Schema) -> pa.Schema:
     """The columns that the policy names."""
     return pa.schema([field for field in schema if field.name in policy.attributes])
-
-
-def seconds_of(stage: str) -> Artifact[float]:
-    """Describe the wall time of a stage, in seconds."""
-    return Artifact(f"seconds-{stage}", float)

@@ -4,7 +4,6 @@ import typing
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tclose.runtime import lineage_events
@@ -27,7 +26,8 @@ class Task(Generic[Item, Result]):
     label : str
         What a user reads while it runs.
     function : callable
-        Takes the workspace, an item and the files to write; its annotated result is kept.
+        Takes the workspace as its pass has it, an item and the files to write; its annotated
+        result is kept.
     version : int
         Of what it writes: checkpoints of another version are not gone on with.
     """
@@ -48,7 +48,7 @@ class Task(Generic[Item, Result]):
 class _Call(Generic[Item]):
     """One item as it travels to a worker."""
 
-    root: Path
+    workspace: Workspace
     name: int | str
     item: Item
 
@@ -60,11 +60,10 @@ class _Runner(Generic[Item, Result]):
     task: Task[Item, Result]
 
     def __call__(self, call: _Call[Item]) -> Result:
-        workspace = Workspace(call.root)
-        files = workspace.task_files(self.task.name, call.name)
+        files = call.workspace.task_files(self.task.name, call.name)
         try:
             with files.pending_files() as pending:
-                result = self.task.function(workspace, call.item, pending)
+                result = self.task.function(call.workspace, call.item, pending)
             files.finish(result, tuple(pending.suffixes), self.task.result)
         except Exception as error:
             raise to_safe_error(error, f"{self.task.name}, task {call.name}") from None
@@ -91,7 +90,7 @@ def run_tasks(
     results = _find_results(workspace, task, known_as)
     work = _measure_work(len(items), sizes, results)
     waiting = [index for index in range(len(items)) if index not in results]
-    calls = [_Call(workspace.root, known_as[i], items[i]) for i in waiting]
+    calls = [_Call(workspace, known_as[i], items[i]) for i in waiting]
     with (
         progress.tracing(engine, task.name),
         progress.following(task.name, work, label=task.label) as step,
@@ -100,7 +99,7 @@ def run_tasks(
             results[waiting[position]] = result
             work.records_done += sizes[waiting[position]] if sizes is not None else 0
             step()
-            lineage_events.heartbeat(workspace, progress)
+            lineage_events.heartbeat(Workspace(workspace.root), progress)
     return [results[index] for index in range(len(items))]
 
 

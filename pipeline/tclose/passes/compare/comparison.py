@@ -27,10 +27,12 @@ NOISED = "released with noise"
 def prepare_comparison(context: PassContext, source: Source) -> Source:
     """The source with what is compared, where the run is to publish; keeps the key for it.
 
-    The key comes of the release key, so that a run that goes on has the same one.
+    The key comes of the release key, so that a run that goes on has the same one. Where nothing is
+    compared it is empty.
     """
     run = context.run
     if run.lease_token is None:
+        context.write(DIGEST_KEY, b"")
         return source
     key = derive_key(run.repository.release_key(), f"records of {run.release_id}")
     context.write(DIGEST_KEY, key)

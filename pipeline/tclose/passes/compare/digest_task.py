@@ -22,7 +22,7 @@ from tclose.passes.compare.record_digests import (
     keep_complete,
 )
 from tclose.passes.summarise.records import SOURCE, Source
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 DIGEST_KEY = Artifact("digest-key", bytes)
@@ -38,7 +38,7 @@ class InputDigests:
     def __init__(self, workspace: Workspace, source: Source) -> None:
         compared = source.compared
         self._compared = None if compared is None or compared.bucketed else compared
-        self._key = load_shared(workspace, DIGEST_KEY) if self._compared else b""
+        self._key = workspace.load_shared(DIGEST_KEY)
 
     def digest(self, table: pa.Table) -> RecordDigest | None:
         """Of the complete among records, of which all columns are there."""
@@ -69,9 +69,9 @@ class WrittenDigests:
     """Digests a file's rows, as they are read back, with the values in its folders' names."""
 
     def __init__(self, workspace: Workspace) -> None:
-        source = load_shared(workspace, SOURCE)
+        source = workspace.load_shared(SOURCE)
         self._compared = source.compared
-        self._key = load_shared(workspace, DIGEST_KEY) if self._compared else b""
+        self._key = workspace.load_shared(DIGEST_KEY)
         names = self._compared.columns if self._compared else ()
         self._types = {c.name: c.type for c in source.columns if c.name in names}
 
@@ -122,11 +122,11 @@ class BucketInput:
 
 def digest_buckets_task(workspace: Workspace, item: BucketInput, _: PendingFiles) -> RecordDigest:
     """Digest of a partition's complete records with buckets in the place of their values."""
-    source = load_shared(workspace, SOURCE)
+    source = workspace.load_shared(SOURCE)
     compared = source.compared
     if compared is None:
         raise VerificationError("the input's records were not digested; nothing was published")
-    key = load_shared(workspace, DIGEST_KEY)
+    key = workspace.load_shared(DIGEST_KEY)
     digests = [
         digest_records(_bucket(table, source, compared, item.labels), compared, key)
         for table in read_batches(item.partition, source.reading)

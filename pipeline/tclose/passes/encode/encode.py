@@ -6,7 +6,7 @@ from tclose.errors import VerificationError
 from tclose.passes.encode.encode_task import ENCODE_TASK, HISTOGRAM, EncodeInput
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.summarise.findings import PARTITIONS
-from tclose.passes.summarise.records import SOURCE
+from tclose.passes.summarise.records import JOINTS, SOURCE
 from tclose.runtime.pipeline import Pass, PassContext
 
 
@@ -33,7 +33,7 @@ def encode(context: PassContext) -> None:
 ENCODE = Pass(
     "encode",
     "Give every record its subset, leaf and keys.",
-    reads=(PLAN, SOURCE, PARTITIONS),
+    reads=(PLAN, JOINTS, SOURCE, PARTITIONS),
     writes=(HISTOGRAM,),
     work=encode,
 )

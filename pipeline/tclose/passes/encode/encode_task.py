@@ -25,13 +25,18 @@ from tclose.passes.plan.plan_files import (
     POSITION,
     confidential_codes,
     load_distributions,
-    load_joints,
     record_type,
 )
-from tclose.passes.summarise.records import SOURCE, Source, kept_positions, split_release_partitions
+from tclose.passes.summarise.records import (
+    JOINTS,
+    SOURCE,
+    Source,
+    kept_positions,
+    split_release_partitions,
+)
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import read_distribution, write_records, write_table
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 from tclose.runtime.wide_columns import ReferenceWriter
 
@@ -48,8 +53,8 @@ class EncodeInput:
 
 def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) -> Int64:
     """Encode a partition's records, sorted by bin; returns how many are in each bin."""
-    plan = load_shared(workspace, PLAN)
-    source = load_shared(workspace, SOURCE)
+    plan = workspace.load_shared(PLAN)
+    source = workspace.load_shared(SOURCE)
     table = _read_partition(plan, source, item.partition, pending)
     positions = kept_positions(table, source.checked, item.partition.first_position)
     mask = complete_records(table, source.checked)
@@ -57,7 +62,7 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
     codes = _find_codes(workspace, plan, kept)
     stacked = np.array(codes, dtype=np.int64).reshape(len(codes), len(kept))
-    held = append_joint(stacked, load_joints(workspace, plan))
+    held = append_joint(stacked, workspace.load_shared(JOINTS))
     bins = _find_bins(plan, source, item.index, kept, keys, held)
     order = np.argsort(bins, kind="stable")
     records = np.empty(len(kept), dtype=record_type(plan))

@@ -9,11 +9,11 @@ from tclose.methods.scaling import scale_columns
 from tclose.model import Int64
 from tclose.passes.plan.coarse_tree import CoarseTree, sample_leaves
 from tclose.passes.plan.plan import DRAFT_PLAN, Plan, ReleasePartition
-from tclose.passes.plan.plan_files import confidential_codes, load_distributions, load_joints
-from tclose.passes.summarise.records import split_release_partitions
+from tclose.passes.plan.plan_files import confidential_codes, load_distributions
+from tclose.passes.summarise.records import JOINTS, split_release_partitions
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import read_table
-from tclose.runtime.artifacts import PendingFiles, Workspace, load_shared
+from tclose.runtime.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 
@@ -27,7 +27,7 @@ class GrowInput:
 
 def grow_task(workspace: Workspace, item: GrowInput, _: PendingFiles) -> list[CoarseTree]:
     """Grow a tree for each of the release partitions."""
-    plan = load_shared(workspace, DRAFT_PLAN)
+    plan = workspace.load_shared(DRAFT_PLAN)
     sample = _read_sample(workspace, item.n_partitions)
     rows = split_release_partitions(sample, tuple(e.column.name for e in plan.partition_columns))
     trees = []
@@ -67,7 +67,7 @@ def _stack_codes(workspace: Workspace, plan: Plan, sample: pa.Table) -> Int64:
     pairs = zip(released, load_distributions(workspace, plan), strict=False)
     codes = np.array([confidential_codes(sample, *pair) for pair in pairs], dtype=np.int64)
     codes = codes.reshape(len(released), len(sample))
-    return append_joint(codes, load_joints(workspace, plan))
+    return append_joint(codes, workspace.load_shared(JOINTS))
 
 
 GROW_TASK = Task("grow", "cutting regions", grow_task)

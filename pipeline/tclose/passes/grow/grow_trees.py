@@ -6,17 +6,12 @@ from tclose.passes.grow.grow_task import GROW_TASK, GrowInput
 from tclose.passes.plan.plan import DRAFT_PLAN, Plan
 from tclose.passes.plan.release_partitions import place_bins
 from tclose.passes.summarise.findings import InputSummary
-from tclose.runtime.artifacts import Workspace
-from tclose.runtime.engines.engine import Engine
-from tclose.runtime.progress import Progress
-from tclose.runtime.tasks import run_tasks
+from tclose.runtime.pipeline import PassContext
 
 MAX_TASKS = 16  # each reads the whole sample
 
 
-def grow_trees(
-    engine: Engine, workspace: Workspace, findings: InputSummary, plan: Plan, progress: Progress
-) -> Plan:
+def grow_trees(context: PassContext, findings: InputSummary, plan: Plan) -> Plan:
     """Return the plan with trees for release partitions of several regions; others have a leaf."""
     large = [
         i
@@ -25,12 +20,12 @@ def grow_trees(
     ]
     if not large or findings.source.sample_share <= 0:
         return plan
-    workspace.save(DRAFT_PLAN, plan)
+    context.write(DRAFT_PLAN, plan)
     n_tasks = min(len(large), MAX_TASKS)
     n_partitions = len(findings.pieces)
     items = [GrowInput(tuple(large[i::n_tasks]), n_partitions) for i in range(n_tasks)]
     release_partitions = list(plan.release_partitions)
-    grown = run_tasks(engine, workspace, GROW_TASK, items, progress)
+    grown = context.map(GROW_TASK, items)
     for item, trees in zip(items, grown, strict=True):
         for index, tree in zip(item.release_partitions, trees, strict=True):
             release_partitions[index] = replace(release_partitions[index], tree=tree)

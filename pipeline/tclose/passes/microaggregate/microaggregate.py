@@ -14,6 +14,7 @@ from tclose.passes.microaggregate.region_task import (
 )
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
+from tclose.passes.summarise.records import JOINTS
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
 
@@ -93,7 +94,7 @@ def _join_failing(regions: list[Region], n_violating: list[int]) -> list[Region]
 MICROAGGREGATE = Pass(
     "microaggregate",
     "Make the classes of every region.",
-    reads=(PLAN, HISTOGRAM),
+    reads=(PLAN, JOINTS, HISTOGRAM),
     writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
     work=microaggregate,
 )

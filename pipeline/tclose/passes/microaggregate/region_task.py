@@ -22,12 +22,12 @@ from tclose.passes.plan.plan_files import (
     POSITION,
     key_encodings,
     load_distributions,
-    load_joints,
     record_type,
     stack_codes,
 )
+from tclose.passes.summarise.records import JOINTS
 from tclose.runtime.arrays import read_records, read_rows
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 SPLITTERS_PER_REGION = 64
@@ -104,14 +104,14 @@ def microaggregate_task(
     workspace: Workspace, item: RegionInput, pending: PendingFiles
 ) -> RegionResult:
     """Make the classes of a region; they leave in the order of their keys."""
-    plan = load_shared(workspace, PLAN)
+    plan = workspace.load_shared(PLAN)
     release_partition = plan.release_partitions[item.region.release_partition]
     n_cells = release_partition.cells.n_cells
     starts, sizes_in = _read_row_ranges(workspace, item)
     encoded, passthrough = _gather_region(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    codes = stack_codes(encoded, plan, load_joints(workspace, plan))
+    codes = stack_codes(encoded, plan, workspace.load_shared(JOINTS))
     distributions = load_distributions(workspace, plan)
     records = RegionRecords(
         keys=[np.ascontiguousarray(encoded[f"q{j}"]) for j in range(len(plan.encodings))],

@@ -3,10 +3,11 @@
 from tclose.passes.grow.grow_trees import grow_trees
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
-from tclose.passes.plan.plan import PLAN
+from tclose.passes.plan.plan import DRAFT_PLAN, PLAN
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.findings import INPUT_SUMMARY
+from tclose.passes.summarise.records import JOINTS
 from tclose.passes.summarise.source import naming_input
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
@@ -20,17 +21,16 @@ def decide_plan(context: PassContext) -> None:
     InfeasibleError, PolicyError, DataError
         It cannot be done, with what could be.
     """
-    run, engine, progress = context.run, context.engine, context.progress
-    workspace = context.workspace
+    run, progress = context.run, context.progress
     summary = context.read(INPUT_SUMMARY)
-    distribute(engine, workspace, summary, progress)
+    distribute(context, summary)
     with naming_input(run.policy):
-        plan = make_plan(run.policy, workspace, summary)
-        plan = grow_trees(engine, workspace, summary, plan, progress)
+        plan = make_plan(run.policy, context.workspace, summary)
+        plan = grow_trees(context, summary, plan)
     contents = context.read(INSPECTION)
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
     report_noise_draws(run, plan, progress)
-    warn_of_short_memory(plan, engine, progress)
+    warn_of_short_memory(plan, context.engine, progress)
     context.write(PLAN, plan)
 
 
@@ -38,6 +38,7 @@ DECIDE = Pass(
     "plan",
     "Decide class sizes, subsets and regions.",
     reads=(INSPECTION, INPUT_SUMMARY),
-    writes=(PLAN, NOISE_DRAWS),
+    writes=(PLAN, JOINTS, NOISE_DRAWS),
+    own=(DRAFT_PLAN,),
     work=decide_plan,
 )

@@ -8,14 +8,13 @@ from tclose.data.value_counts import (
     confidential_keys,
 )
 from tclose.errors import DataError
-from tclose.model import Distribution, Int64, Kind, Partition
+from tclose.model import Distribution, Int64, Kind
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.findings import PARTITIONS
-from tclose.passes.summarise.records import JOINTS
 from tclose.privacy.joint import Joint, append_joint
 from tclose.privacy.t_closeness import with_metric
 from tclose.runtime.arrays import read_distribution
-from tclose.runtime.artifacts import Workspace, load_shared
+from tclose.runtime.artifacts import Workspace
 from tclose.runtime.wide_columns import References
 
 POSITION = "position"
@@ -65,16 +64,9 @@ def key_encodings(plan: Plan) -> list[Encoding]:
     return first + [e for e in plan.encodings if e.column.name not in plan.partition_by]
 
 
-def load_joints(workspace: Workspace, plan: Plan) -> tuple[Joint, ...]:
-    """Load the compositions of the plan's joint attributes; read once per process."""
-    if plan.n_released == len(plan.confidential):
-        return ()
-    return load_shared(workspace, JOINTS)
-
-
 def load_references(workspace: Workspace) -> References:
     """Load the locations of the referenced columns, which no record takes along."""
-    partitions: tuple[Partition, ...] = load_shared(workspace, PARTITIONS)
+    partitions = workspace.load_shared(PARTITIONS)
     tasks = [workspace.task_files("encode", index) for index in range(len(partitions))]
     firsts = np.array([partition.first_position for partition in partitions], dtype=np.int64)
     return References(tasks, firsts)

@@ -16,6 +16,7 @@ from tclose.data.places.untrusted_files import dump_json
 from tclose.errors import VerificationError
 from tclose.model import Verdict
 from tclose.passes.compare.comparison import compare_records
+from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses
 from tclose.passes.microaggregate.refine_classes import merge_rounds
@@ -48,11 +49,10 @@ from tclose.releases.stores.filesystem import sync_folder
 from tclose.runtime import lineage_events
 from tclose.runtime.lineage_events import LINEAGE
 from tclose.runtime.pipeline import Pass, PassContext
-from tclose.runtime.run import INSPECTION, Run, read_schema, seconds_of
+from tclose.runtime.run import INSPECTION, SECONDS, Run, read_schema
 
 # File systems force what several threads ask for to disk in one go.
 SYNC_THREADS = 16
-STAGES = ("summarise", "plan", "encode", "microaggregate", "verify")
 
 
 def publish(context: PassContext) -> None:
@@ -133,7 +133,6 @@ def _give_account(
     lost = merge_losses([result.losses for result in results])
     losses = (lost.squares / verdict.n_records).tolist()
     names = [e.column.name for e in made.encodings]
-    seconds = {stage: workspace.find(seconds_of(stage)) for stage in STAGES}
     return ReleaseRecord(
         release_id=run.release_id,
         policy=run.policy,
@@ -149,7 +148,7 @@ def _give_account(
         n_clusters=sum(result.n_clusters for result in results),
         n_repaired=sum(result.n_repaired for result in results),
         rounds=merge_rounds([result.rounds for result in results]),
-        seconds={stage: value for stage, value in seconds.items() if value is not None},
+        seconds=workspace.find(SECONDS) or {},
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         draws=workspace.load(NOISE_DRAWS),
         siblings=find_others(run, frozenset(file.sha256 for file in files)),
@@ -233,6 +232,7 @@ PUBLISH = Pass(
         INSPECTION,
         PARTITIONS,
         SOURCE,
+        DIGEST_KEY,
         INPUT_SUMMARY,
         PLAN,
         NOISE_DRAWS,
@@ -240,6 +240,7 @@ PUBLISH = Pass(
         KEY_RANGES,
         VERDICT,
         LINEAGE,
+        SECONDS,
     ),
     writes=(),
     work=publish,

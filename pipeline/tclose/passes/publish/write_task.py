@@ -14,7 +14,7 @@ from tclose.passes.compare.record_digests import RecordDigest, RecordHashes
 from tclose.passes.plan.plan import PLAN
 from tclose.releases.repository import file_sha256
 from tclose.runtime.arrays import as_bits, read_slices
-from tclose.runtime.artifacts import PendingFiles, Workspace, load_shared
+from tclose.runtime.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 COMPARED_BYTES = 1 << 24
@@ -43,7 +43,7 @@ class FileResult:
 
 def write_task(workspace: Workspace, item: FileInput, pending: PendingFiles) -> FileResult:
     """Write one file, read it back, and compare it with the rows that were verified."""
-    plan = load_shared(workspace, PLAN)
+    plan = workspace.load_shared(PLAN)
     output_format = plan.output_format
     path, n_rows = pending.new(output_format.suffix), output_format.rows_per_chunk(plan.widths)
     output_format.write(path, _cut_chunks(workspace, item, n_rows))

@@ -21,17 +21,14 @@ from tclose.runtime.arrays import (
     write_distribution,
 )
 from tclose.runtime.artifacts import Workspace
-from tclose.runtime.engines.engine import Engine
-from tclose.runtime.progress import Progress
-from tclose.runtime.tasks import run_tasks
+from tclose.runtime.pipeline import PassContext
 
 MERGED_VALUES = 4_000_000
 
 
-def distribute(
-    engine: Engine, workspace: Workspace, findings: InputSummary, progress: Progress
-) -> None:
+def distribute(context: PassContext, findings: InputSummary) -> None:
     """Merge the counts of every confidential attribute, range by range, into distributions."""
+    workspace = context.workspace
     items = [
         item
         for attribute, column in enumerate(findings.source.confidential)
@@ -43,7 +40,7 @@ def distribute(
             _write_nominal(workspace, attribute, column, findings.table.columns[column.name])
     if not items:
         return
-    sizes = run_tasks(engine, workspace, DISTRIBUTE_TASK, items, progress)
+    sizes = context.map(DISTRIBUTE_TASK, items)
     for attribute in range(len(findings.source.confidential)):
         parts = [i for i, item in enumerate(items) if item.attribute == attribute]
         if parts:

@@ -53,8 +53,7 @@ class Combiner:
             write_distribution(
                 distribution, self.workspace.path("values", f"distribution{len(tables) + j}")
             )
-        if joints:
-            self.workspace.save(JOINTS, tuple(joints))
+        self.workspace.save(JOINTS, tuple(joints))
         return tuple(map(encode_joint, self.source.joint))
 
     def counts(self, j: int, index: int, key: tuple[Any, ...]) -> np.ndarray:

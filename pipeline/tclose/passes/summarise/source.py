@@ -23,10 +23,8 @@ from tclose.passes.plan.coarse_tree import sample_size
 from tclose.passes.summarise.records import Source
 from tclose.passes.summarise.summarise_task import INFER_TASK
 from tclose.policy.policy import Policy
-from tclose.runtime.engines.engine import Engine, merge_in_tree
-from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run
-from tclose.runtime.tasks import run_tasks
+from tclose.runtime.engines.engine import merge_in_tree
+from tclose.runtime.pipeline import PassContext
 
 _MOST_NAMES = 5
 
@@ -81,20 +79,19 @@ def _find_close(name: str, names: Sequence[str]) -> str:
 
 
 def type_columns(
-    run: Run, engine: Engine, contents: list[FileContent], attributes: Sequence[Attribute],
-    progress: Progress,
-) -> tuple[tuple[Partition, ...], dict[str, pa.DataType]]:  # fmt: skip
+    context: PassContext, contents: list[FileContent], attributes: Sequence[Attribute]
+) -> tuple[tuple[Partition, ...], dict[str, pa.DataType]]:
     """Partitions with their positions, and the type of each column."""
-    schema = contents[0].schema
+    policy, schema = context.run.policy, contents[0].schema
     if contents[0].file.format == "parquet":
         return cut_parquet(contents), {a.name: schema.field(a.name).type for a in attributes}
     partitions = csv_partitions(contents)
     if not partitions:
-        raise DataError(f"input {run.policy.input.shown}: has no records")
+        raise DataError(f"input {policy.input.shown}: has no records")
     names = tuple(a.name for a in attributes)
-    reading = _reading(run.policy, schema, names, (pa.string(),) * len(names))
+    reading = _reading(policy, schema, names, (pa.string(),) * len(names))
     items = [(partition, reading) for partition in partitions]
-    counted = run_tasks(engine, run.workspace, INFER_TASK, items, progress)
+    counted = context.map(INFER_TASK, items)
     types = {
         attribute.name: _infer_type(attribute, partitions, [counts for _, counts in counted])
         for attribute in attributes

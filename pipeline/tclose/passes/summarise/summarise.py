@@ -46,7 +46,7 @@ def summarise(context: PassContext) -> None:
 
 
 def _summarise(context: PassContext) -> None:
-    run, policy = context.run, context.run.policy
+    policy = context.run.policy
     contents = context.read(INSPECTION)
     _check_sizes(context, contents)
     schema = contents[0].schema
@@ -56,7 +56,7 @@ def _summarise(context: PassContext) -> None:
             f"working files {context.workspace.root.parent}: not every worker sees them; put them, "
             "and the input, on storage that all share (engine.work_path says where they go)"
         )
-    partitions, types = type_columns(run, context.engine, contents, attributes, context.progress)
+    partitions, types = type_columns(context, contents, attributes)
     columns = tuple(resolve_column(a, types[a.name]) for a in attributes)
     for column in columns:
         if column.attribute.noise is not None:
@@ -97,7 +97,6 @@ SUMMARISE = Pass(
     "summarise",
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
-    writes=(PARTITIONS, SOURCE, INPUT_SUMMARY),
-    optional=(DIGEST_KEY,),
+    writes=(PARTITIONS, SOURCE, DIGEST_KEY, INPUT_SUMMARY),
     work=summarise,
 )

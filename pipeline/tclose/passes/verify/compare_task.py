@@ -8,7 +8,7 @@ from tclose.model import Int64
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.runtime.arrays import read_array
-from tclose.runtime.artifacts import PendingFiles, Workspace, load_shared
+from tclose.runtime.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 
@@ -33,7 +33,7 @@ def compare_task(workspace: Workspace, item: CompareInput, _: PendingFiles) -> i
     IndexError
         There are values that the table does not have.
     """
-    distribution = load_distributions(workspace, load_shared(workspace, PLAN))[item.attribute]
+    distribution = load_distributions(workspace, workspace.load_shared(PLAN))[item.attribute]
     before = distribution.cumulative[item.first - 1] if item.first else 0
     table = np.diff(distribution.cumulative[item.first : item.last], prepend=before)
     released = np.zeros(table.size, dtype=np.int64)

@@ -17,10 +17,9 @@ from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     load_distributions,
-    load_joints,
     load_references,
 )
-from tclose.passes.summarise.records import write_counts
+from tclose.passes.summarise.records import JOINTS, write_counts
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
 from tclose.passes.verify.class_rows import keep_class_rows
 from tclose.passes.verify.key_range_rows import (
@@ -31,7 +30,7 @@ from tclose.passes.verify.key_range_rows import (
 )
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import write_table
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace, load_shared
+from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 
@@ -65,7 +64,7 @@ KEY_RANGES = Artifact("key-ranges", list[KeyRangeResult])
 
 def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles) -> KeyRangeResult:
     """Sort a key range into the release's order, check its classes, write its rows as released."""
-    plan = load_shared(workspace, PLAN)
+    plan = workspace.load_shared(PLAN)
     gathered = _gather_key_range(workspace, plan, item)
     if gathered is None:
         return KeyRangeResult(None, [], None, None)
@@ -79,7 +78,7 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     order = order_rows(of_row, codes, pa.table({}) if plan.referenced else gathered.passthrough)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(of_row))])
     class_keys = [column[by_keys][changed] for column in keys]
-    codes = append_joint(codes[:, order], load_joints(workspace, plan))
+    codes = append_joint(codes[:, order], workspace.load_shared(JOINTS))
     along = gathered.passthrough.take(pa.array(order)) if plan.along else gathered.passthrough
     checks = check_classes(starts, codes, tables, plan.verification_limits, plan.privacy_models)
     keep_class_rows(class_keys, starts, codes, plan.privacy_models, pending)
@@ -94,8 +93,8 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
 
 def _gather_key_range(workspace: Workspace, plan: Plan, item: KeyRangeInput) -> Classes | None:
     """Its classes of all regions; None where there are none."""
-    regions = load_shared(workspace, REGIONS)
-    types = load_shared(workspace, CLASS_TYPES)
+    regions = workspace.load_shared(REGIONS)
+    types = workspace.load_shared(CLASS_TYPES)
     ends, n_codes = (item.low, item.high), plan.n_released + bool(plan.referenced)
     classes = (
         read_key_range(

@@ -15,7 +15,8 @@ from tclose.passes.microaggregate.region_task import (
 )
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.passes.summarise.findings import INPUT_SUMMARY
+from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.records import JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
 from tclose.passes.verify.class_rows import read_class_rows
 from tclose.passes.verify.compare_task import COMPARE_TASK, CompareInput
@@ -128,7 +129,7 @@ def _count_changes(context: PassContext, plan: Plan, n_ranges: int) -> dict[str,
 VERIFY = Pass(
     "verify",
     "Check every class as it is to be released.",
-    reads=(PLAN, REGIONS, CLASS_TYPES, REGION_RESULTS, INPUT_SUMMARY),
+    reads=(PARTITIONS, INPUT_SUMMARY, PLAN, JOINTS, REGIONS, CLASS_TYPES, REGION_RESULTS),
     writes=(KEY_RANGES, VERDICT),
     work=verify,
 )
