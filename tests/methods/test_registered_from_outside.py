@@ -1,6 +1,7 @@
 """A method and a model that the package does not know: a release is made, verified, audited."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -13,7 +14,8 @@ from support.cases.method_cases import LOOSE, N_RECORDS, publish
 from support.cases.patients import patient_document, patients, write_patients
 from support.checks.released import check_release
 from tclose.assess.auditing.audit import audit_release
-from tclose.errors import InfeasibleError, PolicyError, VerificationError
+from tclose.cli.main import main
+from tclose.errors import DataError, InfeasibleError, PolicyError, VerificationError
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
 from tclose.methods.method_registry import METHODS, register_method
@@ -79,6 +81,16 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_patients(tmp_path_factory.mktemp("patients") / "in", N_RECORDS, 2)
 
 
+@pytest.fixture(scope="module")
+def released(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release that is held to the model."""
+    document = document_of(source, tmp_path_factory.mktemp("released"))
+    document["privacy"]["models"] = [{"name": "largest-share", "share": 0.9}]
+    register_method(SortedGroups)
+    register_model(LargestShare)
+    return publish(document).release
+
+
 def document_of(source: Path, place: Path, **keys: Any) -> dict[str, Any]:
     document = patient_document(source, place, {"name": "sorted-groups", **keys})
     return document | {"privacy": dict(LOOSE)}
@@ -109,6 +121,44 @@ def test_model_is_met_verified_and_audited(
     assert said["failing_classes"] == 0
     assert 0 < said["reached"] <= 0.6
     assert audit_release(made.release).findings == []
+
+
+@pytest.mark.parametrize("kind", [KeyError, ValueError, PolicyError, DataError, InfeasibleError])
+@pytest.mark.parametrize("hook", ["measure", "describe_parameters", "describe", "require"])
+def test_a_fault_of_the_models_own_code_is_no_finding(
+    hook: str,
+    kind: type[Exception],
+    released: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stumble(*_: object, **__: object) -> None:
+        raise kind("Mrs Doe")
+
+    monkeypatch.setattr(LargestShare, hook, stumble)
+    assert main(["audit", str(released)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert re.fullmatch(
+        r"tclose: audit: stopped by \w+Error \([a-z_]+\.py:\d+ in \w+\)\n", shown.err
+    )
+
+
+@pytest.mark.parametrize("asked", [{"share": 1.5}, {"share": -1.0}, {"share": "value"}, {}])
+def test_parameters_that_no_policy_can_have_are_a_finding(
+    asked: dict[str, Any], released: Path
+) -> None:
+    """Whatever the model's own code would make of them."""
+    path = released / "manifest.json"
+    before = path.read_bytes()
+    document = json.loads(before)
+    document["privacy"]["models"][0]["asked"] = asked
+    path.write_text(json.dumps(document))
+    try:
+        [finding, *_] = audit_release(released).findings
+    finally:
+        path.write_bytes(before)
+    assert finding.endswith("(further models with other parameters)")
 
 
 def test_model_that_cannot_be_met(source: Path, tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ from support.tables.random_tables import distribution_from, distribution_of, rep
 from tclose.errors import PolicyError
 from tclose.model import Attribute, Column, Kind, Role
 from tclose.privacy.bound_models import bind, check, meet_all, privacy_model_of
+from tclose.privacy.models.diversity_models import DistinctDiversity
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import Grouping, cut_value_ranges, find_groups, similar_values
 
+K = 5
 EXAMPLES = [
     PrivacyModel("distinct-l-diversity", "pay", Fraction(2)),
     PrivacyModel("distinct-l-diversity", "pay", Fraction(4)),
@@ -79,7 +81,8 @@ def test_all_have_to_be_met_each_by_its_own_attribute():
     ],
 )
 def test_manifest_gives_back_what_was_asked(requirement):
-    found = privacy_model_of(requirement.model, "pay", requirement.parameters)
+    found = privacy_model_of(requirement.model, "pay", requirement.parameters, K)
+    assert found is not None
     assert (found.model, found.name, found.limit) == (requirement.model, "pay", requirement.limit)
     assert (found.count, found.buckets) == (requirement.count, requirement.buckets)
 
@@ -87,17 +90,39 @@ def test_manifest_gives_back_what_was_asked(requirement):
 @pytest.mark.parametrize(
     ("model", "asked"),
     [
-        ("l-diversity", {"l": 2}),
         ("stochastic-t-closeness", {"t": 2.0}),
         ("distinct-l-diversity", {}),
         ("distinct-l-diversity", {"l": 2, "k": 3}),
         ("distinct-l-diversity", {"l": 2.5}),
+        ("distinct-l-diversity", {"l": "value"}),
+        ("distinct-l-diversity", {"l": -3}),
+        ("entropy-l-diversity", {"l": 0.5}),
+        ("recursive-cl-diversity", {"c": 0.0, "l": 2}),
+        ("p-sensitive-k-anonymity", {"p": 2, "k": K + 1}),
+        ("p-sensitive-k-anonymity", {"p": 2, "k": -1}),
+        ("n-t-closeness", {"n": 0, "t": 0.1}),
+        ("ratio-closeness", {"t": 0.5}),
+        ("ratio-closeness", {"t": 2.0, "buckets": 3.5}),
         ("ratio-closeness", {"t": 2.0, "buckets": [[]], "l": 3}),
     ],
 )
 def test_manifest_with_other_parameters_is_refused(model, asked):
-    with pytest.raises((ValueError, KeyError)):
-        privacy_model_of(model, "pay", asked)
+    assert privacy_model_of(model, "pay", asked, K) is None
+
+
+def test_a_model_that_there_is_not():
+    with pytest.raises(ValueError, match="is no privacy model"):
+        privacy_model_of("l-diversity", "pay", {"l": 2}, K)
+
+
+@pytest.mark.parametrize("kind", [KeyError, TypeError, ValueError])
+def test_a_fault_of_the_models_own_code_is_let_through(kind, monkeypatch):
+    def stumble(_: object) -> None:
+        raise kind("Mrs Doe")
+
+    monkeypatch.setattr(DistinctDiversity, "describe_parameters", stumble)
+    with pytest.raises(kind, match="Mrs Doe"):
+        privacy_model_of("distinct-l-diversity", "pay", {"l": 2}, K)
 
 
 @repeatable

@@ -1,11 +1,12 @@
 """Privacy models bound to attributes whose values are known, and classes checked against them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from tclose.model import Achieved, Column, Distribution, Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_values
@@ -38,29 +39,57 @@ class PrivacyModels:
 NO_MODELS = PrivacyModels()
 
 
-def privacy_model_of(model: str, name: str, parameters: dict[str, Any]) -> PrivacyModel:
+def privacy_model_of(
+    model: str, name: str, parameters: Mapping[str, Any], k: int
+) -> PrivacyModel | None:
     """The requirement that has these parameters: the inverse of `PrivacyModel.parameters`.
+
+    None where the model has others, or they are out of the ranges that a policy is held to. What
+    the model's own code raises is let through.
+
+    Parameters
+    ----------
+    k : of the policy that the parameters are of
 
     Raises
     ------
-    ValueError, KeyError, TypeError
-        There is no such model, or it has other parameters.
+    ValueError
+        There is no such model.
     """
     kind = PrivacyModel(model, name, Fraction(0)).kind
-    if kind.of_noise:
-        raise ValueError(f"{model} is not met by classes")
-    limit = Fraction(str(parameters[kind.limit_key]))
-    count = int(parameters[kind.count_key]) if kind.count_key else 0
+    needed = [kind.limit_key, *filter(None, [kind.count_key])]
+    if kind.of_noise or not all(type(parameters.get(key)) in (int, float) for key in needed):
+        return None
     raw_buckets = parameters.get("buckets", ())
+    if not isinstance(raw_buckets, int | Sequence):
+        return None
     buckets = (
         raw_buckets
         if isinstance(raw_buckets, int)
         else tuple(tuple(map(str, g)) for g in raw_buckets)
     )
+    limit = Fraction(str(parameters[kind.limit_key]))
+    count = int(parameters[kind.count_key]) if kind.count_key else 0
     requirement = PrivacyModel(model, name, limit, count, buckets, "release" in parameters)
-    if requirement.parameters != parameters:
-        raise ValueError
+    if not _can_be_asked(requirement, parameters, k) or requirement.parameters != parameters:
+        return None
     return requirement
+
+
+def _can_be_asked(requirement: PrivacyModel, parameters: Mapping[str, Any], k: int) -> bool:
+    """Return whether a policy can have these parameters, as far as they are its keys."""
+    kind = requirement.kind
+    named = {key: parameters[key] for key in parameters.keys() & kind.model_fields.keys()}
+    named.pop("buckets", None)  # those of bucketization are as many as its records allow
+    needed = {key for key, field in kind.model_fields.items() if field.is_required()}
+    if not needed <= {"name", *named}:
+        return True  # it makes its limit of other keys
+    try:
+        settings = kind.model_validate({"name": requirement.model, **named})
+    except ValidationError:
+        return False
+    wanted = settings.require(requirement.name, k)
+    return (wanted.limit, wanted.count) == (requirement.limit, requirement.count)
 
 
 def bind(

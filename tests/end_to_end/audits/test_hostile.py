@@ -116,6 +116,32 @@ def test_manifest_of_a_later_format_is_no_pass(handed_out):
     assert find(handed_out) == ["manifest.json: is of format 99; audit it with a later version"]
 
 
+@pytest.mark.parametrize("change", [{"role": "confidential"}, {"noised": True}])
+def test_folders_of_a_confidential_column_are_found(change, varied):
+    """The rows lack it, so nothing of it could be read."""
+    release = next(r for r in varied if read_document(r)["partition_by"])
+    before = read_document(release)
+    edited = copy.deepcopy(before)
+    [name] = edited["partition_by"]
+    next(column for column in edited["columns"] if column["name"] == name).update(change)
+    edited.pop("values")
+    try:
+        write(release, edited)
+        [finding] = find(release)
+    finally:
+        write(release, before)
+    assert "partition_by: names a confidential column" in finding
+
+
+def test_taxonomy_of_numbers_is_found(handed_out):
+    manifest = read_document(handed_out)
+    column = next(column for column in manifest["columns"] if column["name"] == "charge")
+    column["taxonomy"] = [["1", "*"], ["2", "*"]]
+    write(handed_out, manifest)
+    [finding] = find(handed_out)
+    assert "a taxonomy of 'charge', which is not nominal" in finding
+
+
 def replace_file(release, name: str, content: bytes, rows: int) -> None:
     """Put other bytes in the place of a file, and forge its entry."""
     (release / name).write_bytes(content)

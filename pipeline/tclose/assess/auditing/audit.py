@@ -8,8 +8,6 @@ Rows in canonical order are checked file by file in bounded memory; a release in
 said to be so, and is checked all at once.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -21,6 +19,7 @@ from tclose.assess.auditing.manifest_comparison import EARLIER, find_false_claim
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import check_noise, measure_noise
+from tclose.assess.auditing.misfits import after_the_door
 from tclose.assess.auditing.released_rows import (
     check_roles,
     column_roles,
@@ -30,7 +29,7 @@ from tclose.assess.auditing.released_rows import (
 )
 from tclose.data.places.locations import Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
-from tclose.errors import DataError, InfeasibleError, OutputError, PolicyError
+from tclose.errors import OutputError
 from tclose.passes.publish.build_manifest import describe_privacy, describe_sizes, is_earlier
 from tclose.passes.verify.class_checks import add_whole_table, decide
 from tclose.privacy.whole_table import check_table
@@ -103,7 +102,7 @@ def _add_signature(
 
 def _check_content(release: Location, manifest: Manifest, audit: AuditResult) -> AuditResult:
     """Check rows, claims, edits and seals of a release whose files are those of its manifest."""
-    with _refusing_misfits():
+    with after_the_door():
         audit = _check_rows(release, manifest, audit)
     notes = find_hard_links(release, manifest)
     if unknown := list(manifest.unknown_keys()):
@@ -120,21 +119,6 @@ def _list(keys: list[str]) -> str:
 
 
 _MOST_NAMED = 5
-_MISFIT = "is damaged, or does not describe these files"
-
-
-@contextmanager
-def _refusing_misfits() -> Iterator[None]:
-    """Turn what a manifest that was edited leads to into `MalformedError`.
-
-    As a taxonomy that is none, or values that it has not. Any other error is one of the audit.
-    """
-    try:
-        yield
-    except MalformedError as error:
-        raise MalformedError(f"{_MISFIT} ({error})") from None
-    except (DataError, InfeasibleError, PolicyError):
-        raise MalformedError(_MISFIT) from None
 
 
 def _find_release(location: Location) -> Location:
@@ -168,7 +152,7 @@ def _check_rows(release: Location, manifest: Manifest, audit: AuditResult) -> Au
     is_old = is_earlier(manifest, _read_dictionary(release))
     if not is_old and (stated.models is None or manifest.risk is None):
         raise MalformedError("lacks further models or attacks")
-    privacy_models = bind_models(stated.models or [], columns, distributions, categories)
+    privacy_models = bind_models(stated, columns, distributions, categories)
     checker = ClassChecker(distributions, limits, privacy_models, [], joint.joints)
     try:
         checks = checker.check_in_order(encode())

@@ -4,17 +4,19 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from tclose.assess.auditing.misfits import refusing_misfits
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.model import Column, Distribution
 from tclose.privacy.bound_models import PrivacyModels, bind, privacy_model_of
+from tclose.privacy.model_registry import MODELS
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
-from tclose.releases.manifest.sections import PrivacyModelResult
+from tclose.releases.manifest.sections import Privacy, PrivacyModelResult
 
 
 def bind_models(
-    models: Sequence[PrivacyModelResult],
+    stated: Privacy,
     columns: Sequence[Column],
     distributions: Sequence[Distribution],
     categories: Mapping[str, pa.Array],
@@ -23,20 +25,20 @@ def bind_models(
 
     Parameters
     ----------
-    models : as the manifest's ``privacy.models`` has them
+    stated : as the manifest's ``privacy`` has k and the models
     columns, distributions : of the confidential attributes
     categories : the values of nominal ones in the order of their codes, by name
 
     Raises
     ------
-    MalformedError, PolicyError
+    MalformedError
         They are no models of these attributes.
     """
     index_of = {column.name: a for a, column in enumerate(columns)}
     texts = [_texts_of(categories.get(column.name)) for column in columns]
     requirements = []
-    for entry in models:
-        requirement = _read(entry)
+    for entry in stated.models or []:
+        requirement = _read(entry, stated.k.asked)
         a = index_of.get(entry.attribute)
         if a is None:
             raise MalformedError("further models of other columns than the confidential ones")
@@ -46,19 +48,23 @@ def bind_models(
             2, n_records
         ):
             raise MalformedError("a number of buckets that the rows cannot have")
-        requirements.append(bind(requirement, a, columns[a], distributions[a], texts[a]))
-    groupings = map(similar_values, columns, distributions, texts)
-    privacy_models = PrivacyModels(tuple(requirements), tuple(groupings))
-    check_size(privacy_models, max((d.n_records for d in distributions), default=0))
+        with refusing_misfits():
+            requirements.append(bind(requirement, a, columns[a], distributions[a], texts[a]))
+    with refusing_misfits():
+        groupings = tuple(map(similar_values, columns, distributions, texts))
+        privacy_models = PrivacyModels(tuple(requirements), groupings)
+        check_size(privacy_models, max((d.n_records for d in distributions), default=0))
     return privacy_models
 
 
-def _read(entry: PrivacyModelResult) -> PrivacyModel:
+def _read(entry: PrivacyModelResult, k: int) -> PrivacyModel:
     """Read an entry as an unbound model."""
-    try:
-        return privacy_model_of(entry.name, entry.attribute, dict(entry.asked))
-    except (KeyError, TypeError, ValueError):
-        raise MalformedError("further models that are none, or with other parameters") from None
+    if MODELS.find(entry.name) is None:
+        raise MalformedError("further models that are none")
+    requirement = privacy_model_of(entry.name, entry.attribute, entry.asked, k)
+    if requirement is None:
+        raise MalformedError("further models with other parameters")
+    return requirement
 
 
 def _texts_of(values: pa.Array | None) -> list[str]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.assess.auditing.file_checks import open_checked
+from tclose.assess.auditing.misfits import refusing_misfits
 from tclose.data.keys import is_text, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
@@ -34,11 +35,13 @@ def measure_noise(manifest: Manifest, n_records: int, sizes: ClassSizes) -> Nois
     Raises
     ------
     MalformedError
-        It says it of other columns than those with noise.
+        It says it of other columns than those with noise, or of no records.
     """
     said = manifest.noise
     if set(said) != {column.name for column in manifest.columns if column.noised}:
         raise MalformedError("noise on other columns than those that have it")
+    if said and not n_records:
+        raise MalformedError("noise on no records")
     return {
         name: noise.model_copy(
             update={"stochastic_t": state_closeness(Fraction(str(noise.epsilon)), n_records, sizes)}
@@ -52,7 +55,7 @@ def check_noise(manifest: Manifest, measured: Noises, paths: list[Location]) -> 
 
     Raises
     ------
-    DataError, PolicyError
+    MalformedError
         What it says is no noise.
     """
     places = find_differences(manifest.noise, measured, "noise")
@@ -84,8 +87,9 @@ def _count_others(values: pa.Array, noise: NoiseResult) -> int:
         known = pc.is_in(found.dictionary, listed).to_numpy(zero_copy_only=False)
         rows = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
         return int(np.count_nonzero(~np.append(known, False)[rows]))
-    grid = Grid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))
-    keys = to_keys(values, "noise")
+    with refusing_misfits():
+        grid = Grid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))
+        keys = to_keys(values, "noise")
     return int(np.count_nonzero(grid.to_values(grid.to_steps(keys)) != keys))
 
 

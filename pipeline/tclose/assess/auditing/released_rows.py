@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.assess.auditing.file_checks import open_checked, refusing_content
+from tclose.assess.auditing.misfits import refusing_misfits
 from tclose.data.keys import Keys, folder_type, plain_type, to_keys
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
@@ -154,7 +155,9 @@ def survey_files(
         else:
             merged = merge_counts(counts[name])
             distribution = make_distribution(merged.values, merged.counts)
-            distributions.append(with_metric(distribution, as_column(column, types.get(name)), ()))
+            typed = as_column(column, types.get(name))
+            with refusing_misfits():
+                distributions.append(with_metric(distribution, typed, ()))
     return categories, tuple(distributions)
 
 
@@ -163,7 +166,9 @@ def _nominal_distribution(
 ) -> Distribution:
     values = categories.to_pylist()
     distribution = make_distribution(np.arange(len(values)), np.array([counts[v] for v in values]))
-    return with_metric(distribution, as_column(column, categories.type), [str(v) for v in values])
+    typed = as_column(column, categories.type)
+    with refusing_misfits():
+        return with_metric(distribution, typed, [str(v) for v in values])
 
 
 def as_column(column: ReleasedColumn, dtype: pa.DataType | None = None) -> Column:
@@ -178,6 +183,8 @@ def as_column(column: ReleasedColumn, dtype: pa.DataType | None = None) -> Colum
     typed = Column(attribute, column.kind, dtype or pa.null())
     if typed.kind is Kind.NOMINAL and typed.distance is Distance.ORDERED:
         raise MalformedError(f"an ordered distance of {typed.name!r}, which has no order")
+    if typed.attribute.taxonomy and typed.kind is not Kind.NOMINAL:
+        raise MalformedError(f"a taxonomy of {typed.name!r}, which is not nominal")
     return typed
 
 
@@ -200,7 +207,7 @@ def _confidential_keys(table: pa.Table, column: ReleasedColumn) -> Keys:
     """Keys in the order of the values; ordinal ones by the order that the manifest gives."""
     values = table[column.name].combine_chunks()
     if column.kind is not Kind.ORDINAL:
-        return to_keys(values, column.name)
+        return _number_keys(values, column.name)
     listed = values.dictionary_encode()
     texts = listed.dictionary.to_pylist()
     place = _rank(column.order or [], texts)
@@ -242,4 +249,9 @@ def _class_keys(table: pa.Table, column: ReleasedColumn, categories: dict[str, p
         places = pc.index_in(listed.dictionary, value_set=categories[column.name])
         of_texts = places.to_numpy(zero_copy_only=False).astype(np.int64)
         return of_texts[listed.indices.to_numpy(zero_copy_only=False)]
-    return to_keys(values, column.name)
+    return _number_keys(values, column.name)
+
+
+def _number_keys(values: pa.Array, name: str) -> Keys:
+    with refusing_misfits():  # as integers beyond 64 bits
+        return to_keys(values, name)

@@ -100,6 +100,9 @@ class Manifest(Section):
             raise ValueError("columns: one is named twice")
         if types and not all(can_name_folders(types.get(name, "")) for name in self.partition_by):
             raise ValueError("partition_by: names no column whose values can name folders")
+        inside = {c.name for c in self.columns if c.role is Role.CONFIDENTIAL or c.noised}
+        if inside.intersection(self.partition_by):
+            raise ValueError("partition_by: names a confidential column")
         for listed in (self.files, self.documents):
             paths: Sequence[str] = [entry.path for entry in listed]
             if len(set(paths)) != len(paths):
