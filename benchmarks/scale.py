@@ -49,7 +49,7 @@ from tclose.runtime.progress import Progress
 PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publish")
 TITLE = "Scale-out"
 COLUMNS = (
-    "refine", "workers", "seconds of each run", "median", "times one", "seconds per stage", "data"
+    "refine", "workers", "seconds of each run", "median", "times one", "seconds per pass", "data"
 )  # fmt: skip
 LEAST_SPEEDUP = 1.7
 SPACE_COLUMNS = ("pass", "files", "bytes per record")
@@ -80,7 +80,7 @@ def main() -> None:
     how = (
         f"`{command}` on {describe_machine()}: {given.rows:,} records, k = 5, t = 0.05; medians "
         "of runs that take turns, start-up included, nothing beside them (asking for memory takes "
-        "time), the stages those of the last. `1 and 1`: two releases by a worker each, started "
+        "time), the passes those of the last. `1 and 1`: two releases by a worker each, started "
         "together: what is left of two cores when nothing is shared. Data: the first digits of a "
         "SHA-256 over those of the files."
     )
@@ -133,10 +133,10 @@ def render_times(timed: dict[str, dict[str, list[Timed]]]) -> list[str]:
 
 
 def _describe(runs: Sequence[Timed]) -> tuple[str, str]:
-    """Stages of the last run, and what data all of them published."""
+    """Seconds of the passes of the last run, and what data all of them published."""
     last = runs[-1].manifest
-    stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in last["seconds"].items())
-    return stages, " or ".join(sorted({_digest(run.manifest) for run in runs}))
+    passes = ", ".join(f"{name} {seconds:.1f}" for name, seconds in last["seconds"].items())
+    return passes, " or ".join(sorted({_digest(run.manifest) for run in runs}))
 
 
 def _run(case: Case, source: Path, *, n_at_once: int = 1) -> Timed:

@@ -25,8 +25,8 @@ HAND_NOTE = (
 CASE_COLUMNS = ("records", "k", "t", "refine", "workers", "memory per worker")
 RUN_COLUMNS = ("peak MB", "largest process MB", "classes", "largest EMD", "loss")
 COLUMNS = (*CASE_COLUMNS, "runs", "reference s", "run s", "multiple", "reference MB", *RUN_COLUMNS)
-STAGE_COLUMNS = (*CASE_COLUMNS, "seconds per stage")
-HAND_COLUMNS = ("command", *CASE_COLUMNS, "run s", *RUN_COLUMNS, "seconds per stage", "machine")
+PASS_COLUMNS = (*CASE_COLUMNS, "seconds per pass")
+HAND_COLUMNS = ("command", *CASE_COLUMNS, "run s", *RUN_COLUMNS, "seconds per pass", "machine")
 
 MOST_MULTIPLES = {"off": 5.0, "fast": 10.0}
 MOST_GROWTH = 1.2
@@ -71,8 +71,8 @@ class Result:
         return self.run.seconds / self.case.n_rows
 
     @property
-    def stages(self) -> str:
-        """Seconds of each stage."""
+    def pass_seconds(self) -> str:
+        """Seconds of each pass."""
         return ", ".join(f"{name} {took:.1f}" for name, took in self.manifest["seconds"].items())
 
     @property
@@ -90,8 +90,8 @@ class Result:
 def render_timings(results: Sequence[Result], targets: Sequence[Target], how: str) -> str:
     """A section of the page of results."""
     note = NOTE.format(how=how)
-    stages = [[*result.case.cells, result.stages] for result in results]
-    parts = [note, render_table(COLUMNS, map(_cells, results)), render_table(STAGE_COLUMNS, stages)]
+    rows = [[*result.case.cells, result.pass_seconds] for result in results]
+    parts = [note, render_table(COLUMNS, map(_cells, results)), render_table(PASS_COLUMNS, rows)]
     return "\n\n".join([*parts, render_targets(targets)] if targets else parts)
 
 
@@ -111,7 +111,7 @@ def hand_cells(result: Result, command: str, machine: str) -> list[str]:
     """A row of `HAND_COLUMNS`."""
     seconds = f"{result.run.seconds:.1f}"
     cells = [*result.case.cells, seconds, *result.run_cells]
-    return [f"`{command}`", *cells, result.stages, machine]
+    return [f"`{command}`", *cells, result.pass_seconds, machine]
 
 
 def find_targets(results: Sequence[Result], n_rows: int, n_fewer: int) -> list[Target]:

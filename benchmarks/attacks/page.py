@@ -42,7 +42,7 @@ each such table, and keeps those from which the same release comes out. Each way
 any other beforehand, so the share of those kept in which a record has a value is his belief \
 (the paper's credibility), without a model of anything. The tables are small random samples of \
 Adult (`config/adult.yaml`, hours confidential; `bucketization`: the bucket of the hours), \
-released by the pipeline's own stages, the same tables for each method, less those that it \
+released by the pipeline's own passes, the same tables for each method, less those that it \
 refuses. t-closeness-first is with `refine: fast` where nothing else is said.
 
 - *records of a class*: of the class that a record is in, on average over records.

@@ -1,4 +1,4 @@
-"""Small tables, and what the pipeline's own stages release of them, again and again in memory.
+"""Small tables, and what the pipeline's own passes release of them, again and again in memory.
 
 The plan is made once. It depends on the confidential values' counts alone, so it holds for every
 arrangement of the same values over the records.
@@ -94,7 +94,7 @@ class Subtable:
 
 
 def prepare(table: pa.Table, document: dict[str, Any], folder: Path) -> Subtable:
-    """Plan the release of a table by the stages of a run.
+    """Plan the release of a table by the passes of a run.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Ctrl-C, remembered: Prefect drops it where it comes just after a task or a flow has ended.
 
 Its engines take whatever is raised after the final state for a fault of their own clean-up, and go
-on as if nothing had been. So whoever runs a flow here asks, between stages and at the end, whether
+on as if nothing had been. So whoever runs a flow here asks, between passes and at the end, whether
 there was an interrupt.
 """
 

@@ -1,4 +1,4 @@
-"""The frozen values that travel between stages. Arrays in them are never written to."""
+"""The frozen values that travel between passes. Arrays in them are never written to."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction

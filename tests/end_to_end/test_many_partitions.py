@@ -49,9 +49,9 @@ def release_and_count(folder, n_partitions, monkeypatch):
 
     tasks = set()
 
-    def note_task(self, pass_name, name):
-        tasks.add((pass_name, name))
-        return task_files(self, pass_name, name)
+    def note_task(self, task_name, name):
+        tasks.add((task_name, name))
+        return task_files(self, task_name, name)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", count_forced)
@@ -59,7 +59,7 @@ def release_and_count(folder, n_partitions, monkeypatch):
         made = release(document)
     assert len(made.paths) == n_partitions
     return counted | {
-        name: sum(of_pass == name for of_pass, _ in tasks) for name in ("microaggregate", "verify")
+        name: sum(task == name for task, _ in tasks) for name in ("microaggregate", "verify")
     }
 
 

@@ -44,7 +44,7 @@ def test_no_pass_holds_more_than_the_stated_multiple_of_a_piece(tmp_path):
     progress = Progress("none", profiled=True)
     made = run_with(make_policy(120_000, "measured", workers=1), progress)
 
-    held = {trace.pass_name: max(trace.peaks.values()) for trace in progress.traces}
+    held = {trace.task_name: max(trace.peaks.values()) for trace in progress.traces}
     assert {"inspect", "summarise", "encode", "microaggregate", "verify"} <= set(held)
     assert max(held.values()) <= unit_megabytes(made) * 1e6
     assert min(held.values()) > 50e6  # of a process that has numpy and pyarrow: it was measured

@@ -80,14 +80,14 @@ def run_and_die(policy: Path, point: str) -> None:
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
 
 
-def run_and_crash(policy: Path, stage: str) -> None:
-    """What a kill before a stage leaves, and a lineage: in this process, as that is quicker."""
+def run_and_crash(policy: Path, pass_name: str) -> None:
+    """Leave the files of a run killed before a pass; in this process, as that is quicker."""
 
     def broken(_):
         raise RuntimeError
 
     with pytest.MonkeyPatch.context() as patch:
-        replace_work(patch, stage, broken)
+        replace_work(patch, pass_name, broken)
         with pytest.raises(RuntimeError):
             run_release(release_policy(policy), Progress("none"))
 
@@ -252,14 +252,14 @@ def test_spill_of_a_killed_run_is_cleared(discharges, tmp_path):
 def test_input_that_changes_underway_is_refused(when, tmp_path, monkeypatch):
     path = write_discharges(tmp_path / "discharges.parquet", 5_000)
     policy = discharge_policy(path, tmp_path / "releases")
-    stage = when.partition(":")[2]
-    original = find_pass(stage).work
+    pass_name = when.partition(":")[2]
+    original = find_pass(pass_name).work
 
     def changing(context):
         write_discharges(path, 5_000, seed=2)
         original(context)
 
-    replace_work(monkeypatch, stage, changing)
+    replace_work(monkeypatch, pass_name, changing)
     with pytest.raises(DataError, match="changed while it was read"):
         run_release(policy, Progress("none"))
     assert not (tmp_path / "releases").exists()

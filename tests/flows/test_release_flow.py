@@ -11,7 +11,7 @@ import pytest
 
 from support.cases.published import data_of
 from support.passes import replace_work
-from support.servers.flow_runs import artifacts_of, last_run, read_tasks, stages_of
+from support.servers.flow_runs import artifacts_of, last_run, passes_of, read_tasks
 from support.servers.loopback import NO_POSTGRES, PrefectServer
 from tclose.errors import InfeasibleError, PolicyError, TaskError
 from tclose.passes.release import run_release
@@ -95,7 +95,7 @@ class TestRelease:
         assert (second.release, second.manifest) == (first.release, first.manifest)
         run = last_run("release")
         assert run.state.message == f"already published: {first.release}"
-        assert stages_of(run, 0) == {}
+        assert passes_of(run, 0) == {}
         assert "Already published" in artifacts_of(run)["release-discharges"]
 
     def test_each_stage_is_one_task_in_order(self, discharges: Path, tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ class TestRelease:
 
         run_flow(policy_of(discharges, tmp_path), quiet=True)
 
-        stages = ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
-        found = stages_of(last_run("release"), len(stages))
-        assert list(found) == stages
+        passes = ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
+        found = passes_of(last_run("release"), len(passes))
+        assert list(found) == passes
         assert set(found.values()) == {"COMPLETED"}
 
     @pytest.mark.parametrize("damage", ["deleted", "changed"])
@@ -187,7 +187,7 @@ class TestFailure:
         account = artifacts_of(run)["failed-discharges"]
         assert run.state.message in account
         assert "It was not tried again" in account
-        assert stages_of(run, 2) == {"summarise": "COMPLETED", "plan": "FAILED"}
+        assert passes_of(run, 2) == {"summarise": "COMPLETED", "plan": "FAILED"}
         assert not list(tmp_path.rglob("*.parquet"))
         shown = "".join(capfd.readouterr())
         assert "Traceback" not in shown
@@ -224,7 +224,7 @@ class TestFailure:
             run_flow(policy_of(discharges, tmp_path), quiet=True)
 
         assert CANARY_CITY not in str(caught.value)
-        assert stages_of(last_run("release"), 2)["plan"] == "FAILED"
+        assert passes_of(last_run("release"), 2)["plan"] == "FAILED"
 
 
 @pytest.mark.usefixtures("prefect_home")

@@ -46,10 +46,10 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let a stage fail in this way, the first times it runs."""
+    """Let a pass fail in this way, the first times it runs."""
 
-    def fail(stage: str, error: Exception, times: int) -> None:
-        works = find_pass(stage).work
+    def fail(pass_name: str, error: Exception, times: int) -> None:
+        works = find_pass(pass_name).work
         left = times
 
         def fails(*given: Any) -> None:
@@ -59,7 +59,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise error
             works(*given)
 
-        replace_work(monkeypatch, stage, fails)
+        replace_work(monkeypatch, pass_name, fails)
 
     return fail
 

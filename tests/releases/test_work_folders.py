@@ -8,7 +8,7 @@ import pytest
 from support.cases.people import people, policy_for, release, tree, write_parquet
 from support.passes import run_passes
 from tclose.errors import OutputError
-from tclose.passes import release as stages
+from tclose.passes import release as recipe
 from tclose.passes.release import open_release
 from tclose.passes.summarise import summarise_task
 from tclose.policy.policy import parse_policy
@@ -69,7 +69,7 @@ def test_run_that_crashed_goes_on_from_where_they_are(source, tmp_path, monkeypa
     for folder in (root, root.parent, root.parent.parent):
         assert folder.stat().st_mode & 0o777 == 0o700
     monkeypatch.setattr(summarise_task, "summarise_table", None)  # it is not needed
-    assert stages.run_release(policy, QUIET).release.is_dir()
+    assert recipe.run_release(policy, QUIET).release.is_dir()
     assert tree(tmp_path / "work") == {}
 
 

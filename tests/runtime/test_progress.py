@@ -171,7 +171,7 @@ def test_resumed_pass_counts_what_was_done_before(tmp_path, capsys):
     assert run(tmp_path, progress, sizes=SIZES) == [0, 1, 4, 9]
     first = capsys.readouterr().err.splitlines()[0]
     assert first == "placing records: 4 tasks, 1,000,000 records, 3 of the tasks done before"
-    (work,) = progress.passes
+    (work,) = progress.works
     assert (work.tasks_before, work.tasks_done) == (3, 1)
     assert (work.records_before, work.records_done) == (900_000, 100_000)
     assert work.records_per_second == pytest.approx(100_000 / work.seconds)

@@ -1,6 +1,6 @@
 """The frontier of a policy: what k and t cost and what they give, before anything is published.
 
-Every point of a grid is made by the stages of a run, verification among them, in a private scratch
+Every point of a grid is made by the passes of a run, verification among them, in a private scratch
 folder that is gone afterwards, whatever happens. Nothing is published.
 """
 

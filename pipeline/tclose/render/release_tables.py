@@ -41,8 +41,8 @@ def report_release(
     for name, epsilon in (budget or {}).items():
         rows.append((f"all draws of {name}", f"epsilon {epsilon:g}, with those of other releases"))
     if seconds:
-        stages = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
-        rows.append(("seconds", f"{stages}; together {sum(seconds.values()):.1f}"))
+        by_pass = ", ".join(f"{name} {value:.1f}" for name, value in seconds.items())
+        rows.append(("seconds", f"{by_pass}; together {sum(seconds.values()):.1f}"))
     if beside:
         more = f" and {len(beside) - 3:,} more" if len(beside) > 3 else ""
         named = f"also released as {', '.join(beside[:3])}{more}"

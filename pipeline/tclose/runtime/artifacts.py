@@ -74,10 +74,10 @@ class Workspace:
         """Return the path of a file of a pass."""
         return self.root / pass_name / file_name
 
-    def task_files(self, pass_name: str, task: int | str) -> "TaskFiles":
-        """The files of one task of a pass, by its number or its name."""
+    def task_files(self, task_name: str, task: int | str) -> "TaskFiles":
+        """Return the files of one task of a kind, by its number or its name."""
         name = f"{task:06d}" if isinstance(task, int) else task
-        return TaskFiles(self.root / pass_name, name)
+        return TaskFiles(self.root / task_name, name)
 
     def save(self, artifact: Artifact[T], value: T) -> None:
         """Keep a value for later passes, as the result of a task of its own.

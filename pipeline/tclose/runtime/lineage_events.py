@@ -11,7 +11,7 @@ from tclose.runtime.progress import Progress
 
 LINEAGE = Artifact("lineage", Lineage)
 
-# A long run emits a heartbeat from time to time, after a task or a stage.
+# A long run emits a heartbeat from time to time, after a task or a pass.
 SECONDS_OF_SILENCE = 60.0
 
 

@@ -1,7 +1,7 @@
 """A run as a value: passes that say what they read and write, checked when they are put together.
 
-After rechunker's stages and executors: a pipeline knows no engine, and what runs it knows nothing
-of microdata.
+As in rechunker, a pipeline is apart from its executor: it knows no engine, and its executor knows
+nothing of microdata.
 """
 
 import contextlib

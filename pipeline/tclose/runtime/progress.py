@@ -17,7 +17,7 @@ from tclose.runtime.engines.tracing import Trace
 if TYPE_CHECKING:
     from tclose.runtime.engines.engine import Engine
 
-LINE_SECONDS = 10.0  # between the lines of a pass that takes long
+LINE_SECONDS = 10.0  # between the lines of work that takes long
 _LABEL_WIDTH = 16
 _TEXT_WIDTH = 66  # of a bar's line without the bar itself
 _BAR_WIDTHS = 4, 40
@@ -25,7 +25,7 @@ _BAR_WIDTHS = 4, 40
 
 @dataclass
 class Work:
-    """The total and finished work of a pass: tasks, and records where their number is known.
+    """The total and finished work of a kind of task, in tasks, and in records where they are known.
 
     ``tasks_before`` and ``records_before`` are what an earlier run had done, ``tasks_done`` and
     ``records_done`` what this one has; ``seconds`` is the time from the start to the last of them.
@@ -37,8 +37,8 @@ class Work:
     records_before: int = 0
     tasks_done: int = 0
     records_done: int = 0
-    stage: str = ""
     pass_name: str = ""
+    task_name: str = ""
     seconds: float = 0.0
     started: float = field(default_factory=time.perf_counter)
 
@@ -84,44 +84,44 @@ class Work:
 
 @dataclass
 class Progress:
-    """Follows passes, and remembers how long stages and passes took.
+    """Follows the tasks of passes, and remembers how long passes and tasks took.
 
-    ``profiled``: what a cluster knows of the passes' tasks is remembered too, which costs a little
-    time.
+    ``profiled``: the cluster's record of each task is kept too, which costs a little time.
     """
 
     style: str = "lines"  # bar, lines or none
     profiled: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
-    passes: list[Work] = field(default_factory=list)
+    works: list[Work] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
-    stage: str = ""
+    pass_name: str = ""
 
     @contextlib.contextmanager
-    def timing(self, stage: str) -> Iterator[None]:
-        """Add the time of the block to the stage; passes that run in it are the stage's."""
-        start, self.stage = time.perf_counter(), stage
+    def timing(self, pass_name: str) -> Iterator[None]:
+        """Add the time of the block to the pass; tasks that run in it are of the pass."""
+        start, self.pass_name = time.perf_counter(), pass_name
         try:
             yield
         finally:
             elapsed = time.perf_counter() - start
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + elapsed
-            self.stage = ""
+            self.seconds[pass_name] = self.seconds.get(pass_name, 0.0) + elapsed
+            self.pass_name = ""
 
     @contextlib.contextmanager
     def following(
-        self, pass_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
+        self, task_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
-        """Show a pass; the function that it gives is called after each task.
+        """Show the work of a kind of task; the function that is yielded is called after each task.
 
-        Whoever knows how many records tasks have gives a ``Work`` instead of a number, and adds the
-        records of a task to it before the call.
+        A caller that knows how many records tasks have gives a ``Work`` instead of a number, and
+        adds the records of a task to it before the call.
         """
         work = n_tasks if isinstance(n_tasks, Work) else Work(n_tasks, tasks_before=done)
-        work.stage, work.pass_name, work.started = self.stage, pass_name, time.perf_counter()
-        self.passes.append(work)
+        work.pass_name, work.task_name = self.pass_name, task_name
+        work.started = time.perf_counter()
+        self.works.append(work)
         shown = _show_bar if self.style == "bar" else self._show_lines
-        with shown(label or pass_name, work) as show:
+        with shown(label or task_name, work) as show:
 
             def step() -> None:
                 work.tasks_done += 1
@@ -148,12 +148,12 @@ class Progress:
         self.info(f"{label}: {_describe_end(work)}")
 
     @contextlib.contextmanager
-    def tracing(self, engine: "Engine", pass_name: str) -> Iterator[None]:
+    def tracing(self, engine: "Engine", task_name: str) -> Iterator[None]:
         """Remember what the engine knows of the tasks that run in the block, if that is wanted."""
         if not self.profiled:
             yield
             return
-        with engine.tracing(pass_name) as trace:
+        with engine.tracing(task_name) as trace:
             self.traces.append(trace)
             yield
 

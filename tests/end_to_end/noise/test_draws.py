@@ -42,11 +42,11 @@ class TestDrawnOnce:
 
     @pytest.mark.parametrize("stage", ["microaggregate", "verify", "publish"])
     def test_run_that_goes_on_releases_what_was_drawn(
-        self, stage: str, source: Path, drawn: list[np.ndarray], tmp_path: Path
+        self, pass_name: str, source: Path, drawn: list[np.ndarray], tmp_path: Path
     ) -> None:
         document = document_of(source, tmp_path)
         with pytest.MonkeyPatch.context() as patch:
-            replace_work(patch, stage, stop)
+            replace_work(patch, pass_name, stop)
             with pytest.raises(RuntimeError):
                 publish(document)
         assert [values.size for values in drawn] == [701, 299]

@@ -1,4 +1,4 @@
-"""What a cluster did in a pass: its tasks, the code it spent its time in, and a report of both."""
+"""What a cluster did: its tasks, the code it spent its time in, and a report of both."""
 
 import contextlib
 import re
@@ -17,7 +17,7 @@ from tclose.runtime.artifacts import Workspace
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.sampling import Calls, grow_tree
 from tclose.runtime.engines.tracing import Span, Trace
-from tclose.runtime.profiling.task_report import render_report, sum_passes, sum_workers
+from tclose.runtime.profiling.task_report import render_report, sum_tasks, sum_workers
 from tclose.runtime.progress import Progress
 from tclose.runtime.tasks import Task, run_tasks
 
@@ -48,7 +48,7 @@ def count_samplers() -> int:
     return sum(thread.name == "tclose-sampler" for thread in threading.enumerate())
 
 
-def follow_pass(engine, folder: Path, items: list[int]) -> Progress:
+def follow_tasks(engine, folder: Path, items: list[int]) -> Progress:
     workspace = Workspace(folder / "work")
     workspace.create()
     progress = Progress("none", profiled=True)
@@ -65,17 +65,17 @@ def follow_pass(engine, folder: Path, items: list[int]) -> Progress:
     return progress
 
 
-def test_pass_on_a_cluster_is_known_by_tasks_code_and_records(cluster, tmp_path):
-    progress = follow_pass(cluster, tmp_path, list(range(1, 9)))
-    (work,), (trace,) = progress.passes, progress.traces
-    assert (work.stage, work.pass_name, work.n_records, work.records_done) == (
+def test_work_on_a_cluster_is_known_by_tasks_code_and_records(cluster, tmp_path):
+    progress = follow_tasks(cluster, tmp_path, list(range(1, 9)))
+    (work,), (trace,) = progress.works, progress.traces
+    assert (work.pass_name, work.task_name, work.n_records, work.records_done) == (
         "plan", "encode", 36_000, 36_000,
     )  # fmt: skip
     assert 0 < work.records_per_second < 36_000 / 1.6  # two workers, eight times 0.4 s
     computed = [span for span in trace.spans if span.action == "compute"]
     assert sorted(span.task for span in computed) == list(range(8))
     assert all(span.seconds >= 0.4 for span in computed)
-    (sums,) = sum_passes(progress.traces)
+    (sums,) = sum_tasks(progress.traces)
     assert sums.compute_seconds == pytest.approx(sum(span.seconds for span in computed))
     assert all(0 < worker.busy_share <= 1.001 for worker in sum_workers(progress.traces))
     assert len({span.worker for span in computed}) == 2
@@ -86,10 +86,10 @@ def test_pass_on_a_cluster_is_known_by_tasks_code_and_records(cluster, tmp_path)
     assert re.search(r"encode 7, compute: \d+\.\d+ s on tcp://", html)
 
 
-def test_failed_pass_on_a_cluster_leaves_its_tasks_and_no_words(cluster, tmp_path):
+def test_failed_work_on_a_cluster_leaves_its_tasks_and_no_words(cluster, tmp_path):
     """What Dask keeps of a failed task quotes its arguments and its error."""
-    progress = follow_pass(cluster, tmp_path, [1, 2, 3, -4])
-    (work,), (trace,) = progress.passes, progress.traces
+    progress = follow_tasks(cluster, tmp_path, [1, 2, 3, -4])
+    (work,), (trace,) = progress.works, progress.traces
     assert work.tasks_done < 4
     assert not work.is_done
     assert 3 in {span.task for span in trace.spans}
@@ -98,7 +98,7 @@ def test_failed_pass_on_a_cluster_leaves_its_tasks_and_no_words(cluster, tmp_pat
     assert CANARY_PLACE not in render_report(progress.traces, "people") + repr(trace)
 
 
-def test_interrupted_pass_leaves_no_sampler(cluster):
+def test_interrupted_work_leaves_no_sampler(cluster):
     with contextlib.suppress(KeyboardInterrupt), cluster.tracing("encode"):
         assert all(cluster.client.run(count_samplers).values())
         raise KeyboardInterrupt
@@ -114,16 +114,16 @@ def test_tasks_of_others_on_the_scheduler_are_not_told(cluster, tmp_path):
     address = cluster.client.scheduler.address
     with Client(address, set_as_default=False) as other:
         theirs = other.map(abs, range(5), key="encode", pure=False)
-        progress = follow_pass(cluster, tmp_path, [1, 2])
+        progress = follow_tasks(cluster, tmp_path, [1, 2])
         other.gather(theirs)
     assert sorted({span.task for span in progress.traces[0].spans}) == [0, 1]
 
 
 def test_cluster_that_does_not_tell_fails_no_run(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("tclose.runtime.engines.tracing._ask", lambda *_, **__: 1 // 0)
-    progress = follow_pass(cluster, tmp_path, [1, 2])
+    progress = follow_tasks(cluster, tmp_path, [1, 2])
     (trace,) = progress.traces
-    assert progress.passes[0].is_done
+    assert progress.works[0].is_done
     assert (trace.spans, trace.calls) == ([], None)
     assert "ZeroDivisionError" in trace.problem
     assert "Missing: the cluster did not tell" in render_report(progress.traces, "people")
@@ -136,15 +136,15 @@ def test_report_escapes_and_leaves_out_what_no_browser_draws(monkeypatch):
     calls = Calls(
         "root", "", 10, (Calls("<lambda>", "a/b.py:1", 10, (Calls("f", "b.py:2", 4, ()),)),)
     )
-    trace = Trace("<pass>", on_cluster=True, spans=spans, calls=calls)
+    trace = Trace("<task>", on_cluster=True, spans=spans, calls=calls)
     html = render_report([trace], "<script>")
     page = Page(html)
     assert page.tags.count("rect") == 10
     assert "The 31 shortest are left out." in html
     assert "script" not in page.tags
-    assert not {"w", "pass", "lambda"} & set(page.tags)
+    assert not {"w", "task", "lambda"} & set(page.tags)
     assert re.search(r"&lt;lambda&gt; <small>a/b.py:1</small></td><td>60 %", html)
-    assert sum_passes([trace])[0].other_seconds == pytest.approx(100.5)
+    assert sum_tasks([trace])[0].other_seconds == pytest.approx(100.5)
 
 
 def test_samples_of_all_workers_make_one_tree():

@@ -22,11 +22,11 @@ from tclose.runtime.profiling import profile
 pytestmark = pytest.mark.usefixtures("small_regions")
 
 ROWS = 12_000
-STAGES = [
+PASSES = [
     "start", "inspect", "summarise", "plan", "encode", "microaggregate", "verify", "publish"
 ]  # fmt: skip
-PASSES = ["inspect", "summarise", "distribute", "encode", "microaggregate", "verify", "compare"]
-PASSES += ["publish"]
+TASKS = ["inspect", "summarise", "distribute", "encode", "microaggregate", "verify", "compare"]
+TASKS += ["publish"]
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +75,13 @@ def test_run_in_this_process(canaries, tmp_path):
     assert_private(tmp_path / "profile", "profile.json", "profile.md")
     assert_no_values(tmp_path / "profile")
     found = read(tmp_path / "profile")
-    assert (found["ended"], found["on_cluster"], found["tasks"]) == ("done", False, [])
-    assert [stage["stage"] for stage in found["stages"]] == STAGES
-    passes = [of_pass for stage in found["stages"] for of_pass in stage["passes"]]
-    assert [of_pass["pass"] for of_pass in passes] == PASSES
-    assert {of_pass["pass"]: of_pass["tasks"] for of_pass in passes}["summarise"] == 3
-    assert all(p["tasks_done"] == p["tasks"] and p["tasks_before"] == 0 for p in passes)
-    assert {p["records"] for p in passes} <= {None, ROWS}
+    assert (found["ended"], found["on_cluster"], found["cluster_tasks"]) == ("done", False, [])
+    assert [one["pass"] for one in found["passes"]] == PASSES
+    tasks = [task for one in found["passes"] for task in one["tasks"]]
+    assert [task["task"] for task in tasks] == TASKS
+    assert {task["task"]: task["n_tasks"] for task in tasks}["summarise"] == 3
+    assert all(t["tasks_done"] == t["n_tasks"] and t["tasks_before"] == 0 for t in tasks)
+    assert {task["records"] for task in tasks} <= {None, ROWS}
     assert found["peak_bytes"]["this process"] > 50e6
 
 
@@ -90,14 +90,13 @@ def test_times_add_up(canaries, tmp_path):
     assert run(canaries, tmp_path, "--profile", str(tmp_path / "profile")) == 0
     elapsed = time.perf_counter() - start
     found = read(tmp_path / "profile")
-    stages = sum(stage["seconds"] for stage in found["stages"])
-    assert 0 < stages <= found["seconds"] <= elapsed + 0.001
-    assert found["seconds"] == pytest.approx(stages + found["seconds_outside_stages"], abs=0.01)
-    for stage in found["stages"]:
-        of_passes = sum(of_pass["seconds"] for of_pass in stage["passes"])
-        whole = of_passes + stage["seconds_outside_passes"]
-        assert stage["seconds"] == pytest.approx(whole, abs=0.01)
-        assert stage["seconds_outside_passes"] > -0.01
+    passes = sum(one["seconds"] for one in found["passes"])
+    assert 0 < passes <= found["seconds"] <= elapsed + 0.001
+    assert found["seconds"] == pytest.approx(passes + found["seconds_outside_passes"], abs=0.01)
+    for one in found["passes"]:
+        whole = sum(task["seconds"] for task in one["tasks"]) + one["seconds_outside_tasks"]
+        assert one["seconds"] == pytest.approx(whole, abs=0.01)
+        assert one["seconds_outside_tasks"] > -0.01
 
 
 def test_table_is_of_the_same_figures(canaries, tmp_path):
@@ -106,7 +105,7 @@ def test_table_is_of_the_same_figures(canaries, tmp_path):
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {8}
     assert text.startswith("# Profile of a run: discharges\n")
-    (summarise,) = (s["passes"][0] for s in found["stages"] if s["stage"] == "summarise")
+    (summarise,) = (p["tasks"][0] for p in found["passes"] if p["pass"] == "summarise")
     assert any(row.startswith(f"|  | summarise | {summarise['seconds']:.2f} |") for row in rows)
     assert "without Dask" in text
 
@@ -120,14 +119,14 @@ def test_run_on_a_cluster(canaries, tmp_path, monkeypatch):
     found = read(folder)
     assert found["on_cluster"] is True
     assert found["missing"] == []
-    by_pass = {p["pass"]: p["tasks"] for stage in found["stages"] for p in stage["passes"]}
-    assert {t["pass"]: t["tasks"] for t in found["tasks"]} == by_pass
-    assert all(0 < t["median_seconds"] <= t["longest_seconds"] for t in found["tasks"])
+    by_task = {t["task"]: t["n_tasks"] for one in found["passes"] for t in one["tasks"]}
+    assert {t["task"]: t["n_tasks"] for t in found["cluster_tasks"]} == by_task
+    assert all(0 < t["median_seconds"] <= t["longest_seconds"] for t in found["cluster_tasks"])
     assert len(found["workers"]) == 2
-    assert sum(worker["tasks"] for worker in found["workers"]) == sum(by_pass.values())
+    assert sum(worker["tasks"] for worker in found["workers"]) == sum(by_task.values())
     assert all(worker["peak_bytes"] > 50e6 for worker in found["workers"])
     page = Page((folder / "dask-report.html").read_text())
-    assert page.tags.count("rect") >= sum(by_pass.values())
+    assert page.tags.count("rect") >= sum(by_task.values())
     assert not {"script", "link", "img", "iframe"} & set(page.tags)
     assert not {"src", "href", "onclick"} & page.attributes
     assert "dask-report.html" in (folder / "profile.md").read_text()
@@ -151,12 +150,10 @@ def test_failed_run_writes_what_it_has_and_the_next_one_the_rest(canaries, tmp_p
     assert_no_values(tmp_path / "profile")
     first = read(tmp_path / "profile")
     assert first["ended"] == "ValueError"
-    assert [stage["stage"] for stage in first["stages"]] == STAGES[
-        :7
-    ]  # the one that failed is there
+    assert [one["pass"] for one in first["passes"]] == PASSES[:7]  # the one that failed is there
     assert run(canaries, tmp_path, *asked) == 0
-    passes = [p for stage in read(tmp_path / "profile")["stages"] for p in stage["passes"]]
-    before = {p["pass"]: (p["tasks_before"], p["tasks_done"]) for p in passes}
+    tasks = [t for one in read(tmp_path / "profile")["passes"] for t in one["tasks"]]
+    before = {t["task"]: (t["tasks_before"], t["tasks_done"]) for t in tasks}
     assert before["summarise"] == (3, 0)
     assert before["microaggregate"][1] == 0
     assert before["verify"][0] == 0

@@ -45,7 +45,7 @@ class Site:
     turn: int = 0
 
     @property
-    def pass_name(self) -> str:
+    def task_name(self) -> str:
         """The pass in which to strike: each in its turn, so that none is left out."""
         return PASSES[self.turn % len(PASSES)]
 
@@ -124,7 +124,7 @@ def wait(process: "subprocess.Popen[bytes]") -> Ended:
 
 def end_with_process(site: Site) -> str:
     """The process is killed in a pass."""
-    name, command = site.pass_name, site.rng.choice(["run", "run", "flow"])
+    name, command = site.task_name, site.rng.choice(["run", "run", "flow"])
     workers = site.rng.choice(["auto", "2"])
     ended = site.run(f"end@{name}", "--set", f"engine.workers={workers}", command=command)
     assert ended.was_killed, ended.errors
@@ -145,7 +145,7 @@ def end_around_rename(site: Site) -> str:
 
 def end_a_worker(site: Site) -> str:
     """One worker is killed in a pass: nothing is lost, and the run need not be started again."""
-    name = site.pass_name
+    name = site.task_name
     ended = site.run(f"worker@{name}", "--set", "engine.workers=2")
     assert ended.status == 0, ended.errors
     return f"in {name}"
@@ -153,7 +153,7 @@ def end_a_worker(site: Site) -> str:
 
 def end_the_scheduler(site: Site) -> str:
     """The scheduler of a cluster is killed in a pass; a new one takes its place."""
-    name = site.pass_name
+    name = site.task_name
     with cluster(site.folder) as (address, scheduler):
         ended = site.run(f"process:{scheduler}@{name}", "--set", f"engine.scheduler={address}")
         ended.assert_plain()
@@ -257,7 +257,7 @@ def read_only_output(site: Site) -> str:
 
 def restart_prefect(site: Site) -> str:
     """Prefect's server is killed in a pass, and comes back."""
-    name = site.pass_name
+    name = site.task_name
     home, port = site.folder / "prefect", free_port()
     with prefect_server(home, port) as server:
         environment = {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "PREFECT_HOME": str(home)}

@@ -49,21 +49,21 @@ def end_a_worker() -> None:
     end(random.choice(workers).pid)
 
 
-def strike_in(struck_pass: str, strike: Callable[[], None]) -> None:
+def strike_in(struck_task: str, strike: Callable[[], None]) -> None:
     """Strike once, after the first task of a pass."""
     original = Progress.following
     struck: list[str] = []
 
     @contextlib.contextmanager
     def following(
-        self: Progress, pass_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
+        self: Progress, task_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
-        with original(self, pass_name, n_tasks, label=label, done=done) as step:
+        with original(self, task_name, n_tasks, label=label, done=done) as step:
 
             def one_more() -> None:
                 step()
-                if pass_name == struck_pass and not struck:
-                    struck.append(pass_name)
+                if task_name == struck_task and not struck:
+                    struck.append(task_name)
                     strike()
 
             yield one_more

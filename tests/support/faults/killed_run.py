@@ -47,15 +47,15 @@ def wrap(function: Callable[..., Any], when: str) -> Callable[..., Any]:
 class EndingProgress(Progress):
     """Ends the process after the first task of a pass."""
 
-    pass_name = ""
+    task_name = ""
 
     @contextlib.contextmanager
     def following(
-        self, pass_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
+        self, task_name: str, n_tasks: int | Work, *, label: str = "", done: int = 0
     ) -> Iterator[Callable[[], None]]:
         """Follow a pass; in the fatal one the first step is the last."""
-        with super().following(pass_name, n_tasks, label=label, done=done) as step:
-            yield end_now if pass_name == self.pass_name else step
+        with super().following(task_name, n_tasks, label=label, done=done) as step:
+            yield end_now if task_name == self.task_name else step
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
     when, _, name = sys.argv[2].partition(":")
     progress = EndingProgress("none")
     if when == "during":
-        progress.pass_name = name
+        progress.task_name = name
     else:
         if name == "clear_work" and when == "before":
             when = "after"

@@ -51,16 +51,16 @@ def read_tasks(run: Any, n_tasks: int = 0) -> list[Any]:
         return wait_until(ended, f"{n_tasks} tasks of {run.name}") if n_tasks else ended()
 
 
-def stages_of(run: Any, n_stages: int) -> dict[str, str]:
-    """Stages of a flow run in the order in which they started, and the last state of each."""
-    tasks = read_tasks(run, n_stages + 1)
+def passes_of(run: Any, n_passes: int) -> dict[str, str]:
+    """Return the last state of each pass of a flow run, in the order in which they started."""
+    tasks = read_tasks(run, n_passes + 1)
     named = {task.name.rsplit("-", 1)[0]: task.state.type.value for task in tasks}
     del named["attempt"]
     return named
 
 
 def attempts_of(run: Any) -> int:
-    """Return the number of times that the stages were begun."""
+    """Return the number of times that the passes were begun."""
     [attempt] = [task for task in read_tasks(run, 1) if task.name.startswith("attempt")]
     return attempt.run_count
 

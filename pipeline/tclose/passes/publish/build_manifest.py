@@ -265,7 +265,7 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         records_read=account.n_read,
         records_dropped=account.n_read - account.verdict.n_records,
         plan_sha256=account.plan.digest(),
-        seconds={stage: round(value, 3) for stage, value in account.seconds.items()},
+        seconds={name: round(value, 3) for name, value in account.seconds.items()},
         run=run,
     )
 

@@ -1,4 +1,4 @@
-"""Traces of a finished pass on a cluster: each task's time, worker and code.
+"""Traces of finished tasks on a cluster: each task's time, worker and code.
 
 Kept of a task are its number, its worker and its times, and nothing else: what Dask says of failed
 tasks quotes their arguments. Times come from Dask's own stream of tasks; why its report is not used
@@ -46,13 +46,13 @@ class Span:
 
 @dataclass
 class Trace:
-    """The trace of a pass: of a cluster's tasks, or of this process alone.
+    """The trace of the tasks of a kind, on a cluster or in this process.
 
     ``peaks``: most memory that each worker's process ever held, in bytes. ``problem``: why
     something is missing.
     """
 
-    pass_name: str
+    task_name: str
     on_cluster: bool = False
     spans: list[Span] = field(default_factory=list)
     calls: Calls | None = None
@@ -70,9 +70,9 @@ def peak_memory() -> int:
 
 
 @contextlib.contextmanager
-def trace_here(pass_name: str) -> Iterator[Trace]:
-    """The trace of a pass that runs in this process: its memory."""
-    trace = Trace(pass_name)
+def trace_here(task_name: str) -> Iterator[Trace]:
+    """Trace tasks that run in this process: its memory."""
+    trace = Trace(task_name)
     try:
         yield trace
     finally:
@@ -80,14 +80,14 @@ def trace_here(pass_name: str) -> Iterator[Trace]:
 
 
 @contextlib.contextmanager
-def trace_tasks(client: Any, pass_name: str) -> Iterator[Trace]:
-    """The trace of a pass on a cluster; filled when the block ends.
+def trace_tasks(client: Any, task_name: str) -> Iterator[Trace]:
+    """Trace tasks that run on a cluster; the trace is filled when the block ends.
 
     A trace that cannot be had is no reason to fail: it says itself what is missing. After an
     interrupt nothing is asked for, as workers may be busy for long.
     """
-    trace = Trace(pass_name, on_cluster=True)
-    samples, first = f"{pass_name}-{client.id}", None
+    trace = Trace(task_name, on_cluster=True)
+    samples, first = f"{task_name}-{client.id}", None
     with _noting(trace):  # from this question on the scheduler keeps the times of tasks
         first = _ask(client, "get_task_stream_index")
         client.run(start_sampling, samples)
@@ -111,7 +111,7 @@ def _fill(trace: Trace, client: Any, samples: str, first: int | None) -> None:
     if first is not None:
         with _noting(trace):
             messages = _ask(client, "get_task_stream", start_index=first)
-            trace.spans = _read_spans(client, trace.pass_name, messages)
+            trace.spans = _read_spans(client, trace.task_name, messages)
 
 
 @contextlib.contextmanager
@@ -127,17 +127,17 @@ def _ask(client: Any, what: str, **how: Any) -> Any:
     return client.sync(getattr(client.scheduler, what), callback_timeout=ANSWER_SECONDS, **how)
 
 
-def task_prefix(client: Any, pass_name: str) -> str:
-    """Return the prefix of the keys of a client's tasks: ``<pass>-<client>``.
+def task_prefix(client: Any, task_name: str) -> str:
+    """Return the prefix of the keys of a client's tasks: ``<task>-<client>``.
 
-    Dask groups tasks by the part before the first digit, so that dashboards name the pass.
+    Dask groups tasks by the part before the first digit, so that dashboards show the kind of task.
     """
-    return f"{pass_name}-0{client.id}"
+    return f"{task_name}-0{client.id}"
 
 
-def _read_spans(client: Any, pass_name: str, messages: list[dict[str, Any]]) -> list[Span]:
+def _read_spans(client: Any, task_name: str, messages: list[dict[str, Any]]) -> list[Span]:
     """The spans of this client's tasks: others may use the scheduler too."""
-    prefix = task_prefix(client, pass_name)
+    prefix = task_prefix(client, task_name)
     return [
         Span(
             worker=str(message["worker"]),

@@ -1,1 +1,1 @@
-"""Profiles of a run: the time of stages, passes and tasks."""
+"""Profiles of a run: the time of passes and tasks."""

@@ -1,8 +1,8 @@
-"""The profile of a run: where its time went, by stage and by pass, and on a cluster by task.
+"""The profile of a run: where its time went, by pass and by kind of task.
 
-A profile holds names of stages and passes, counts, times, workers' addresses and places in code: no
-values and no columns of the microdata. Even so it stays with whoever runs tclose, in files that
-only their owner reads: how many records a partition has is nobody else's business.
+A profile holds names of passes and tasks, counts, times, workers' addresses and places in code: no
+values and no columns of the microdata. Even so it is written to files that only their owner can
+read: how many records a partition has is confidential.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tclose.runtime.engines.engine import to_safe_error
 from tclose.runtime.profiling.task_report import (
     peaks,
     render_report,
-    sum_passes,
+    sum_tasks,
     sum_workers,
 )
 from tclose.runtime.progress import Progress, Work
@@ -106,32 +106,32 @@ def _describe(frame: _Frame, progress: Progress) -> dict[str, Any]:
         "ended": frame.ended,
         "on_cluster": on_cluster,
         "seconds": round(frame.seconds, 3),
-        "seconds_outside_stages": round(frame.seconds - sum(progress.seconds.values()), 3),
-        "stages": [_describe_stage(s, t, progress.passes) for s, t in progress.seconds.items()],
-        "tasks": [sums.as_dict() for sums in sum_passes(progress.traces)] if on_cluster else [],
-        "workers": [sums.as_dict() for sums in sum_workers(progress.traces)] if on_cluster else [],
+        "seconds_outside_passes": round(frame.seconds - sum(progress.seconds.values()), 3),
+        "passes": [_describe_pass(name, s, progress.works) for name, s in progress.seconds.items()],
+        "cluster_tasks": [sums.as_dict() for sums in sum_tasks(progress.traces)],
+        "workers": [s.as_dict() for s in sum_workers(progress.traces)] if on_cluster else [],
         "peak_bytes": peaks(progress.traces),
         "missing": sorted({trace.problem for trace in progress.traces if trace.problem}),
     }
 
 
-def _describe_stage(stage: str, seconds: float, passes: list[Work]) -> dict[str, Any]:
-    own = [work for work in passes if work.stage == stage]
+def _describe_pass(name: str, seconds: float, works: list[Work]) -> dict[str, Any]:
+    own = [work for work in works if work.pass_name == name]
     return {
-        "stage": stage,
+        "pass": name,
         "seconds": round(seconds, 3),
-        "seconds_outside_passes": round(seconds - sum(work.seconds for work in own), 3),
-        "passes": [_describe_pass(work) for work in own],
+        "seconds_outside_tasks": round(seconds - sum(work.seconds for work in own), 3),
+        "tasks": [_describe_task(work) for work in own],
     }
 
 
-def _describe_pass(work: Work) -> dict[str, Any]:
-    """Tasks and records are those of the whole pass, done before or now; speed is this run's."""
+def _describe_task(work: Work) -> dict[str, Any]:
+    """Counts are those of the whole work, done before or now; the speed is this run's."""
     speed = work.records_per_second
     return {
-        "pass": work.pass_name,
+        "task": work.task_name,
         "seconds": round(work.seconds, 3),
-        "tasks": work.n_tasks,
+        "n_tasks": work.n_tasks,
         "tasks_before": work.tasks_before,
         "tasks_done": work.tasks_done,
         "records": work.n_records,
@@ -148,12 +148,12 @@ def _render_table(described: dict[str, Any]) -> str:
         "",
         f"{when}, ended: {described['ended']}. tclose {described['tclose']}.",
         "",
-        "| stage | pass | seconds | share | tasks | records | records/s |",
+        "| pass | task | seconds | share | tasks | records | records/s |",
         "|---|---|--:|--:|--:|--:|--:|",
-        *_stage_lines(described),
+        *_pass_lines(described),
         "",
     ]
-    if any(of_pass["tasks_before"] for s in described["stages"] for of_pass in s["passes"]):
+    if any(task["tasks_before"] for p in described["passes"] for task in p["tasks"]):
         lines += ["An earlier run had done some of the tasks; they do not count as speed.", ""]
     lines += _cluster_lines(described) if described["on_cluster"] else [_WITHOUT_DASK, ""]
     for name, held in described["peak_bytes"].items():
@@ -167,45 +167,45 @@ _WITHOUT_DASK = (
 )
 
 
-def _stage_lines(described: dict[str, Any]) -> Iterator[str]:
+def _pass_lines(described: dict[str, Any]) -> Iterator[str]:
     total = described["seconds"] or 1.0
-    for stage in described["stages"]:
-        yield _row(stage["stage"], "", stage["seconds"], total)
-        for of_pass in stage["passes"]:
-            yield _row("", of_pass["pass"], of_pass["seconds"], total, of_pass)
-        if stage["passes"]:
-            yield _row("", "(outside passes)", stage["seconds_outside_passes"], total)
-    yield _row("(outside stages)", "", described["seconds_outside_stages"], total)
+    for one in described["passes"]:
+        yield _row(one["pass"], "", one["seconds"], total)
+        for task in one["tasks"]:
+            yield _row("", task["task"], task["seconds"], total, task)
+        if one["tasks"]:
+            yield _row("", "(outside tasks)", one["seconds_outside_tasks"], total)
+    yield _row("(outside passes)", "", described["seconds_outside_passes"], total)
     yield _row("together", "", described["seconds"], total)
 
 
 def _row(
-    stage: str, name: str, seconds: float, total: float, of_pass: dict[str, Any] | None = None
+    pass_name: str, name: str, seconds: float, total: float, task: dict[str, Any] | None = None
 ) -> str:
     share = f"{seconds / total:.0%}".replace("%", " %")
     counts = ["", "", ""]
-    if of_pass is not None:
-        known = of_pass["records"] is not None
-        tasks = f"{of_pass['tasks']:,}"
-        done = of_pass["tasks_before"] + of_pass["tasks_done"]
+    if task is not None:
+        known = task["records"] is not None
+        tasks = f"{task['n_tasks']:,}"
+        done = task["tasks_before"] + task["tasks_done"]
         counts = [
-            tasks if done == of_pass["tasks"] else f"{done:,} of {tasks}",
-            f"{of_pass['records']:,}" if known else "",
-            f"{of_pass['records_per_second']:,.0f}" if of_pass["records_per_second"] else "",
+            tasks if done == task["n_tasks"] else f"{done:,} of {tasks}",
+            f"{task['records']:,}" if known else "",
+            f"{task['records_per_second']:,.0f}" if task["records_per_second"] else "",
         ]
-    return f"| {' | '.join([stage, name, f'{seconds:.2f}', share, *counts])} |"
+    return f"| {' | '.join([pass_name, name, f'{seconds:.2f}', share, *counts])} |"
 
 
 def _cluster_lines(described: dict[str, Any]) -> list[str]:
     rows = [
-        f"| {t['pass']} | {t['tasks']:,} | {t['compute_seconds']:.2f} | {t['median_seconds']:.3f} "
-        f"| {t['longest_seconds']:.3f} | {t['other_seconds']:.2f} |"
-        for t in described["tasks"]
+        f"| {t['task']} | {t['n_tasks']:,} | {t['compute_seconds']:.2f} "
+        f"| {t['median_seconds']:.3f} | {t['longest_seconds']:.3f} | {t['other_seconds']:.2f} |"
+        for t in described["cluster_tasks"]
     ]
     return [
         f"Tasks of the Dask cluster; more in `{REPORT_FILE}`:",
         "",
-        "| pass | tasks | seconds of work | median task | longest | transfer, disk |",
+        "| task | tasks | seconds of work | median task | longest | transfer, disk |",
         "|---|--:|--:|--:|--:|--:|",
         *rows,
         "",

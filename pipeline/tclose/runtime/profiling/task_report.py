@@ -26,11 +26,11 @@ _TICKS = 10
 
 
 @dataclass(frozen=True)
-class PassSums:
-    """Tasks of a pass: ``seconds`` between first and last, work in them, and all the rest."""
+class TaskSums:
+    """Sums over the tasks of a kind: ``seconds`` from first to last, computing, and the rest."""
 
-    pass_name: str
-    tasks: int
+    task_name: str
+    n_tasks: int
     seconds: float
     compute_seconds: float
     median_seconds: float
@@ -40,7 +40,7 @@ class PassSums:
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
         values = asdict(self)
-        return {"pass": values.pop("pass_name")} | _round(values)
+        return {"task": values.pop("task_name")} | _round(values)
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,16 @@ def _round(values: dict[str, Any]) -> dict[str, Any]:
     return {k: round(v, 4) if isinstance(v, float) else v for k, v in values.items()}
 
 
-def sum_passes(traces: Iterable[Trace]) -> list[PassSums]:
-    """Sums of each pass that ran tasks."""
-    return [_sum_pass(trace) for trace in traces if trace.spans]
+def sum_tasks(traces: Iterable[Trace]) -> list[TaskSums]:
+    """Return the sums of each kind of task that ran."""
+    return [_sum_task(trace) for trace in traces if trace.spans]
 
 
-def _sum_pass(trace: Trace) -> PassSums:
+def _sum_task(trace: Trace) -> TaskSums:
     computed = [span.seconds for span in trace.spans if span.action == "compute"]
-    return PassSums(
-        pass_name=trace.pass_name,
-        tasks=len({span.task for span in trace.spans}),
+    return TaskSums(
+        task_name=trace.task_name,
+        n_tasks=len({span.task for span in trace.spans}),
         seconds=max(s.stop for s in trace.spans) - min(s.start for s in trace.spans),
         compute_seconds=sum(computed),
         median_seconds=median(computed) if computed else 0.0,
@@ -90,8 +90,8 @@ def peaks(traces: list[Trace]) -> dict[str, int]:
 
 
 def sum_workers(traces: list[Trace]) -> list[WorkerSums]:
-    """Sums of each worker. ``busy_share`` is of the time in which any pass ran."""
-    total = sum(sums.seconds for sums in sum_passes(traces))
+    """Sums of each worker. ``busy_share`` is of the time in which tasks ran."""
+    total = sum(sums.seconds for sums in sum_tasks(traces))
     held = peaks(traces)
     computed: dict[str, list[float]] = {name: [] for name in held}
     for span in (span for trace in traces for span in trace.spans):
@@ -114,8 +114,8 @@ def render_report(traces: list[Trace], name: str) -> str:
     parts = [
         f"<h1>Dask report of a run: {escape(name)}</h1>",
         *(f"<p>Missing: {escape(p)}.</p>" for p in sorted({t.problem for t in traces} - {""})),
-        "<h2>Passes</h2>",
-        _render_passes(traces),
+        "<h2>Kinds of task</h2>",
+        _render_tasks(traces),
         "<h2>Tasks over time</h2>",
         _ABOUT_TIMELINE,
         _render_timeline(traces),
@@ -162,30 +162,30 @@ small { color: #666; }
 """
 
 
-def _render_passes(traces: list[Trace]) -> str:
+def _render_tasks(traces: list[Trace]) -> str:
     colours = _colours(traces)
-    head = "pass", "tasks", "first to last", "work", "median task", "longest", "transfer, disk"
+    head = "task", "tasks", "first to last", "work", "median task", "longest", "transfer, disk"
     rows = [
         (
-            _name_pass(sums.pass_name, colours),
-            f"{sums.tasks:,}",
+            _name_task(sums.task_name, colours),
+            f"{sums.n_tasks:,}",
             f"{sums.seconds:.2f} s",
             f"{sums.compute_seconds:.2f} s",
             f"{sums.median_seconds:.3f} s",
             f"{sums.longest_seconds:.3f} s",
             f"{sums.other_seconds:.2f} s",
         )
-        for sums in sum_passes(traces)
+        for sums in sum_tasks(traces)
     ]
     return _render_table(head, rows)
 
 
-def _name_pass(name: str, colours: dict[str, str]) -> str:
+def _name_task(name: str, colours: dict[str, str]) -> str:
     return f'<span style="color:{colours[name]}">&#9632;</span> {escape(name)}'
 
 
 def _render_workers(traces: list[Trace]) -> str:
-    head = "worker", "tasks", "work", "busy while passes ran", "most memory"
+    head = "worker", "tasks", "work", "busy while tasks ran", "most memory"
     rows = [
         (
             escape(sums.worker),
@@ -207,12 +207,12 @@ def _render_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _colours(traces: list[Trace]) -> dict[str, str]:
-    names = dict.fromkeys(trace.pass_name for trace in traces)
+    names = dict.fromkeys(trace.task_name for trace in traces)
     return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}
 
 
 def _render_timeline(traces: list[Trace]) -> str:
-    drawn = [(trace.pass_name, span) for trace in traces for span in trace.spans]
+    drawn = [(trace.task_name, span) for trace in traces for span in trace.spans]
     if not drawn:
         return "<p>No tasks.</p>"
     left_out = len(drawn) - _MOST_SPANS
@@ -262,7 +262,7 @@ def _render_code(trace: Trace) -> str:
     rows = [(said, f"{100 * count / total:.0f} %") for said, count in most]
     tree = "".join(_render_calls(call, total) for call in trace.calls.called)
     return (
-        f"<h3>{escape(trace.pass_name)}</h3><p>{total:,} samples.</p>"
+        f"<h3>{escape(trace.task_name)}</h3><p>{total:,} samples.</p>"
         f"{_render_table(('in the function itself', 'of samples'), rows)}"
         f"<details><summary>who called whom</summary>{tree}</details>"
     )
