@@ -10,11 +10,16 @@ user can have put them there, so every folder from the root of the file system o
 
 The last folder, and every file that is read, has to be root's or this user's and closed to others.
 Nothing is looked up twice: what was checked is what is used, whatever is renamed meanwhile.
+
+Working files are used by path, by many processes: for them the last kind of folder will not do.
+There, a group with no other member is none of the others.
 """
 
 import contextlib
 import errno
+import grp
 import os
+import pwd
 import secrets
 import stat
 from collections.abc import Collection
@@ -24,6 +29,7 @@ from typing import BinaryIO
 
 _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 _MAX_LINKS = 40
+_ACL = "system.posix_acl_access"  # gives rights to users that the mode does not tell of
 _WALK = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Nothing waits for whoever opens the other end of a FIFO.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -122,8 +128,10 @@ def _open_file(path: Path, folder: int | None = None) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def open_trusted(path: Path, *, make: bool = False) -> TrustedFolder:
+def open_trusted(path: Path, *, make: bool = False, lasting: bool = False) -> TrustedFolder:
     """Open a folder; ``make``: folders that are missing are made, for this user alone.
+
+    ``lasting``: nobody else can move it away either, so that it may be used by its path.
 
     Raises
     ------
@@ -132,21 +140,40 @@ def open_trusted(path: Path, *, make: bool = False) -> TrustedFolder:
     OSError
         It is not there, or cannot be made or read.
     """
-    with contextlib.closing(_Walk()) as walk:
+    with contextlib.closing(_Walk(lasting=lasting)) as walk:
         walk.go(path.absolute(), make=make)
         _check_ours(os.fstat(walk.here), path)
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         return TrustedFolder(path, os.open(".", flags, dir_fd=walk.here))
 
 
+def check_lasting(path: Path, owners: Collection[int] = ()) -> None:
+    """See that nobody else can move or replace what this user makes in a folder.
+
+    Parameters
+    ----------
+    owners : users that may, besides root and this one
+
+    Raises
+    ------
+    UntrustedError
+        Somebody else can, there or in a folder above.
+    OSError
+        It is not there.
+    """
+    with contextlib.closing(_Walk(owners, lasting=True)) as walk:
+        walk.go(path.absolute(), make=False)
+        walk.check_here()
+
+
 class _Walk:
     """One step at a time from the root to a folder, each from the one before that is still open."""
 
-    def __init__(self) -> None:
+    def __init__(self, owners: Collection[int] = (), *, lasting: bool) -> None:
         self.here, self.place = os.open("/", _WALK), Path("/")
         # In a container of an unprivileged user the system's folders may be another one's.
-        self._owners = {0, os.geteuid(), os.fstat(self.here).st_uid}
-        self._links = 0
+        self._owners = {0, os.geteuid(), os.fstat(self.here).st_uid, *owners}
+        self._links, self._lasting = 0, lasting
 
     def close(self) -> None:
         """Close the folder that was reached."""
@@ -163,17 +190,29 @@ class _Walk:
         if name in (os.sep, ".."):
             self._enter(name, os.open(name, _WALK, dir_fd=self.here))
             return ()
+        if self._lasting:
+            self.check_here()
         above, found = os.fstat(self.here), self._look(name, make=make)
+        if self._lasting and not self._keeps(above, found.st_uid):
+            raise _another(self.place / name, found)
         if stat.S_ISLNK(found.st_mode):
             self._links += 1
-            if self._links > _MAX_LINKS or not self._keeps(above, found):
+            if self._links > _MAX_LINKS or not self._keeps(above, found.st_uid):
                 raise UntrustedError(self.place / name, "is a link that others can have made")
             return Path(os.readlink(name, dir_fd=self.here)).parts
         self._enter(name, os.open(name, _WALK, dir_fd=self.here))
         entered = os.fstat(self.here)
-        if not self._keeps(above, entered):
+        if not self._keeps(above, entered.st_uid):
             _check_ours(entered, self.place)
         return ()
+
+    def check_here(self) -> None:
+        """See that nobody else can move what this user has in the folder that was reached."""
+        here = os.fstat(self.here)
+        if here.st_uid not in self._owners:
+            raise _another(self.place, here)
+        if not self._keeps(here, os.geteuid()):
+            raise _writable(self.place, here)
 
     def _look(self, name: str, *, make: bool) -> os.stat_result:
         if make:
@@ -183,13 +222,19 @@ class _Walk:
                 os.mkdir(name, 0o700, dir_fd=self.here)
         return os.stat(name, dir_fd=self.here, follow_symlinks=False)
 
-    def _keeps(self, above: os.stat_result, entry: os.stat_result) -> bool:
-        """Return whether only root or this user can have put an entry into a folder."""
+    def _keeps(self, above: os.stat_result, owner: int) -> bool:
+        """Return whether only root or this user can have put a user's entry into a folder."""
         if above.st_uid not in self._owners:
             return False
-        if not above.st_mode & _WRITABLE:
+        if not above.st_mode & _WRITABLE or (self._lasting and self._is_private(above)):
             return True
-        return bool(above.st_mode & stat.S_ISVTX) and entry.st_uid in self._owners
+        return bool(above.st_mode & stat.S_ISVTX) and owner in self._owners
+
+    def _is_private(self, folder: os.stat_result) -> bool:
+        """Return whether those who can write to a folder are one group, with no other member."""
+        if folder.st_mode & stat.S_IWOTH or _ACL in os.listxattr(self.place):
+            return False
+        return _has_no_others(folder.st_gid, self._owners)
 
     def _enter(self, name: str, descriptor: int) -> None:
         os.close(self.here)
@@ -200,7 +245,33 @@ class _Walk:
 def _check_ours(found: os.stat_result, place: Path) -> None:
     """See that a file or folder is root's or this user's, and that nobody else can write to it."""
     if found.st_uid not in (0, os.geteuid()):
-        raise UntrustedError(place, f"belongs to another user (id {found.st_uid})")
+        raise _another(place, found)
     if found.st_mode & _WRITABLE:
-        mode = stat.S_IMODE(found.st_mode)
-        raise UntrustedError(place, f"can be written to by others (mode {mode:04o})")
+        raise _writable(place, found)
+
+
+def _another(place: Path, found: os.stat_result) -> UntrustedError:
+    return UntrustedError(place, f"belongs to another user (id {found.st_uid})")
+
+
+def _writable(place: Path, found: os.stat_result) -> UntrustedError:
+    mode = stat.S_IMODE(found.st_mode)
+    return UntrustedError(place, f"can be written to by others (mode {mode:04o})")
+
+
+def _has_no_others(group: int, owners: Collection[int]) -> bool:
+    """Return whether nobody else is known to be in a group.
+
+    Not every system lists whose own group it is. An empty list is believed where the group has the
+    name of its user, and where it has no entry at all, as that of a volume in a container.
+    """
+    try:
+        entry = grp.getgrgid(group)
+    except KeyError:
+        return True
+    ours = set()
+    for owner in owners:
+        with contextlib.suppress(KeyError):
+            ours.add(pwd.getpwuid(owner).pw_name)
+    members = {user.pw_name for user in pwd.getpwall() if user.pw_gid == group} | {*entry.gr_mem}
+    return members <= ours and (bool(members) or entry.gr_name in ours)

@@ -58,9 +58,9 @@ def hold(n_values: int) -> float:
     return float(held[-1])
 
 
-def test_workers_with_too_little_end_the_run_and_do_not_stand_still(tmp_path):
+def test_workers_with_too_little_end_the_run_and_do_not_stand_still():
     least = EngineSettings(workers=1, memory_per_worker=f"{LEAST_MEMORY // 1_000_000}MB")
-    with local_cluster(least, tmp_path) as address, connect(address) as engine:
+    with local_cluster(least) as address, connect(address) as engine:
         assert list(engine.run(hold, [1])) == [(0, 1.0)]
         with pytest.raises(LostError, match=r"give engine\.memory_per_worker more"):
             list(engine.run(hold, [40_000_000]))
@@ -136,10 +136,10 @@ def test_client_that_lost_its_scheduler_is_told_so():
         OnCluster(Client()).memory_per_unit()
 
 
-def test_workers_of_a_machine_that_has_too_little_are_refused(tmp_path, monkeypatch):
+def test_workers_of_a_machine_that_has_too_little_are_refused(monkeypatch):
     monkeypatch.setattr(system, "MEMORY_LIMIT", 100_000_000)
     with (
         pytest.raises(PolicyError, match=r"memory_per_worker auto: is \d+ MB .*; give it 256MB"),
-        local_cluster(EngineSettings(workers=1), tmp_path),
+        local_cluster(EngineSettings(workers=1)),
     ):
         pass

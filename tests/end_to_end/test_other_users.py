@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import dask
@@ -12,9 +14,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 from support.intruders.other_users import listening_ports, run_module
+from tclose.errors import OutputError
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.local import local_cluster
+from tclose.runtime.scratch import temporary_folder
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -31,9 +35,9 @@ USERS = [
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_intruder_gets_into_no_part_of_a_local_cluster(tmp_path, user):
+def test_intruder_gets_into_no_part_of_a_local_cluster(user):
     before = listening_ports()
-    with local_cluster(TWO, tmp_path) as address, connect(address) as engine:
+    with local_cluster(TWO) as address, connect(address) as engine:
         ports = {port: host for port, host in listening_ports().items() if port not in before}
         assert len(ports) >= 5  # scheduler, two nannies, two workers
         assert set(ports.values()) == {"127.0.0.1"}
@@ -56,8 +60,8 @@ def test_intruder_gets_into_a_cluster_without_certificates(user):
     assert "shows /json/identity.json" in achieved[str(ports[1])]
 
 
-def test_every_connection_of_a_local_cluster_is_encrypted(tmp_path):
-    with local_cluster(TWO, tmp_path) as address, Client(address, set_as_default=False) as client:
+def test_every_connection_of_a_local_cluster_is_encrypted():
+    with local_cluster(TWO) as address, Client(address, set_as_default=False) as client:
         workers = client.scheduler_info(n_workers=-1)["workers"]
         addresses = [address, *workers, *(worker["nanny"] for worker in workers.values())]
         assert {there.partition("://")[0] for there in addresses} == {"tls"}
@@ -67,8 +71,8 @@ def test_every_connection_of_a_local_cluster_is_encrypted(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
-def test_socket_of_the_fork_server_is_in_a_private_folder(tmp_path):
-    with local_cluster(TWO, tmp_path):
+def test_socket_of_the_fork_server_is_in_a_private_folder():
+    with local_cluster(TWO):
         processes = (psutil.Process(), *psutil.Process().children(recursive=True))
         sockets = [s.laddr for p in processes for s in p.net_connections(kind="unix") if s.laddr]
     named = [Path(path) for path in sockets if "listener-" in path]
@@ -76,3 +80,35 @@ def test_socket_of_the_fork_server_is_in_a_private_folder(tmp_path):
     for path in named:
         assert path.is_absolute()  # one in the abstract namespace has no owner
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_workers_import_from_no_folder_that_others_reach():
+    """Dask puts a worker's own folder first among the places of what it imports."""
+    with local_cluster(TWO) as address, Client(address, set_as_default=False) as client:
+        for folder in client.run(lambda dask_worker: dask_worker.local_directory).values():
+            assert Path(folder).is_relative_to(temporary_folder())
+        found = {entry for entries in client.run(list_import_places).values() for entry in entries}
+        assert any(Path(entry).is_relative_to(temporary_folder()) for entry in found)
+    for entry in found:
+        assert not Path(entry).exists() or not Path(entry).stat().st_mode & stat.S_IWOTH
+
+
+def list_import_places() -> list[str]:
+    return sys.path
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_workers_are_not_started_where_others_could_replace_their_folder(
+    mode, tmp_path, monkeypatch
+):
+    others = Path(tempfile.mkdtemp(dir="/tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(others))
+    try:
+        others.chmod(mode)
+        os.chown(others, -1, 65_534 if mode == 0o770 and os.getuid() == 0 else -1)
+        refused = rf"scratch folder {others}: can be written to by others .*another TMPDIR"
+        with pytest.raises(OutputError, match=refused), local_cluster(TWO):
+            pass
+        assert not list(others.glob("tclose-*"))
+    finally:
+        shutil.rmtree(others)

@@ -101,7 +101,7 @@ def test_what_a_kill_leaves_is_removed_by_any_next_command(command, policy, temp
 def test_workers_and_their_sockets_are_cleared_too(policy, temporary, capsys):
     with waiting(policy, "plan", "--set", "engine.workers=1") as process:
         own = temporary / f"tclose-{os.geteuid()}"
-        assert {path.name.partition("-")[0] for path in own.iterdir()} == {"plan", "pymp"}
+        assert {path.name.partition("-")[0] for path in own.iterdir()} == {"plan", "dask", "pymp"}
         assert {path.name for path in temporary.iterdir()} == {own.name}
         workers = psutil.Process(process.pid).children(recursive=True)
         assert workers

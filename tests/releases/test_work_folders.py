@@ -1,6 +1,7 @@
 """Working files away from the releases: private, shared by all workers, gone after success."""
 
 import contextlib
+import os
 import tempfile
 
 import pytest
@@ -12,9 +13,13 @@ from tclose.passes import release as recipe
 from tclose.passes.release import open_release
 from tclose.passes.summarise import summarise_task
 from tclose.policy.policy import parse_policy
+from tclose.releases.repository import ReleaseRepository
 from tclose.releases.work_folders import open_folder, work_folders
 from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.progress import Progress
+
+NOBODY = 65_534
+AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can give folders away")
 
 
 @pytest.fixture
@@ -101,3 +106,54 @@ def test_folder_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"cannot be written .*engine\.work_path"):
         open_folder(tmp_path / "file" / "work")
+
+
+SHARED = [
+    pytest.param(0o777, -1, id="all"),
+    pytest.param(0o770, NOBODY, id="a group", marks=AS_ROOT),
+    pytest.param(0o1777, NOBODY, id="sticky, and another user's", marks=AS_ROOT),
+    pytest.param(0o755, NOBODY, id="another user's", marks=AS_ROOT),
+]
+
+
+@pytest.mark.parametrize(("mode", "other"), SHARED)
+def test_folder_that_others_could_move_is_refused(mode, other, source, tmp_path):
+    """Before there are records in it: an output folder in a shared one, or one above."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    os.chown(shared, other if mode in (0o1777, 0o755) else -1, other if mode == 0o770 else -1)
+    reason = "belongs to another user" if mode in (0o1777, 0o755) else "can be written to by others"
+    refused = rf"working files .*\.work: {shared} {reason} \(.*`chmod go-w`.*engine\.work_path"
+    with pytest.raises(OutputError, match=refused):
+        release(document(source, shared / "a", None))
+    assert not list(shared.iterdir())
+    away = release(document(source, shared / "a", tmp_path / "work"))
+    assert {path.name for path in away.folder.parent.iterdir()} >= {away.folder.name, "CURRENT"}
+    with pytest.raises(OutputError, match=refused.replace("\\.work", ".*")):
+        release(document(source, tmp_path / "b", shared / "work"))
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o755, 0o700])
+def test_folder_that_others_cannot_move_is_used(mode, source, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    assert release(document(source, shared / "a", None)).data
+
+
+def test_output_folder_is_refused_too(source, tmp_path):
+    (tmp_path / "out" / "people").mkdir(parents=True)
+    (tmp_path / "out" / "people").chmod(0o777)
+    with pytest.raises(OutputError, match=r"people can be written to by others \(mode 0777\)"):
+        release(document(source, tmp_path / "out", None))
+
+
+def test_what_a_link_leads_to_is_not_removed(tmp_path):
+    """One that came into the place after it was looked at."""
+    (tmp_path / "theirs" / "kept").mkdir(parents=True)
+    repository = ReleaseRepository(tmp_path / "out", "people")
+    repository.work.parent.mkdir(parents=True)
+    repository.work.symlink_to(tmp_path / "theirs")
+    repository.clear_work()
+    assert (tmp_path / "theirs" / "kept").is_dir()

@@ -75,7 +75,7 @@ def local_sample(
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     with (
         scratch_folder(purpose) as scratch,
-        local_address(policy.engine, n_bytes, scratch / "dask") as address,
+        local_address(policy.engine, n_bytes) as address,
     ):
         sample = take_sample(policy, scratch, address, size, seed, progress)
         small = runs_in_process(policy.engine, sample.path.stat().st_size)

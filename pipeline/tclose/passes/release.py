@@ -69,7 +69,7 @@ def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan
     check_scheduler(policy.engine)
     find_signer(policy.output.signing_key)
     paths = input_files.find_files(policy.input)
-    with local_address(policy.engine, input_files.total_bytes(paths), scratch / "dask") as address:
+    with local_address(policy.engine, input_files.total_bytes(paths)) as address:
         run = Run(policy, "plan", scratch / "work", address)
         begin_trial(run, inspect_input(policy, paths, address, progress))
         run_pipeline(RELEASE.until(PLAN), run, progress)

@@ -199,22 +199,17 @@ class ReleaseRepository:
         """Remove what dead runs left among the releases, but of one."""
         self.store.clear_leftovers(keep, self.check_lease)
 
-    @property
-    def scratch(self) -> Path:
-        """Return the private folder that this process's workers spill to."""
-        return self.work / f"dask-{os.getpid()}"
-
     def open_work(self) -> None:
         """Make the folder of working files, readable by its owner only, and note where it is.
 
         What a run left where its policy said is removed if this one says another place.
         """
+        for folder in self._work_folders:
+            open_folder(folder)
         before = self.find_work()
         if before.work != self.work:
             before.clear_work()
             before.leave_work()
-        for folder in self._work_folders:
-            open_folder(folder)
         write_note(self.store, self.work_path)
 
     def find_work(self) -> "ReleaseRepository":
@@ -223,13 +218,18 @@ class ReleaseRepository:
 
     def clear_work(self, keep: str | None = None) -> None:
         """Remove the working files of runs that ended; all, or all but those of one release."""
-        for folder in self.work.iterdir() if self.work.is_dir() else ():
-            if folder.name not in (keep, self.scratch.name):
-                shutil.rmtree(folder, ignore_errors=True)
+        try:  # by descriptor: what others put in its place meanwhile is not removed
+            descriptor = os.open(self.work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            return
+        try:
+            for name in set(os.listdir(descriptor)) - {keep}:  # noqa: PTH208  # of a descriptor
+                shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
 
     def leave_work(self) -> None:
-        """Remove this process's scratch folder, and the folders of working files if empty."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        """Remove the folders of working files if they are empty."""
         for folder in reversed(self._work_folders):
             with contextlib.suppress(OSError):
                 folder.rmdir()

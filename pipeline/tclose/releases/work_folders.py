@@ -11,7 +11,9 @@ from pathlib import Path
 
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
+from tclose.releases.stores.folder_entries import find_owners
 from tclose.releases.stores.store import Store
+from tclose.trusted_paths import UntrustedError, check_lasting
 
 _DIGITS = 16
 _NOTE = "work-path"
@@ -65,10 +67,11 @@ def open_folder(folder: Path) -> None:
     Raises
     ------
     OutputError
-        It cannot be made, or is somebody else's.
+        It cannot be made, is somebody else's, or stands where somebody else could move it.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        check_lasting(folder.parent, find_owners(folder.parent))
         folder.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -77,6 +80,12 @@ def open_folder(folder: Path) -> None:
             os.fchmod(descriptor, 0o700)
         finally:
             os.close(descriptor)
+    except UntrustedError as error:
+        raise OutputError(
+            f"working files {folder}: {error.place} {error.reason}, so that somebody else could "
+            "put others in their place; `chmod go-w` it, or name a folder of your own, in no "
+            "shared one, as engine.work_path"
+        ) from None
     except OSError as error:
         if folder.is_symlink():
             raise _not_own(folder) from None

@@ -133,9 +133,7 @@ def open_run(
         try:
             with contextlib.ExitStack() as cluster:
                 with progress.timing("start"):
-                    address = cluster.enter_context(
-                        local_address(policy.engine, n_bytes, held.scratch)
-                    )
+                    address = cluster.enter_context(local_address(policy.engine, n_bytes))
                 with progress.timing("inspect"):
                     contents = inspect_input(policy, paths, address, progress)
                 versions = byte_versions(policy, passes)

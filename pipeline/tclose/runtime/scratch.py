@@ -21,7 +21,7 @@ from tclose.errors import OutputError
 from tclose.releases.work_folders import cache_folder
 from tclose.trusted_paths import TrustedFolder, UntrustedError, open_trusted
 
-_PURPOSES = ("input-", "plan-", "frontier-", "audit-", "pymp-")
+_PURPOSES = ("input-", "plan-", "frontier-", "audit-", "dask-", "pymp-")
 _WITHOUT_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)
 _TRIES = 5
 # A socket's path has at most 107 bytes, and its name in a folder of multiprocessing's takes 32.
@@ -40,7 +40,7 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
 
     Parameters
     ----------
-    purpose : ``input``, ``plan``, ``frontier`` or ``audit``: what its name begins with
+    purpose : ``input``, ``plan``, ``frontier``, ``audit`` or ``dask``: what its name begins with
 
     Raises
     ------
@@ -117,13 +117,14 @@ def _locked(path: Path) -> Iterator[TrustedFolder]:
     try:
         _note(path)
         for _ in range(_TRIES):
-            with _open(path, make=True) as opened:
+            with _open(path, make=True, lasting=True) as opened:
                 _lock(opened.descriptor)
                 if path.exists() and path.stat().st_ino == os.fstat(opened.descriptor).st_ino:
                     yield opened
                     return  # else another command has just removed it
     except UntrustedError as error:
-        raise OutputError(f"scratch folder {error}; remove it, or name another TMPDIR") from None
+        remedy = "remove it, or" if error.place == path else "let nobody else write there, or"
+        raise OutputError(f"scratch folder {error}; {remedy} name another TMPDIR") from None
     except OSError as error:
         raise OutputError(
             f"scratch folder {path}: cannot be written ({error.strerror}); name another TMPDIR"
@@ -140,8 +141,8 @@ def _lock(descriptor: int) -> None:
 
 
 @contextlib.contextmanager
-def _open(path: Path, *, make: bool) -> Iterator[TrustedFolder]:
-    opened = open_trusted(path, make=make)
+def _open(path: Path, *, make: bool, lasting: bool = False) -> Iterator[TrustedFolder]:
+    opened = open_trusted(path, make=make, lasting=lasting)
     try:
         yield opened
     finally:

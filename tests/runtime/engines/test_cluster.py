@@ -79,7 +79,7 @@ def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):
         start_worker(processes, dask, 1, tmp_path)
         settings = EngineSettings(scheduler=dask.address, tls=dask.client_files())
         with (
-            engine.local_address(settings, 0, tmp_path) as address,
+            engine.local_address(settings, 0) as address,
             engine.connect(address) as connected,
         ):
             results = connected.run(time.sleep, [0.0, 600.0])

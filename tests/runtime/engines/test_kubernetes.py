@@ -124,19 +124,19 @@ def test_service_is_named_as_the_operator_names_it() -> None:
 
 
 def test_standing_cluster_is_reached_without_kubernetes_being_asked(
-    operated: list[str], tmp_path: Path
+    operated: list[str],
 ) -> None:
     settings = settings_of()
     check_scheduler(settings)
-    with local_address(settings, 0, tmp_path) as address, connect(address) as engine:
+    with local_address(settings, 0) as address, connect(address) as engine:
         assert list(engine.run(abs, [-3])) == [(0, 3)]
     assert set(operated) == {"tcp://tclose-scheduler.night:8786"}
 
 
-def test_protocol_is_that_of_the_certificates(operated: list[str], tmp_path: Path) -> None:
+def test_protocol_is_that_of_the_certificates(operated: list[str]) -> None:
     with (
         dask.config.set({"distributed.comm.tls.ca-file": "ca.pem"}),
-        local_address(settings_of(), 0, tmp_path),
+        local_address(settings_of(), 0),
     ):
         pass
     assert operated == ["tls://tclose-scheduler.night:8786"]
@@ -151,12 +151,12 @@ def test_standing_cluster_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> 
 
 class TestClusterOfARun:
     def test_is_made_from_the_manifest_and_removed(
-        self, api: type[Api], operated: list[str], tmp_path: Path
+        self, api: type[Api], operated: list[str]
     ) -> None:
         settings = settings_of(manifest=str(MANIFEST)).model_copy(update={"workers": 5})
         check_scheduler(settings)
         assert api.seen == []
-        with local_address(settings, 0, tmp_path) as address, connect(address) as engine:
+        with local_address(settings, 0) as address, connect(address) as engine:
             assert list(engine.run(abs, [-3])) == [(0, 3)]
             [name] = api.kept
         assert api.kept == {}
@@ -172,38 +172,34 @@ class TestClusterOfARun:
         assert made["spec"]["worker"]["spec"] == written["spec"]["worker"]["spec"]
         assert made["spec"]["scheduler"]["spec"] == written["spec"]["scheduler"]["spec"]
 
-    def test_is_removed_after_a_failure_too(
-        self, api: type[Api], operated: list[str], tmp_path: Path
-    ) -> None:
+    def test_is_removed_after_a_failure_too(self, api: type[Api], operated: list[str]) -> None:
         settings = settings_of(manifest=str(MANIFEST))
-        with contextlib.suppress(KeyError), local_address(settings, 0, tmp_path):
+        with contextlib.suppress(KeyError), local_address(settings, 0):
             assert len(api.kept) == 1
             raise KeyError
         assert len(api.seen) == 1
         assert api.kept == {}
 
     def test_is_removed_when_its_scheduler_never_answers(
-        self, api: type[Api], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, api: type[Api], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(scheduler, "START_SECONDS", 0.1)
         monkeypatch.setattr(scheduler, "SECONDS_BETWEEN_PROBES", 0.05)
         settings = settings_of(manifest=str(MANIFEST))
         with (
             pytest.raises(UnreachableError, match=r"no answer in 0\.1 seconds.*kubectl get events"),
-            local_address(settings, 0, tmp_path),
+            local_address(settings, 0),
         ):
             pass
         assert len(api.seen) == 1
         assert api.kept == {}
 
-    def test_that_may_not_be_made_is_told_with_the_remedy(
-        self, api: type[Api], tmp_path: Path
-    ) -> None:
+    def test_that_may_not_be_made_is_told_with_the_remedy(self, api: type[Api]) -> None:
         api.allowed = False
         settings = settings_of(manifest=str(MANIFEST))
         with (
             pytest.raises(ClusterError, match=r"namespace night \(HTTP 403\).*may create"),
-            local_address(settings, 0, tmp_path),
+            local_address(settings, 0),
         ):
             pass
 

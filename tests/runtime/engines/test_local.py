@@ -49,9 +49,9 @@ def modules_of_worker():
     return set(sys.modules)
 
 
-def test_workers_are_forked_with_what_they_need(tmp_path):
+def test_workers_are_forked_with_what_they_need():
     with (
-        local_cluster(TWO, tmp_path) as address,
+        local_cluster(TWO) as address,
         Client(address, set_as_default=False) as client,
     ):
         parents = set(client.run(os.getppid).values())
@@ -88,11 +88,11 @@ def test_nothing_is_imported_from_the_working_folder(planted, tmp_path):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_environment_is_that_of_the_clusters_start(tmp_path, monkeypatch):
+def test_environment_is_that_of_the_clusters_start(monkeypatch):
     for said in ("first", "second"):
         monkeypatch.setenv("TCLOSE_TEST_SAID", said)
         with (
-            local_cluster(TWO, tmp_path / said) as address,
+            local_cluster(TWO) as address,
             Client(address, set_as_default=False) as client,
         ):
             assert set(client.run(os.environ.get, "TCLOSE_TEST_SAID").values()) == {said}

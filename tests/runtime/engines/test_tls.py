@@ -59,7 +59,7 @@ def test_run_gives_the_same_bytes_as_in_this_process(cluster, tmp_path):
     assert "client-key.pem" not in (there.release / "manifest.json").read_text()
 
 
-def test_dasks_own_configuration_will_do(cluster, tmp_path):
+def test_dasks_own_configuration_will_do(cluster):
     configured = {
         "distributed.comm.tls.ca-file": str(cluster.tls / "ca.pem"),
         "distributed.comm.tls.client.cert": str(cluster.tls / "client.pem"),
@@ -68,13 +68,13 @@ def test_dasks_own_configuration_will_do(cluster, tmp_path):
     settings = EngineSettings(scheduler=cluster.address)
     with dask.config.set(configured):
         check_scheduler(settings)
-        with local_address(settings, 0, tmp_path) as address, connect(address) as connected:
+        with local_address(settings, 0) as address, connect(address) as connected:
             assert sorted(connected.run(abs, [-1, -2])) == [(0, 1), (1, 2)]
 
 
-def test_certificates_are_used_for_the_run_alone(cluster, tmp_path):
+def test_certificates_are_used_for_the_run_alone(cluster):
     with (
-        local_address(settings_of(cluster), 0, tmp_path) as address,
+        local_address(settings_of(cluster), 0) as address,
         connect(address) as connected,
     ):
         assert sorted(connected.run(abs, [-1, -2])) == [(0, 1), (1, 2)]

@@ -37,7 +37,7 @@ def message_of(dask, n_workers, folder) -> str:
         scheduler=dask.address, tls={key: str(path) for key, path in files.items()}
     )
     with (
-        local_address(settings, 0, folder) as address,
+        local_address(settings, 0) as address,
         pytest.raises(ClusterError) as caught,
         connect(address),
     ):

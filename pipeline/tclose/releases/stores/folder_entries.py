@@ -31,7 +31,7 @@ def check_entries(root: Path) -> None:
     OutputError
         A hidden folder is none, a link or another user's; CURRENT is no file.
     """
-    owners = _owners(root)
+    owners = find_owners(root)
     for name in _FOLDERS:
         path = root / name
         with contextlib.suppress(FileNotFoundError):
@@ -55,7 +55,7 @@ def read_believed(path: Path) -> bytes:
         Somebody else can write it, or it is another user's.
     """
     try:
-        return read_own(path, _owners(path.parent), closed=_OPEN)
+        return read_own(path, find_owners(path.parent), closed=_OPEN)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -67,7 +67,7 @@ def read_believed(path: Path) -> bytes:
         ) from None
 
 
-def _owners(folder: Path) -> set[int]:
+def find_owners(folder: Path) -> set[int]:
     """Return the users whose private files are trusted: this user; for root, also the owner."""
     user = os.geteuid()
     return {user} if user else {user, folder.stat().st_uid}

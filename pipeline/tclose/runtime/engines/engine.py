@@ -226,14 +226,14 @@ def prestart_workers(policy: Policy) -> None:
 
 
 @contextlib.contextmanager
-def local_address(settings: EngineSettings, n_bytes: int, scratch: Path) -> Iterator[str]:
+def local_address(settings: EngineSettings, n_bytes: int) -> Iterator[str]:
     """Address of the scheduler to use: an existing one, a new local one, or ``""`` for none."""
     if user_client_address():
         yield user_client_address()
     elif runs_in_process(settings, n_bytes):
         yield ""
     elif settings.scheduler == LOCAL:
-        with local_cluster(settings, scratch) as address:
+        with local_cluster(settings) as address:
             yield address
     else:
         with existing_address(settings) as address:

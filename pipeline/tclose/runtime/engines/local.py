@@ -18,7 +18,7 @@ from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.certificates import make_tls_configuration
 from tclose.runtime.engines.steady_clock import use_steady_clock
 from tclose.runtime.interrupts import deferred, held_back
-from tclose.runtime.scratch import place_sockets
+from tclose.runtime.scratch import place_sockets, scratch_folder
 
 MAX_AUTO_WORKERS = 16
 _FILES_PER_WORKER = 16  # that the run's own process has open: pipes and connections, ten at least
@@ -52,20 +52,29 @@ _WITHOUT_PAGES: dict[str, list[str]] = {
 
 
 @contextlib.contextmanager
-def local_cluster(settings: EngineSettings, scratch: Path) -> Iterator[str]:
+def local_cluster(settings: EngineSettings) -> Iterator[str]:
     """Address of a cluster of single-threaded worker processes; all it listens on is loopback.
 
     Loopback is open to every user of the machine, so each connection has TLS with the run's own
     certificate on both sides. In the block Dask's configuration has it, for clients of this process
-    and for workers.
+    and for workers. Dask imports from its workers' folder, so it is one that nobody else reaches.
 
     Raises
     ------
     PolicyError
         Its workers would have too little memory to start.
+    OutputError
+        They have no private folder.
     """
     _check_memory(settings)
     ensure_open_files(OPEN_FILES + _FILES_PER_WORKER * worker_count(settings))
+    with scratch_folder("dask") as scratch, _configured(settings, scratch) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _configured(settings: EngineSettings, scratch: Path) -> Iterator[str]:
+    """Start a cluster with the configuration and the environment that it needs."""
     start_fork_server()
     import dask
 
