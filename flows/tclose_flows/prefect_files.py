@@ -1,7 +1,8 @@
 """Settings files of the working folder that Prefect reads: not believed if others can write them.
 
 They can name the server that policies are sent to, and modules that Prefect imports. Whoever stands
-in a shared folder has not chosen them. One's own files, and root's, are believed.
+in a shared folder has not chosen them. One's own files, and root's, are believed, where nobody else
+can put more: Prefect, and the server that it starts, look again and again.
 """
 
 import os
@@ -9,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 from tclose.errors import UsageError
-from tclose.trusted_paths import UntrustedError, read_own
+from tclose.trusted_paths import UntrustedError, check_closed, read_own
 
 
 def check_prefect_files() -> None:
@@ -18,8 +19,16 @@ def check_prefect_files() -> None:
     Raises
     ------
     UsageError
-        A file with settings for Prefect belongs to another user, or can be written to by others.
+        A file with settings for Prefect belongs to another user, or can be written to by others, or
+        others can put one there at any time.
     """
+    try:
+        check_closed(Path.cwd())
+    except UntrustedError as error:
+        raise UsageError(
+            f"{error}, and Prefect would take settings from files there; run in a folder that "
+            "nobody else can write to"
+        ) from None
     for name in (".env", "prefect.toml", "pyproject.toml"):
         path = Path.cwd() / name
         reason = _distrust(path) if path.is_file() else None

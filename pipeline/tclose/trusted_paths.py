@@ -166,6 +166,24 @@ def check_lasting(path: Path, owners: Collection[int] = ()) -> None:
         walk.check_here()
 
 
+def check_closed(folder: Path) -> None:
+    """See that nobody else can put a file into a folder; those above it do not matter.
+
+    Raises
+    ------
+    UntrustedError
+        It belongs to another user, or others can write to it.
+    OSError
+        It is not there.
+    """
+    found = folder.stat()
+    owners = {0, os.geteuid(), Path("/").stat().st_uid}  # the system's, in a container too
+    if found.st_uid not in owners:
+        raise _another(folder, found)
+    if found.st_mode & _WRITABLE and not _is_private(folder, found, owners):
+        raise _writable(folder, found)
+
+
 class _Walk:
     """One step at a time from the root to a folder, each from the one before that is still open."""
 
@@ -226,15 +244,11 @@ class _Walk:
         """Return whether only root or this user can have put a user's entry into a folder."""
         if above.st_uid not in self._owners:
             return False
-        if not above.st_mode & _WRITABLE or (self._lasting and self._is_private(above)):
+        if not above.st_mode & _WRITABLE:
+            return True
+        if self._lasting and _is_private(self.place, above, self._owners):
             return True
         return bool(above.st_mode & stat.S_ISVTX) and owner in self._owners
-
-    def _is_private(self, folder: os.stat_result) -> bool:
-        """Return whether those who can write to a folder are one group, with no other member."""
-        if folder.st_mode & stat.S_IWOTH or _ACL in os.listxattr(self.place):
-            return False
-        return _has_no_others(folder.st_gid, self._owners)
 
     def _enter(self, name: str, descriptor: int) -> None:
         os.close(self.here)
@@ -257,6 +271,13 @@ def _another(place: Path, found: os.stat_result) -> UntrustedError:
 def _writable(place: Path, found: os.stat_result) -> UntrustedError:
     mode = stat.S_IMODE(found.st_mode)
     return UntrustedError(place, f"can be written to by others (mode {mode:04o})")
+
+
+def _is_private(place: Path, found: os.stat_result, owners: Collection[int]) -> bool:
+    """Return whether those who can write to a folder are one group, with no other member."""
+    if found.st_mode & stat.S_IWOTH or (hasattr(os, "listxattr") and _ACL in os.listxattr(place)):
+        return False
+    return _has_no_others(found.st_gid, owners)
 
 
 def _has_no_others(group: int, owners: Collection[int]) -> bool:

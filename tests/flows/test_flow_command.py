@@ -179,3 +179,35 @@ def test_settings_of_ones_own_and_files_without_any_are_believed(
         (tmp_path / name).write_text("OTHER = 'x'\n")
         (tmp_path / name).chmod(0o666)
         check_prefect_files()
+
+
+@pytest.mark.parametrize(
+    ("mode", "of", "said"),
+    [
+        (0o777, -1, "can be written to by others (mode 0777)"),
+        (0o1777, -1, "can be written to by others (mode 1777)"),
+        pytest.param(0o755, 65534, "belongs to another user (id 65534)", marks=AS_ROOT),
+    ],
+)
+def test_folder_that_others_can_put_settings_into_is_refused(
+    mode: int,
+    of: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Though there are none yet: they could come between the look and Prefect's own."""
+    policy = write_policy(
+        tmp_path / "policy.yaml", policy_for(write_csv(tmp_path / "people.csv", people()))
+    )
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    os.chown(shared, of, -1)
+    monkeypatch.chdir(shared)
+    assert main(["flow", str(policy), "--quiet"]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"tclose: {shared}: {said}")
+    assert "run in a folder that nobody else can write to" in printed
+    assert not (tmp_path / "releases").exists()
