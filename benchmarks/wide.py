@@ -42,7 +42,7 @@ Columns = dict[str, Any]
 class Shape:
     """A wide table: records, the columns beside the usual ones, and how its file is written.
 
-    ``confidential``: the column that is confidential; the others beside are carried.
+    ``confidential``: the column that is confidential; the others are passed through.
     """
 
     name: str

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from support.tables.column_kinds import CARRIED, CONFIDENTIAL, QUASI, ROWS, column
+from support.tables.column_kinds import CONFIDENTIAL, PASSTHROUGH, QUASI, ROWS, column
 from tclose.errors import DataError
 from tclose.model import Distance, Kind
 
@@ -70,13 +70,13 @@ class TestResolve:
             ),
             (QUASI, pa.bool_(), {"taxonomy": ROWS}, "is boolean, a taxonomy goes with nominal"),
             (
-                CARRIED,
+                PASSTHROUGH,
                 pa.list_(pa.int8()),
                 {},
                 "type list is not supported; convert it",
             ),
             (
-                CARRIED,
+                PASSTHROUGH,
                 pa.binary(),
                 {"kind": Kind.NOMINAL},
                 "type binary is not supported; convert it",
@@ -107,7 +107,7 @@ class TestResolve:
     @pytest.mark.parametrize(
         ("role", "dtype", "keys"),
         [
-            (CARRIED, pa.decimal128(38, 2), {}),
+            (PASSTHROUGH, pa.decimal128(38, 2), {}),
             (QUASI, pa.decimal128(38, 2), {"kind": Kind.NOMINAL}),
             (QUASI, pa.int8(), {"aggregate": "median"}),
             (QUASI, pa.decimal128(9, 2), {"rounded": False}),

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.discharge_policies import data_digests
-from support.cases.people import CARRIED, CONFIDENTIAL, QUASI, policy_for, release
+from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, policy_for, release
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.verify import verdict
 from tclose.runtime.artifacts import Artifact, Workspace
@@ -30,7 +30,7 @@ def write_people(folder, n_partitions):
     pq.write_table(pa.table(table), folder / "people.parquet")
     return policy_for(
         folder / "people.parquet",
-        attributes={"part": CARRIED, "age": QUASI, "pay": CONFIDENTIAL},
+        attributes={"part": PASSTHROUGH, "age": QUASI, "pay": CONFIDENTIAL},
         privacy={"k": 4, "t": 0.8},
         output={"path": str(folder / "releases"), "partition_by": ["part"]},
     )

@@ -9,8 +9,8 @@ import pyarrow.dataset as ds
 import pytest
 
 from support.cases.people import (
-    CARRIED,
     CONFIDENTIAL,
+    PASSTHROUGH,
     QUASI,
     people,
     policy_for,
@@ -45,7 +45,7 @@ def write_odd(folder, texts=tuple(ODD)):
 
 def make_document(path, word: Any, **changes: Any) -> dict[str, Any]:
     document = policy_for(path, privacy={"k": 3, "t": 0.5}) | changes
-    document["attributes"] |= {"word": word, "place": CARRIED}
+    document["attributes"] |= {"word": word, "place": PASSTHROUGH}
     return document
 
 
@@ -71,15 +71,15 @@ class TestParquet:
         path, table = write_odd(tmp_path, NAMED)
         check_pairs(release(make_document(path, {"role": CONFIDENTIAL} | keys)), table)
 
-    def test_carried(self, tmp_path):
+    def test_passthrough(self, tmp_path):
         path, table = write_odd(tmp_path)
-        check_pairs(release(make_document(path, CARRIED)), table)
+        check_pairs(release(make_document(path, PASSTHROUGH)), table)
 
-    def test_dictionary_of_carried(self, tmp_path):
+    def test_dictionary_of_passthrough(self, tmp_path):
         path, table = write_odd(tmp_path)
         coded = table.set_column(3, "word", table["word"].dictionary_encode())
         write_parquet(path, coded)
-        check_pairs(release(make_document(path, CARRIED)), table)
+        check_pairs(release(make_document(path, PASSTHROUGH)), table)
 
     @pytest.mark.parametrize(
         "keys",
@@ -92,10 +92,10 @@ class TestParquet:
         assert audit_release(made.folder).findings == []
         assert set(made.table["word"].to_pylist()) <= set(ODD)
 
-    def test_partition_of_carried(self, tmp_path):
+    def test_partition_of_passthrough(self, tmp_path):
         path, table = write_odd(tmp_path, SHORT)
         output = {"path": str(tmp_path / "releases"), "partition_by": ["word"]}
-        made = release(make_document(path, CARRIED, output=output, privacy={"k": 2, "t": 1}))
+        made = release(make_document(path, PASSTHROUGH, output=output, privacy={"k": 2, "t": 1}))
         assert audit_release(made.folder).findings == []
         words = ds.partitioning(pa.schema([("word", pa.string())]), flavor="hive")
         read = ds.dataset(made.folder / "data", partitioning=words).to_table()
@@ -108,9 +108,9 @@ class TestCsv:
         [
             {"role": CONFIDENTIAL, "type": "ordinal", "order": NAMED},
             {"role": CONFIDENTIAL},
-            CARRIED,
+            PASSTHROUGH,
         ],
-        ids=["ordinal", "nominal", "carried"],
+        ids=["ordinal", "nominal", "passthrough"],
     )
     def test_values_stay(self, word, tmp_path):
         _, table = write_odd(tmp_path, NAMED)

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from support.cases.people import CARRIED, CONFIDENTIAL, QUASI, Released, policy_for, release
+from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, Released, policy_for, release
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import PolicyError
 
@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The inplace keyword"),
 ]
 N_RECORDS = 60
-ROLES = [QUASI, CONFIDENTIAL, CARRIED]
+ROLES = [QUASI, CONFIDENTIAL, PASSTHROUGH]
 SKIPPED = ["_x", ".x", "..", "_", "__index_level_0__", "__HIVE_DEFAULT_PARTITION__"]
 NAMES = [
     *SKIPPED,
@@ -86,13 +86,13 @@ def test_a_column(name: str, role: str, tmp_path: Path) -> None:
     check_readable(release_with(name, role, tmp_path), name)
 
 
-@pytest.mark.parametrize("role", [QUASI, CARRIED])
+@pytest.mark.parametrize("role", [QUASI, PASSTHROUGH])
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SKIPPED][:-1])
 def test_a_partition_column(name: str, role: str, tmp_path: Path) -> None:
     check_readable(release_with(name, role, tmp_path, (name,)), name)
 
 
-@pytest.mark.parametrize("role", [QUASI, CARRIED])
+@pytest.mark.parametrize("role", [QUASI, PASSTHROUGH])
 @pytest.mark.parametrize("name", SKIPPED)
 def test_folders_that_readers_skip(name: str, role: str, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="folders that do are skipped by pandas, pyarrow and Spa"):
@@ -100,7 +100,7 @@ def test_folders_that_readers_skip(name: str, role: str, tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("role", [QUASI, CARRIED])
+@pytest.mark.parametrize("role", [QUASI, PASSTHROUGH])
 def test_folders_that_are_too_long(role: str, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="cannot name folders"):
         release_with("x" * 300, role, tmp_path, ("x" * 300,))
@@ -119,5 +119,5 @@ def test_an_identifier_may_be_called_anything(tmp_path: Path) -> None:
 
 def test_partition_column_that_differs_by_case_alone(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="'AGE' and 'age' differ by case alone"):
-        release_with("AGE", CARRIED, tmp_path, ("AGE",))
-    check_readable(release_with("AGE", CARRIED, tmp_path), "AGE")
+        release_with("AGE", PASSTHROUGH, tmp_path, ("AGE",))
+    check_readable(release_with("AGE", PASSTHROUGH, tmp_path), "AGE")

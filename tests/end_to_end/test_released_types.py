@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import (
-    CARRIED,
     CONFIDENTIAL,
     N_PEOPLE,
+    PASSTHROUGH,
     QUASI,
     people,
     policy_for,
@@ -42,7 +42,7 @@ class TestReleasedTypes:
         table = people(q=quasi, c=confidential, x=passthrough)
         path = write_parquet(tmp_path / "people.parquet", table)
         document = policy_for(path, missing=missing)
-        document["attributes"] |= {"q": QUASI, "c": CONFIDENTIAL, "x": CARRIED}
+        document["attributes"] |= {"q": QUASI, "c": CONFIDENTIAL, "x": PASSTHROUGH}
         released = release(document)
         wanted = pq.read_schema(path)
         for name in ("age", "sex", "pay", "q", "c", "x"):
@@ -68,7 +68,7 @@ class TestReleasedTypes:
         )
         path = write_parquet(tmp_path / "people.parquet", people(q=values, x=passthrough))
         document = policy_for(path)
-        document["attributes"] |= {"q": {"role": QUASI, "type": "nominal"}, "x": CARRIED}
+        document["attributes"] |= {"q": {"role": QUASI, "type": "nominal"}, "x": PASSTHROUGH}
         released = release(document)
         for name in ("q", "x"):
             wanted = plain_type(pq.read_schema(path).field(name).type)
@@ -83,19 +83,19 @@ class TestReleasedTypes:
         assert released.schema.field("pay").type == pa.int64()
         assert sorted(released.table["pay"].to_pylist()) == sorted(values.to_pylist())
 
-    def test_column_of_nulls_is_carried(self, tmp_path):
+    def test_column_of_nulls_passes_through(self, tmp_path):
         path = write_parquet(tmp_path / "people.parquet", people(x=pa.nulls(N_PEOPLE)))
         document = policy_for(path)
-        document["attributes"]["x"] = CARRIED
+        document["attributes"]["x"] = PASSTHROUGH
         released = release(document)
         assert released.schema.field("x").type == pa.null()
         assert released.table["x"].null_count == N_PEOPLE
 
-    def test_nan_is_carried(self, tmp_path):
+    def test_nan_passes_through(self, tmp_path):
         values = [float("nan"), None, 1.5, float("inf"), -0.0] * (N_PEOPLE // 5)
         path = write_parquet(tmp_path / "people.parquet", people(x=values))
         document = policy_for(path)
-        document["attributes"]["x"] = CARRIED
+        document["attributes"]["x"] = PASSTHROUGH
         found = release(document).table["x"]
         assert found.null_count == N_PEOPLE // 5
         assert pc.sum(pc.is_nan(found)).as_py() == N_PEOPLE // 5

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import (
-    CARRIED,
     CONFIDENTIAL,
     N_PEOPLE,
+    PASSTHROUGH,
     QUASI,
     Released,
     mixed_people,
@@ -30,7 +30,7 @@ class TestUnusualInputs:
         table = table.append_column("ok", pa.array([True, None, False] * 100))
         path = write_csv(tmp_path / "people.csv", table)
         document = mixed_policy(path, tmp_path / "releases")
-        document["attributes"] |= {"code": CARRIED, "ok": CARRIED}
+        document["attributes"] |= {"code": PASSTHROUGH, "ok": PASSTHROUGH}
         released = release(document)
         assert {field.name: str(field.type) for field in released.schema} == {
             "age": "int64", "sex": "string", "pay": "int64", "day": "date32[day]",
@@ -57,7 +57,7 @@ class TestUnusualInputs:
         monkeypatch.setattr(csv_chunks, "CHUNK_BYTES", 100)
         table = people(day=[None, "a\tb"] * (N_PEOPLE // 2))
         document = policy_for(write_csv(tmp_path / "people.csv", table))
-        document["attributes"]["day"] = CARRIED
+        document["attributes"]["day"] = PASSTHROUGH
         plain = release(document)
         path = tmp_path / "people.csv"
         path.write_bytes(edit(path.read_bytes()))
@@ -79,7 +79,7 @@ class TestUnusualInputs:
         }  # fmt: skip
         table = people(x=range(N_PEOPLE), y=range(N_PEOPLE), z=["k", "l"] * (N_PEOPLE // 2))
         document = policy_for(write(tmp_path / "p.x", table.rename_columns(list(odd.values()))))
-        roles = [QUASI, QUASI, CONFIDENTIAL, CARRIED, CARRIED, CARRIED]
+        roles = [QUASI, QUASI, CONFIDENTIAL, PASSTHROUGH, PASSTHROUGH, PASSTHROUGH]
         document["attributes"] = dict(zip(odd.values(), roles, strict=True))
         document["output"]["partition_by"] = [odd["z"]]
         released = release(document)
@@ -192,7 +192,7 @@ class TestUnusualInputs:
         areas = [("north west", "süd/ost", "50%=half")[i % 3] for i in range(2 * N_PEOPLE)]
         table = people(2 * N_PEOPLE, area=areas)
         document = policy_for(write_parquet(tmp_path / "p.parquet", table))
-        document["attributes"]["area"] = CARRIED
+        document["attributes"]["area"] = PASSTHROUGH
         document["output"]["partition_by"] = ["area", "sex"]
         released = release(document)
         assert released.schema.names == ["age", "pay"]

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import (
-    CARRIED,
+    PASSTHROUGH,
     QUASI,
     people,
     policy_for,
@@ -49,8 +49,8 @@ def wide_people(n_records=N):
 
 
 def wide_policy(source, name, partition_by=()):
-    attributes = {"age": QUASI, "sex": QUASI, "pay": "confidential", "long": CARRIED}
-    attributes |= {"score": CARRIED, "site": CARRIED, "note": CARRIED}
+    attributes = {"age": QUASI, "sex": QUASI, "pay": "confidential", "long": PASSTHROUGH}
+    attributes |= {"score": PASSTHROUGH, "site": PASSTHROUGH, "note": PASSTHROUGH}
     output = {"path": str(source.parent / name), "partition_by": list(partition_by)}
     output["rows_per_file"] = 150
     return policy_for(source, attributes=attributes, missing="drop", output=output)
@@ -114,7 +114,7 @@ def texts_of(n_records, n_bytes):
 
 
 def long_policy(source, memory, **output):
-    attributes = {"age": QUASI, "sex": QUASI, "pay": "confidential", "text": CARRIED}
+    attributes = {"age": QUASI, "sex": QUASI, "pay": "confidential", "text": PASSTHROUGH}
     place = {"path": str(source.parent / "releases")} | output
     engine = {"workers": 1, "memory_per_worker": memory}
     document = policy_for(source, attributes=attributes, output=place, engine=engine)
@@ -160,7 +160,9 @@ def test_records_that_do_not_fit_together_are_refused(tmp_path):
     source = write_parquet(tmp_path / "people.parquet", table)
     with pytest.raises(DataError, match=r"records of 6,\d+ bytes take about 400 MB to read, and"):
         plan_of(long_policy(source, "300MB"), tmp_path / "least")
-    with pytest.raises(PolicyError, match=r"needs about \d+ MB.*carry 6,008 bytes.*'text'"):
+    with pytest.raises(
+        PolicyError, match=r"needs about \d+ MB.*pass-through columns have 6,008 bytes.*'text'"
+    ):
         plan_of(long_policy(source, "400MB"), tmp_path / "less")
     made = plan_of(long_policy(source, "1GB"), tmp_path / "more")
     assert 500 < unit_megabytes(made) < 1_000

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import (
-    CARRIED,
     CONFIDENTIAL,
     N_PEOPLE,
+    PASSTHROUGH,
     QUASI,
     people,
     policy_for,
@@ -77,7 +77,7 @@ class TestParquet:
         ],
         ids=["list", "struct", "binary", "fixed", "map"],
     )
-    @pytest.mark.parametrize("role", [QUASI, CONFIDENTIAL, CARRIED])
+    @pytest.mark.parametrize("role", [QUASI, CONFIDENTIAL, PASSTHROUGH])
     @pytest.mark.parametrize("declared", [None, "nominal"])
     def test_nested_and_binary(self, values, named, role, declared, tmp_path, refuse):
         path = write_parquet(tmp_path / "people.parquet", people(more=values))

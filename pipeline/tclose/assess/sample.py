@@ -20,7 +20,7 @@ from tclose.data.files.input_settings import InputSettings
 from tclose.data.value_counts import complete_records
 from tclose.model import Int64, Partition, Role
 from tclose.passes.release import RELEASE
-from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.engine_settings import EngineSettings
@@ -99,15 +99,15 @@ def take_sample(
     paths = input_files.find_files(policy.input)
     begin_trial(run, inspect_input(policy, paths, address, progress))
     run_pipeline(RELEASE.until(INPUT_SUMMARY), run, progress)
-    findings = run.workspace.load(INPUT_SUMMARY)
-    source, n_table = findings.source, findings.table.n_complete
+    summary = run.workspace.load(INPUT_SUMMARY)
+    source, n_table = summary.source, summary.table.n_complete
     chosen = _draw(np.arange(n_table), size, np.random.default_rng([seed, 0]))
     attackers = _draw(chosen, MAX_ATTACKERS, np.random.default_rng([seed, 1]))
     path, number = scratch / "records.parquet", _free_name(source)
     pieces = list(
         zip(
             run.workspace.load(PARTITIONS),
-            (piece.table.n_complete for piece in findings.pieces),
+            (piece.table.n_complete for piece in summary.pieces),
             strict=True,
         )
     )

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tclose.model import Int64
 
-WIDE_RECORD = 256  # carried columns that take more, together, stay where they were written
+WIDE_RECORD = 256  # pass-through columns that take more stay in their files
 OFFSET_BYTES = 8  # of a text: where it starts and, in a copy, where it stops
 
 

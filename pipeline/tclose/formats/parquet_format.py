@@ -15,7 +15,7 @@ from tclose.formats.output_format import OutputFormat
 from tclose.formats.released_file import ReleasedFile
 
 ROW_GROUP_ROWS = 131_072
-GROUP_BYTES = 1 << 28  # of what a row group carries; up to 2 kB a record have `ROW_GROUP_ROWS`
+GROUP_BYTES = 1 << 28  # of the values of a row group; up to 2 kB a record have `ROW_GROUP_ROWS`
 _OWN_METADATA = {b"ARROW:schema", b"PARQUET:field_id"}
 
 

@@ -19,7 +19,7 @@ from tclose.passes.plan.notices.sibling_warning import warn_by_policy
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.publish.build_manifest import describe_plan
 from tclose.passes.publish.publish import PUBLISH
-from tclose.passes.summarise.findings import INPUT_SUMMARY
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy

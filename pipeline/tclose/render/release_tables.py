@@ -183,8 +183,8 @@ def plan_rows(
     if "subsets_of" in plan and plan["cut_by_subsets"]:
         rows.append(("subsets of", plan["subsets_of"]))
     rows.append(("method", plan["method"]))
-    for domain in plan["domains"]:
-        rows += _domain_rows(domain, plan["cut_by_subsets"])
+    for partition in plan["release_partitions"]:
+        rows += _partition_rows(partition, plan["cut_by_subsets"])
     rows.append(("expected memory", f"about {estimate['megabytes']:,.0f} MB per worker"))
     rows.append(("expected time", f"about {estimate['seconds']:,.0f} s, {estimate['on']}"))
     rows.append(("plan digest", plan["digest"]))
@@ -200,20 +200,23 @@ def _format_feasibility(plan: dict[str, Any]) -> str:
     )
 
 
-def _domain_rows(domain: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:
-    said = domain.get("class_size_bound")
+def _partition_rows(partition: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:
+    said = partition.get("class_size_bound")
     bound = [("  any class", said)] if said is not None else []
     if not cut_by_subsets:
-        records = f"{domain['records']:,} records, regions: {domain['regions']}"
-        return [(domain["name"], records), *bound]
-    sizes = " or ".join(f"{size:,}" for size in domain["subset_sizes"])
+        records = f"{partition['records']:,} records, regions: {partition['regions']}"
+        return [(partition["name"], records), *bound]
+    sizes = " or ".join(f"{size:,}" for size in partition["subset_sizes"])
     return [
-        (domain["name"], f"{domain['records']:,} records, {domain['clusters']:,} clusters"),
-        ("  class size", domain["class_size_why"]),
+        (
+            partition["name"],
+            f"{partition['records']:,} records, {partition['clusters']:,} clusters",
+        ),
+        ("  class size", partition["class_size_why"]),
         *bound,
-        ("  subsets", f"{domain['subsets']} of {sizes} records"),
-        ("  ties", f"values that straddle subsets: {domain['values_that_straddle_subsets']}"),
-        ("  blocks", f"{domain['blocks']:,}; regions: {domain['regions']}"),
+        ("  subsets", f"{partition['subsets']} of {sizes} records"),
+        ("  ties", f"values that straddle subsets: {partition['values_that_straddle_subsets']}"),
+        ("  blocks", f"{partition['blocks']:,}; regions: {partition['regions']}"),
     ]
 
 

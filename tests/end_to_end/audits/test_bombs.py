@@ -25,7 +25,7 @@ ROOM = 500_000_000
 
 @pytest.fixture
 def texts(tmp_path):
-    """A release with texts as quasi-identifier, as confidential attribute and carried along."""
+    """A release with texts as quasi-identifier, confidential attribute and pass-through column."""
     values = ["a", "b"] * (N_ROWS // 2)
     table = pa.table({"age": [30] * N_ROWS, "town": values, "ill": values, "note": values})
     pq.write_table(table, tmp_path / "texts.parquet")

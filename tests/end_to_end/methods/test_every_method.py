@@ -77,7 +77,7 @@ class TestRegions:
         assert audit_release(made.release).findings == []
         check_release(made.release, table, document)
         plan = json.loads((made.release / "internal" / "plan.json").read_text())
-        assert plan["domains"][0]["regions"] == (
+        assert plan["release_partitions"][0]["regions"] == (
             1 if registered_methods()[method["name"]].whole_table else 4
         )
         expected = data_digests(made.release)

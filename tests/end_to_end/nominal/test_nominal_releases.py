@@ -21,7 +21,7 @@ from support.cases.nominal_cases import (
     released_frame,
     with_illness,
 )
-from support.cases.people import CARRIED, CONFIDENTIAL, QUASI, release
+from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, release
 from support.naive import naive_kernels as naive
 from support.naive import naive_taxonomy
 from tclose.assess.auditing.audit import audit_release
@@ -125,7 +125,7 @@ def test_beside_another_nominal_one(refine, source, tmp_path):
 def test_in_hard_partitions(refine, illness, source, tmp_path):
     """Some files lack some illnesses, so that each numbers its own in another way."""
     changes = {
-        "attributes": with_illness(illness, site=CARRIED),
+        "attributes": with_illness(illness, site=PASSTHROUGH),
         "output": {"path": str(tmp_path), "partition_by": ["site"]},
         "privacy": {"k": 4, "t": 0.2},
         "method": {"refine": refine},
@@ -146,7 +146,7 @@ def test_partition_far_from_the_table_is_proved_infeasible(source, tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(table.set_column(4, "illness", pa.array(illness)), path)
     changes = {
-        "attributes": with_illness(HIERARCHICAL, site=CARRIED),
+        "attributes": with_illness(HIERARCHICAL, site=PASSTHROUGH),
         "output": {"path": str(tmp_path / "out"), "partition_by": ["site"]},
     }
     far = {
@@ -166,7 +166,7 @@ def in_partitions(source: Path, place: Path, **more: Any) -> dict[str, Any]:
     """Of everything some: two confidential attributes, hard partitions, refined."""
     changes = {
         "attributes": with_illness(
-            HIERARCHICAL, pay={"role": CONFIDENTIAL, "t": 0.3}, site=CARRIED
+            HIERARCHICAL, pay={"role": CONFIDENTIAL, "t": 0.3}, site=PASSTHROUGH
         ),
         "output": {"path": str(place), "partition_by": ["site"]},
         "privacy": {"k": 4, "t": 0.2},

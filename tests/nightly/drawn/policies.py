@@ -10,7 +10,7 @@ from nightly.drawn import drawn_columns as columns
 from nightly.drawn import hostility
 from nightly.drawn.drawn_columns import Drawn, Rng, pick
 
-QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
+QUASI, CONFIDENTIAL, PASSTHROUGH = "quasi-identifier", "confidential", "non-confidential"
 METHODS = (
     *("t-closeness-first", "mdav", "v-mdav", "microaggregate-and-merge", "k-anonymity-first"),
     *("bucketization", "dp-confidential", "mondrian", "incognito", "sabre"),
@@ -55,7 +55,7 @@ class Drawing:
         """The whole case."""
         self._draw_quasi()
         self._draw_confidential()
-        self._draw_carried()
+        self._draw_passthrough()
         document: dict[str, Any] = {
             "name": "drawn",
             "attributes": self.attributes,
@@ -178,20 +178,20 @@ class Drawing:
             noise = {"values": [*sorted({str(v) for v in drawn.values.to_pylist()}), "other"]}
         self._add(name, drawn, {"role": CONFIDENTIAL, "noise": {"epsilon": epsilon} | noise})
 
-    def _draw_carried(self) -> None:
+    def _draw_passthrough(self) -> None:
         if self.chance(0.85):
             numbers = self.rng.permutation(self.n) + 1000
-            self._add(TIE, Drawn(pa.array(numbers)), CARRIED)
+            self._add(TIE, Drawn(pa.array(numbers)), PASSTHROUGH)
         if self.chance(0.4):
             values = columns.draw_texts(
                 self.rng, self.n, self.in_csv, columns.draw_names(self.rng, self.in_csv, 5)
             )
-            keys = {"role": CARRIED, "type": "nominal"} if self.in_csv else CARRIED
+            keys = {"role": PASSTHROUGH, "type": "nominal"} if self.in_csv else PASSTHROUGH
             self._add("note", Drawn(columns.with_gaps(self.rng, values, 0.1)), keys)
         if self.chance(0.3):
             values = columns.draw_ordered(self.rng, self.n, self.in_csv, 10)
             if "order" not in values.keys:
-                self._add("extra", values, CARRIED)
+                self._add("extra", values, PASSTHROUGH)
         if self.chance(0.5):
             names = [f"IDENTIFIER-{i:04x}-7f3a" for i in range(self.n)]
             self._add("person", Drawn(pa.array(names)), "identifier")
@@ -287,7 +287,7 @@ class Drawing:
         else:
             sites = ["a", "b=c/d", "50%"][: int(pick(self.rng, [2, 2, 3]))]
             values = pa.array([sites[c] for c in columns.draw_codes(self.rng, self.n, len(sites))])
-            keys = {"role": CARRIED, "type": "nominal"} if self.in_csv else CARRIED
+            keys = {"role": PASSTHROUGH, "type": "nominal"} if self.in_csv else PASSTHROUGH
             self._add("site", Drawn(values), keys)
             output["partition_by"] = ["site"]
         return output

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
+QUASI, CONFIDENTIAL, PASSTHROUGH = "quasi-identifier", "confidential", "non-confidential"
 GENERALISING = ("mondrian", "incognito", "sabre")
 
 
@@ -55,7 +55,7 @@ class Asked:
 
         A quasi-identifier's folders are those of its released values.
         """
-        return [n for n in self.partition_by if self.attributes[n]["role"] == CARRIED]
+        return [n for n in self.partition_by if self.attributes[n]["role"] == PASSTHROUGH]
 
     @property
     def released(self) -> list[str]:

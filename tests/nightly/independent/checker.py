@@ -28,7 +28,7 @@ Originals = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """What a release is compared with; ``tie``: the carried column that tells records apart."""
+    """The input of a release; ``tie``: the pass-through column that tells records apart."""
 
     asked: Asked
     originals: Originals

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import (
-    CARRIED,
     CONFIDENTIAL,
+    PASSTHROUGH,
     QUASI,
     people,
     policy_for,
@@ -65,9 +65,9 @@ def make_document(source, **changes: Any) -> dict[str, Any]:
     document = policy_for(source, **changes)
     document["attributes"] |= {
         "grade": {"role": CONFIDENTIAL, "type": "ordinal", "order": GRADES},
-        "note": CARRIED,
-        "site": CARRIED,
-        "sum": CARRIED,
+        "note": PASSTHROUGH,
+        "site": PASSTHROUGH,
+        "sum": PASSTHROUGH,
     }
     return document
 
@@ -149,7 +149,7 @@ class TestBugs:
                 monkeypatch.setattr(module, "confidential_keys", stripped)
         check_refused(document, "not the input's values: 'grade'\n")
 
-    def test_carried_values_move(self, source, monkeypatch):
+    def test_passthrough_values_move(self, source, monkeypatch):
         original = region_task.Classes.write
 
         def write(self, pending):
@@ -162,7 +162,7 @@ class TestBugs:
         monkeypatch.setattr(region_task.Classes, "write", write)
         check_refused(make_document(source), "records have other values together")
 
-    def test_a_carried_value_changes(self, source, monkeypatch):
+    def test_a_passthrough_value_changes(self, source, monkeypatch):
         original = key_range_task.released_table
 
         def released(*args):
@@ -211,7 +211,7 @@ class TestBugs:
 
         document = make_document(source, method={"name": "bucketization", "ratio": 2})
         document["privacy"] = {"k": 3}
-        document["attributes"]["grade"] = CARRIED
+        document["attributes"]["grade"] = PASSTHROUGH
         made = release(document)
         assert made.manifest["values"]["as_buckets"] == ["pay"]
         assert set(made.manifest["values"]["compared"]) == {"pay", "grade", "note", "site", "sum"}
@@ -223,17 +223,17 @@ class TestBugs:
         pays = pa.array([None, *range(N_RECORDS - 1)], pa.int64())
         table = people(N_RECORDS, pay=pays, note=pa.array(range(N_RECORDS)))
         document = policy_for(write_parquet(tmp_path / "people.parquet", table), missing="drop")
-        document["attributes"]["note"] = CARRIED
-        original = encode_task._carry
+        document["attributes"]["note"] = PASSTHROUGH
+        original = encode_task._order_passthrough
 
-        def carry(plan, kept, order):
+        def order_passthrough(plan, kept, order):
             notes = pa.array([0, *kept["note"].to_pylist()[1:]])
             return original(
                 plan, kept.set_column(kept.schema.get_field_index("note"), "note", notes), order
             )
 
         assert release(document).manifest["values"]["records"] == N_RECORDS - 1
-        monkeypatch.setattr(encode_task, "_carry", carry)
+        monkeypatch.setattr(encode_task, "_order_passthrough", order_passthrough)
         check_refused(document | {"name": "other"}, "not the input's values: 'note'")
 
 

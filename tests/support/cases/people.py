@@ -18,7 +18,7 @@ from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Outcome
 
-QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
+QUASI, CONFIDENTIAL, PASSTHROUGH = "quasi-identifier", "confidential", "non-confidential"
 N_PEOPLE = 60
 
 
@@ -46,7 +46,7 @@ def policy_for(source: Path | str, **changes: Any) -> dict[str, Any]:
 
 
 def mixed_people(n_records: int) -> pa.Table:
-    """Ties, quoted texts, dates, holes and carried columns."""
+    """Ties, quoted texts, dates, holes and pass-through columns."""
     rng = np.random.default_rng(11)
     notes = np.array(["plain", 'quo"ted', "line\nfeed", "com,ma", "ünï"])[
         rng.integers(0, 5, n_records)
@@ -67,7 +67,7 @@ def mixed_policy(source: Path, output: Path, partition_by: tuple[str, ...] = ())
         source,
         attributes={
             "age": QUASI, "sex": QUASI, "pay": CONFIDENTIAL, "day": QUASI, "height": QUASI,
-            "note": CARRIED,
+            "note": PASSTHROUGH,
         },
         missing="drop",
         output={"path": str(output), "partition_by": list(partition_by), "rows_per_file": 70},

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from support.cases.patients import STAGES, TOWNS
 
-QUASI, CONFIDENTIAL, CARRIED = "quasi-identifier", "confidential", "non-confidential"
+QUASI, CONFIDENTIAL, PASSTHROUGH = "quasi-identifier", "confidential", "non-confidential"
 N_RECORDS = 96
 ILLS = {"any": {"lungs": ["flu", "cold"], "belly": ["ulcer", "hernia"]}}
 STAGE = {"role": CONFIDENTIAL, "type": "ordinal", "order": STAGES}
@@ -73,7 +73,7 @@ def document_of(method: str, source: Path, place: Path, asked: Mapping[str, Any]
         pay["noise"] = {"epsilon": 2, "low": 100, "high": 400, "step": 100}
         privacy = {"k": 4}
     attributes: dict[str, Any] = {
-        "id": {"role": CARRIED},
+        "id": {"role": PASSTHROUGH},
         "name": {"role": "identifier"},
         "age": {"role": QUASI},
         "town": {"role": QUASI, "taxonomy": TOWNS},
@@ -203,7 +203,7 @@ CASES: dict[str, Demand] = {
     ),
     "unlisted": Demand({"unlisted": "drop"}, {"attributes": {"town": {"role": "identifier"}}}),
     "output.partition_by": Demand(
-        {"attributes": {"site": {"role": CARRIED}}, "output": {"partition_by": ["site"]},
+        {"attributes": {"site": {"role": PASSTHROUGH}}, "output": {"partition_by": ["site"]},
          "privacy": {"k": 3, "t": None}},
         {"privacy": {"k": 60}},
     ),

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tclose.data.columns import resolve_column
 from tclose.model import Attribute, Column, Kind, Role
 
-QUASI, CONFIDENTIAL, CARRIED = Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL
+QUASI, CONFIDENTIAL, PASSTHROUGH = Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL
 
 
 def column(name: str, role: Role, dtype: pa.DataType, **keys: Any) -> Column:
@@ -24,6 +24,6 @@ COLUMNS = (
     column("sex", QUASI, pa.string()),
     column("size", QUASI, pa.float64()),
     column("grade", CONFIDENTIAL, pa.string(), kind=Kind.ORDINAL, order=("low", "mid", "high")),
-    column("area", CARRIED, pa.string()),
-    column("note", CARRIED, pa.string()),
+    column("area", PASSTHROUGH, pa.string()),
+    column("note", PASSTHROUGH, pa.string()),
 )

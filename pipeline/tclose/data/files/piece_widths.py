@@ -33,7 +33,7 @@ _LISTED = frozenset({"PLAIN", "RLE", "BIT_PACKED", "RLE_DICTIONARY", "PLAIN_DICT
 class PieceWidth:
     """Bytes of a row group or a chunk of CSV when decoded.
 
-    ``held`` of the columns that decide the classes, ``carried`` of the others that are released;
+    ``held``: of the columns that decide the classes; ``passthrough``: of the other released ones;
     ``largest``: no value is longer, and of which ``column`` that may be (CSV: no record).
     """
 

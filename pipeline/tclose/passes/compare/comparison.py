@@ -1,9 +1,9 @@
-"""The release beside the input: both have to hold the same records, whatever order they are in.
+"""Comparison of the release with the input: both must hold the same records, in any order.
 
-All that a release shows of confidential and carried values has gone through encodings, ranks and
-files. A fault there could give a record another value, and a check that decodes as the release was
-decoded would not see it. So what pass 1 read and what the files hold are compared by digests that
-know nothing of these ways; a release that is no rearrangement of the input's records is not made.
+The confidential and pass-through values of a release have gone through encodings, ranks and files.
+A fault there could give a record another value, and a check that decodes like the release would
+not find it. So the records that pass 1 read and those of the files are compared by digests that do
+not depend on encodings; a release that is not a rearrangement of the input's records is not made.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK, BucketInp
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.compare.record_digests import Compared, RecordDigest
 from tclose.passes.plan.plan import Plan
-from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import SOURCE, Source
 from tclose.runtime.pipeline import PassContext
 

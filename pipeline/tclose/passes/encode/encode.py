@@ -5,7 +5,7 @@ import numpy as np
 from tclose.errors import VerificationError
 from tclose.passes.encode.encode_task import ENCODE_TASK, HISTOGRAM, EncodeInput
 from tclose.passes.plan.plan import PLAN
-from tclose.passes.summarise.findings import PARTITIONS
+from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.passes.summarise.records import JOINTS, SOURCE
 from tclose.runtime.pipeline import Pass, PassContext
 

@@ -73,7 +73,7 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
         records[name] = encoded[order]
     write_records(records, pending.new("records"))
     if plan.along:
-        write_table(_carry(plan, kept, pa.array(order)), pending.new("carried"))
+        write_table(_order_passthrough(plan, kept, pa.array(order)), pending.new("passthrough"))
     return np.bincount(bins, minlength=plan.n_bins)
 
 
@@ -103,7 +103,7 @@ def _read_partition(
     return pa.table(columns)
 
 
-def _carry(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
+def _order_passthrough(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
     """Return the records' passthrough columns and noise, which a retry does not draw again."""
     rows, compared = {}, compared_columns(plan)
     for i in plan.along:

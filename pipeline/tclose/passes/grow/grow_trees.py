@@ -5,24 +5,24 @@ from dataclasses import replace
 from tclose.passes.grow.grow_task import GROW_TASK, GrowInput
 from tclose.passes.plan.plan import DRAFT_PLAN, Plan
 from tclose.passes.plan.release_partitions import place_bins
-from tclose.passes.summarise.findings import InputSummary
+from tclose.passes.summarise.input_summary import InputSummary
 from tclose.runtime.pipeline import PassContext
 
 MAX_TASKS = 16  # each reads the whole sample
 
 
-def grow_trees(context: PassContext, findings: InputSummary, plan: Plan) -> Plan:
+def grow_trees(context: PassContext, summary: InputSummary, plan: Plan) -> Plan:
     """Return the plan with trees for release partitions of several regions; others have a leaf."""
     large = [
         i
         for i, release_partition in enumerate(plan.release_partitions)
         if release_partition.n_regions > 1
     ]
-    if not large or findings.source.sample_share <= 0:
+    if not large or summary.source.sample_share <= 0:
         return plan
     context.write(DRAFT_PLAN, plan)
     n_tasks = min(len(large), MAX_TASKS)
-    n_partitions = len(findings.pieces)
+    n_partitions = len(summary.pieces)
     items = [GrowInput(tuple(large[i::n_tasks]), n_partitions) for i in range(n_tasks)]
     release_partitions = list(plan.release_partitions)
     grown = context.map(GROW_TASK, items)

@@ -48,7 +48,7 @@ class Classes:
         if self.codes.size:
             write_records(_as_records(self.codes), pending.new("codes"))
         if self.passthrough.num_columns:
-            write_table(self.passthrough, pending.new("carried"))
+            write_table(self.passthrough, pending.new("passthrough"))
         return np.dtype([(name, column.dtype) for name, column in columns.items()])
 
 
@@ -88,7 +88,7 @@ def read_key_range(
     if n_attributes:
         records = read_records(files.path("codes"), _record_type(n_attributes), *rows)
         codes = records.view(np.int64).reshape(-1, n_attributes).T
-    passthrough = files.path("carried")
+    passthrough = files.path("passthrough")
     table = (
         pa.Table.from_batches([read_rows(passthrough, *rows)])
         if passthrough.exists()

@@ -154,18 +154,22 @@ def microaggregate_task(
 def _gather_region(
     workspace: Workspace, plan: Plan, row_ranges: tuple[Int64, Int64], n_cells: int
 ) -> tuple[np.ndarray, pa.Table]:
-    """The region's records and what they carry: by subset, within a subset by position."""
-    (starts, sizes), dtype, carries = row_ranges, record_type(plan), bool(plan.along)
+    """Read the region's records and pass-through columns, by subset and then by position."""
+    (starts, sizes), dtype, has_passthrough = row_ranges, record_type(plan), bool(plan.along)
     encoded, passthrough = [], []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
         files, row_range = workspace.task_files("encode", index), (starts[index], sizes[index])
         encoded.append(read_records(files.path("records"), dtype, *row_range))
-        if carries:
-            passthrough.append(read_rows(files.path("carried"), *row_range))
+        if has_passthrough:
+            passthrough.append(read_rows(files.path("passthrough"), *row_range))
     records = np.concatenate(encoded)
     subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, sizes[sizes > 0])
     order = np.lexsort((records[POSITION], subset_of))
-    table = pa.Table.from_batches(passthrough).take(pa.array(order)) if carries else pa.table({})
+    table = (
+        pa.Table.from_batches(passthrough).take(pa.array(order))
+        if has_passthrough
+        else pa.table({})
+    )
     return records[order], table
 
 

@@ -6,7 +6,7 @@ from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_d
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.summarise.distributions import distribute
-from tclose.passes.summarise.findings import INPUT_SUMMARY
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.records import JOINTS
 from tclose.passes.summarise.source import naming_input
 from tclose.runtime.pipeline import Pass, PassContext

@@ -9,7 +9,7 @@ import pyarrow as pa
 from tclose.data.value_counts import own_values
 from tclose.model import Distribution, Int64, Kind
 from tclose.passes.plan.plan import Plan
-from tclose.passes.summarise.findings import InputSummary
+from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
 from tclose.passes.summarise.summarise_task import PartitionSummary
 from tclose.privacy.t_closeness import with_metric
@@ -28,7 +28,7 @@ class PartitionValueCounts:
 
     plan: Plan
     workspace: Workspace
-    findings: InputSummary
+    summary: InputSummary
     distributions: tuple[Distribution, ...]
     opened: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class PartitionValueCounts:
         if not self.plan.partition_columns:
             return table
         counts = np.zeros(table.values.size, dtype=np.int64)
-        for index, piece in enumerate(self.findings.pieces):
+        for index, piece in enumerate(self.summary.pieces):
             rows = self._counts(index, piece, key, attribute)
             counts[np.searchsorted(table.values, rows["value"])] += rows["count"]
         encoding = self.plan.confidential[attribute]
@@ -72,15 +72,15 @@ class PartitionValueCounts:
     @property
     def _combiner(self) -> Combiner:
         released = self.plan.confidential[: self.plan.n_released]
-        return Combiner(self.findings.source, self.findings.pieces, self.workspace, released)
+        return Combiner(self.summary.source, self.summary.pieces, self.workspace, released)
 
     def count_ties(self, key: Key, attribute: int, tie_codes: Int64) -> Int64:
         """Records of each straddling value in the partitions before each: (partitions, u)."""
-        in_each = np.zeros((len(self.findings.pieces), tie_codes.size), dtype=np.int64)
+        in_each = np.zeros((len(self.summary.pieces), tie_codes.size), dtype=np.int64)
         if not tie_codes.size:
             return in_each
         wanted = self.distributions[attribute].values[tie_codes]
-        for index, piece in enumerate(self.findings.pieces):
+        for index, piece in enumerate(self.summary.pieces):
             rows = self._counts(index, piece, key, attribute)
             at = np.minimum(np.searchsorted(rows["value"], wanted), max(rows.size - 1, 0))
             if rows.size:

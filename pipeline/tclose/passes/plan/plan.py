@@ -82,7 +82,7 @@ class Plan:
 
     ``n_nodes``: of the trees over confidential values that have no order, ``tree_depth``: nodes
     above a value in all of them; they decide how much memory a search takes. ``widths``: of the
-    columns that are carried.
+    pass-through columns.
     """
 
     k: int
@@ -111,10 +111,10 @@ class Plan:
 
     @property
     def referenced(self) -> tuple[int, ...]:
-        """Places of the carried columns that stay where they were written until they are released.
+        """Return the indices of the pass-through columns that stay in their files until release.
 
-        Of wide records all but those that noise was drawn for; of others none: a record is then
-        fetched sooner with its codes than on its own.
+        Of wide records these are all but those that noise was drawn for; of others none, because
+        reading a record together with its codes is then faster.
         """
         if self.widths.per_record <= WIDE_RECORD:
             return ()
@@ -122,7 +122,7 @@ class Plan:
 
     @property
     def along(self) -> tuple[int, ...]:
-        """Places of the carried columns that go along with the records."""
+        """Return the indices of the pass-through columns that go along with the records."""
         return tuple(i for i in range(len(self.passthrough)) if i not in self.referenced)
 
     @property

@@ -10,7 +10,7 @@ from tclose.data.value_counts import (
 from tclose.errors import DataError
 from tclose.model import Distribution, Int64, Kind
 from tclose.passes.plan.plan import Plan
-from tclose.passes.summarise.findings import PARTITIONS
+from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.privacy.joint import Joint, append_joint
 from tclose.privacy.t_closeness import with_metric
 from tclose.runtime.arrays import read_distribution

@@ -16,7 +16,7 @@ from tclose.passes.plan.plan import Plan, check_k
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.plan.release_partitions import fill_release_partitions
 from tclose.passes.plan.search_budget import choose_search_budget
-from tclose.passes.summarise.findings import InputSummary
+from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
 from tclose.policy.policy import Policy
 from tclose.runtime.arrays import (
@@ -27,36 +27,36 @@ from tclose.runtime.arrays import (
 from tclose.runtime.artifacts import Workspace
 
 
-def make_plan(policy: Policy, workspace: Workspace, findings: InputSummary) -> Plan:
+def make_plan(policy: Policy, workspace: Workspace, summary: InputSummary) -> Plan:
     """The plan, or the proof that there is none.
 
     Raises
     ------
     PolicyError, InfeasibleError
     """
-    check_k(policy.privacy.k, findings.table.n_complete)
-    plan = _encode_columns(policy, findings)
-    check_closeness(plan.passthrough, findings.table.n_complete, plan.k)
+    check_k(policy.privacy.k, summary.table.n_complete)
+    plan = _encode_columns(policy, summary)
+    check_closeness(plan.passthrough, summary.table.n_complete, plan.k)
     if plan.method.cuts_buckets:
         plan = _cut_buckets(workspace, plan, policy)
-    joint = Combiner(findings.source, findings.pieces, workspace, plan.confidential).write()
+    joint = Combiner(summary.source, summary.pieces, workspace, plan.confidential).write()
     plan = replace(
         plan,
         max_emds=(*plan.max_emds, *(_limit(encoding.column) for encoding in joint)),
         confidential=(*plan.confidential, *joint),
     )
     distributions = load_distributions(workspace, plan)
-    plan = require_models(plan, policy, distributions, findings.table.n_complete)
+    plan = require_models(plan, policy, distributions, summary.table.n_complete)
     is_cut = bool(plan.partition_columns)
     plan.method.check(
         MethodContext(plan.encodings, plan.confidential, plan.bucketing, plan.k, is_cut)
     )
-    return fill_release_partitions(plan, workspace, findings, policy)
+    return fill_release_partitions(plan, workspace, summary, policy)
 
 
-def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
+def _encode_columns(policy: Policy, summary: InputSummary) -> Plan:
     """Plan each column's encoding and the demands on classes, without release partitions yet."""
-    columns, summaries = findings.source.columns, findings.table.columns
+    columns, summaries = summary.source.columns, summary.table.columns
     encodings = {
         c.name: make_encoding(c, summaries[c.name]) for c in columns if c.name in summaries
     }
@@ -69,13 +69,13 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
         quasi = [replace(encoding, generalised=True) for encoding in quasi]
     return Plan(
         k=policy.privacy.k,
-        max_emds=tuple(_limit(c) for c in findings.source.confidential),
+        max_emds=tuple(_limit(c) for c in summary.source.confidential),
         encodings=tuple(quasi),
-        confidential=tuple(encodings[c.name] for c in findings.source.confidential),
+        confidential=tuple(encodings[c.name] for c in summary.source.confidential),
         passthrough=tuple(
-            c for c in columns if _is_passthrough(c, findings.source.partition_columns)
+            c for c in columns if _is_passthrough(c, summary.source.partition_columns)
         ),
-        partition_columns=tuple(encodings[name] for name in findings.source.partition_columns),
+        partition_columns=tuple(encodings[name] for name in summary.source.partition_columns),
         partition_by=partition_by,
         released=tuple(c.name for c in columns),
         subset_attribute=0,
@@ -83,10 +83,10 @@ def _encode_columns(policy: Policy, findings: InputSummary) -> Plan:
         block_clusters=2**62 if policy.method.is_one_block else policy.method.clusters_per_block,
         rows_per_file=policy.output.rows_per_file,
         output_format=policy.output.format,
-        search_budget=choose_search_budget(policy.method.refine, findings.table.n_complete),
+        search_budget=choose_search_budget(policy.method.refine, summary.table.n_complete),
         seed=policy.seed,
         method=policy.method,
-        widths=findings.passthrough,
+        widths=summary.passthrough,
     )
 
 

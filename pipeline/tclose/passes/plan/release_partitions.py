@@ -22,7 +22,7 @@ from tclose.passes.plan.plan import Plan, ReleasePartition, check_feasible, part
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, cut_cells, cut_subsets
 from tclose.passes.plan.size_bounds import SizeBound, bound_size, check_two_classes
-from tclose.passes.summarise.findings import InputSummary
+from tclose.passes.summarise.input_summary import InputSummary
 from tclose.policy.policy import Policy
 from tclose.privacy.t_closeness import partition_distance
 from tclose.runtime.artifacts import Workspace
@@ -39,7 +39,7 @@ class _Draft:
 
 
 def fill_release_partitions(
-    plan: Plan, workspace: Workspace, findings: InputSummary, policy: Policy
+    plan: Plan, workspace: Workspace, summary: InputSummary, policy: Policy
 ) -> Plan:
     """The plan with its release partitions, each of one leaf.
 
@@ -48,8 +48,8 @@ def fill_release_partitions(
     InfeasibleError
         Some release partition cannot be released: the proof, and what could be asked.
     """
-    counts = PartitionValueCounts(plan, workspace, findings, load_distributions(workspace, plan))
-    return _PartitionPlanner(plan, workspace, findings, policy, counts).finish()
+    counts = PartitionValueCounts(plan, workspace, summary, load_distributions(workspace, plan))
+    return _PartitionPlanner(plan, workspace, summary, policy, counts).finish()
 
 
 def place_bins(release_partitions: Iterable[ReleasePartition]) -> tuple[ReleasePartition, ...]:
@@ -65,12 +65,12 @@ def place_bins(release_partitions: Iterable[ReleasePartition]) -> tuple[ReleaseP
 class _PartitionPlanner:
     plan: Plan
     workspace: Workspace
-    findings: InputSummary
+    summary: InputSummary
     policy: Policy
     counts: PartitionValueCounts
 
     def finish(self) -> Plan:
-        keys = sorted(self.findings.table.release_partitions, key=self._partition_codes)
+        keys = sorted(self.summary.table.release_partitions, key=self._partition_codes)
         emds_of = {key: self._measure(key) for key in keys}
         self._check_models(emds_of)
         self._check_feasible(emds_of)
@@ -91,7 +91,7 @@ class _PartitionPlanner:
         )
 
     def _plan_partition(self, draft: _Draft, subset_attribute: int) -> ReleasePartition:
-        key, n_records = draft.key, self.findings.table.release_partitions[draft.key]
+        key, n_records = draft.key, self.summary.table.release_partitions[draft.key]
         is_one_region = self.plan.method.whole_table  # nothing is cut by subsets there
         subsets, n_clusters = cut_subsets(
             draft.class_size.adjusted,
@@ -131,7 +131,7 @@ class _PartitionPlanner:
         The smallest release partition is named, then the farthest, so that its k and t would do for
         all.
         """
-        plan, counts = self.plan, self.findings.table.release_partitions
+        plan, counts = self.plan, self.summary.table.release_partitions
 
         def rank(key: Key) -> tuple[int, Fraction]:
             above = [e for e, t in zip(emds_of[key], plan.max_emds, strict=True) if e > t]
@@ -167,7 +167,7 @@ class _PartitionPlanner:
         for key, emds in emds_of.items():
             of_partition = [self.counts.of(key, a) for a in range(len(emds))]
             known = [table for table in of_partition if table is not None]
-            if self.findings.table.release_partitions[key] >= plan.k:
+            if self.summary.table.release_partitions[key] >= plan.k:
                 candidates.append(
                     PartitionDistributions(partition_name(plan.partition_columns, key), known, emds)
                 )
@@ -183,7 +183,7 @@ class _PartitionPlanner:
         partition are within t of the table.
         """
         remaining_t = [limit - emd for limit, emd in zip(self.plan.max_emds, emds, strict=True)]
-        k, n_records = self.plan.k, self.findings.table.release_partitions[key]
+        k, n_records = self.plan.k, self.summary.table.release_partitions[key]
         class_size = self.plan.method.initial_class_size
         if isinstance(class_size, int):
             return take_class_size(n_records, k, class_size)
@@ -214,7 +214,7 @@ class _PartitionPlanner:
             return 0
         subset_attribute = remaining_t.index(min(remaining_t[:n_alone]))
         pairs = list(zip(self.counts.distributions, remaining_t, strict=True))
-        n_records = self.findings.table.n_complete
+        n_records = self.summary.table.n_complete
         alone = max(wanted_size(pair, n_records) for pair in pairs[:n_alone])
         joint = [surely_within(pair, n_records) for pair in pairs[n_alone:]]
         if max(joint, default=0) > alone:

@@ -315,7 +315,7 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
         described["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
     if n_repaired is not None:
         described["classes_repaired"] = n_repaired
-    return described | {"domains": release_partitions}
+    return described | {"release_partitions": release_partitions}
 
 
 def _limits(encodings: Sequence[Encoding], limits: Sequence[Any]) -> dict[str, float]:

@@ -34,7 +34,7 @@ from tclose.passes.publish.build_manifest import (
 )
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.publish.write_task import WRITE_TASK, FileInput, FileResult
-from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import SOURCE
 from tclose.passes.verify.key_range_task import KEY_RANGES, KeyRangeResult
 from tclose.passes.verify.verdict import VERDICT

@@ -8,7 +8,7 @@ import numpy as np
 from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import ColumnSummary
 from tclose.model import Column, Kind
-from tclose.passes.summarise.findings import InputSummary
+from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.summarise_task import (
     DISTRIBUTE_TASK,
     CountsSlice,
@@ -26,22 +26,22 @@ from tclose.runtime.pipeline import PassContext
 MERGED_VALUES = 4_000_000
 
 
-def distribute(context: PassContext, findings: InputSummary) -> None:
+def distribute(context: PassContext, summary: InputSummary) -> None:
     """Merge the counts of every confidential attribute, range by range, into distributions."""
     workspace = context.workspace
     items = [
         item
-        for attribute, column in enumerate(findings.source.confidential)
+        for attribute, column in enumerate(summary.source.confidential)
         if column.kind is not Kind.NOMINAL
-        for item in _range_items(workspace, findings, attribute)
+        for item in _range_items(workspace, summary, attribute)
     ]
-    for attribute, column in enumerate(findings.source.confidential):
+    for attribute, column in enumerate(summary.source.confidential):
         if column.kind is Kind.NOMINAL:
-            _write_nominal(workspace, attribute, column, findings.table.columns[column.name])
+            _write_nominal(workspace, attribute, column, summary.table.columns[column.name])
     if not items:
         return
     sizes = context.map(DISTRIBUTE_TASK, items)
-    for attribute in range(len(findings.source.confidential)):
+    for attribute in range(len(summary.source.confidential)):
         parts = [i for i, item in enumerate(items) if item.attribute == attribute]
         if parts:
             _join_ranges(workspace, attribute, parts, [sizes[i] for i in parts])
@@ -59,12 +59,12 @@ def _write_nominal(
 
 
 def _range_items(
-    workspace: Workspace, findings: InputSummary, attribute: int
+    workspace: Workspace, summary: InputSummary, attribute: int
 ) -> list[DistributeInput]:
     """Ranges of about equal numbers of entries; where they are cut changes no result."""
     slices = tuple(
         CountsSlice(index, start, stop)
-        for index, piece in enumerate(findings.pieces)
+        for index, piece in enumerate(summary.pieces)
         for start, stop in piece.spans[attribute].values()
     )
     n_entries = sum(part.stop - part.start for part in slices)

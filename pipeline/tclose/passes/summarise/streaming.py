@@ -1,4 +1,4 @@
-"""A partition of the input as pass 1 reads it: what is only carried is looked at and let go."""
+"""A partition of the input as pass 1 reads it: pass-through columns are read in batches."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -32,7 +32,7 @@ class Streamed:
 
 
 def stream_partition(workspace: Workspace, partition: Partition, source: Source) -> Streamed:
-    """Read a partition through; of what is carried a batch is in memory at a time."""
+    """Read a partition through; of pass-through columns one batch is in memory at a time."""
     digests = InputDigests(workspace, source)
     if len(column_groups(partition, source.reading)) == 1:
         return _read_together(partition, source, digests)

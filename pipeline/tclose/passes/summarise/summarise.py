@@ -12,7 +12,7 @@ from tclose.model import Partition
 from tclose.passes.compare.comparison import prepare_comparison
 from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
-from tclose.passes.summarise.findings import (
+from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,
     PARTITIONS,
     InputSummary,

@@ -1,7 +1,7 @@
 """The rows of a key range as a release holds them: in order, and written.
 
-Where columns are referenced they are fetched here, for some classes at a time: what is carried
-decides the order of equal rows of a class, so a class has to be there as a whole.
+Referenced columns are fetched here, for some classes at a time: pass-through columns decide the
+order of equal rows of a class, so a class is fetched as a whole.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ FETCHED_BYTES = 1 << 25
 
 @dataclass(frozen=True, eq=False)
 class KeyRangeRows:
-    """Rows of a key range, class by class and by their confidential values, what is carried aside.
+    """Rows of a key range, by class and confidential values, without pass-through columns.
 
     ``class_keys``: of each key column, of the classes; ``starts`` int64 (classes + 1,); ``codes``
     int64 (p, rows); ``along``: columns that are at hand, ``x0``, ...; ``positions`` int64 (rows,):
@@ -51,7 +51,7 @@ class KeyRangeRows:
 
 
 def order_rows(of_row: Int64, codes: Int64, passthrough: pa.Table) -> Int64:
-    """Rows by class, confidential values, then what is carried: by released values alone."""
+    """Return the order of rows by class, confidential and pass-through values, as released."""
     last = [_dense_ranks(column.combine_chunks()) for column in as_bits(passthrough).columns]
     return np.lexsort([*last[::-1], *codes[::-1], of_row])
 

@@ -15,7 +15,7 @@ from tclose.passes.microaggregate.region_task import (
 )
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.passes.summarise.findings import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
 from tclose.passes.verify.class_rows import read_class_rows

@@ -86,7 +86,7 @@ def count_columns(plan: Plan) -> int:
 def unit_megabytes(plan: Plan) -> float:
     """Return a process's memory during a task: its own, and a multiple of the piece.
 
-    And what is wide: texts that classes are made by, and records that carry much.
+    And what is wide: texts that classes are made by, and wide pass-through columns.
     """
     piece = piece_records(plan) * count_columns(plan) * 8
     wide = wide_bytes(plan) + text_bytes(plan)

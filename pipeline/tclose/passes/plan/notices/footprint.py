@@ -77,9 +77,9 @@ def refuse_wide(plan: Plan, limit: int | None) -> None:
     lines = []
     if of_records >= SMALL_BYTES:
         lines.append(
-            f"records carry {plan.widths.per_record:,.0f} bytes on average and up to "
-            f"{plan.widths.largest:,}, column {widest!r} most of all: leave it out, shorten its "
-            "texts, or make output.rows_per_file smaller"
+            f"a record's pass-through columns have {plan.widths.per_record:,.0f} bytes on average "
+            f"and up to {plan.widths.largest:,}, column {widest!r} most of all: leave it "
+            "out, shorten its texts, or make output.rows_per_file smaller"
         )
     if of_texts >= SMALL_BYTES:
         lines.append(
