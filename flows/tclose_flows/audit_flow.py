@@ -12,7 +12,7 @@ from prefect.states import Completed, Failed
 
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.places.locations import parse_location
-from tclose.errors import OutputError, VerificationError
+from tclose.errors import OutputError, TaskError, TcloseError, VerificationError
 from tclose.releases.catalog import current_id, find_repositories, list_entries
 from tclose.releases.manifest.public_signatures import PublicKey, read_public_key
 from tclose.releases.repository import ReleaseRepository
@@ -39,18 +39,23 @@ _TO_DO = """What was published is not what stands there: keep whoever uses it fr
 
 @dataclass(frozen=True)
 class Audited:
-    """An audit's result for one release; ``findings`` is empty if there are none."""
+    """An audit's result for one release; ``findings`` is empty if there are none.
+
+    ``error``: why it could not be audited, which says nothing about the release.
+    """
 
     name: str
     release_id: str
     n_records: int | None
     findings: tuple[str, ...]
+    error: str = ""
 
     @property
     def row(self) -> tuple[str, str, str, str]:
         """For a table: name, release, records, verdict."""
         records = "" if self.n_records is None else f"{self.n_records:,}"
-        return self.name, self.release_id, records, "FAIL" if self.findings else "PASS"
+        verdict = "FAIL" if self.findings else "NOT AUDITED" if self.error else "PASS"
+        return self.name, self.release_id, records, verdict
 
 
 @task(
@@ -116,7 +121,7 @@ def _audit(
     try:
         return task(repository, key)
     except Exception as error:
-        return Audited(repository.name, "", None, (str(describe(error, "could not be audited")),))
+        return Audited(repository.name, "", None, (), str(describe(error, "could not be audited")))
 
 
 def _with_releases(folder: str) -> list[ReleaseRepository]:
@@ -135,22 +140,31 @@ def _has_releases(repository: ReleaseRepository) -> bool:
     return bool(list_entries(repository))
 
 
-def find_failure(audited: list[Audited]) -> VerificationError | None:
+def find_failure(audited: list[Audited]) -> TcloseError | None:
     """Return all failures as one error; None if there are none."""
     wrong = [f"{one.name}: {'; '.join(one.findings)}" for one in audited if one.findings]
-    if not wrong:
+    errors = [f"{one.name}: {one.error}" for one in audited if one.error]
+    told = [
+        f"{len(lines)} of {len(audited)} current releases {what}: {' | '.join(lines)}"
+        for lines, what in ((wrong, "fail"), (errors, "were not audited"))
+        if lines
+    ]
+    if not told:
         return None
-    return VerificationError(
-        f"{len(wrong)} of {len(audited)} current releases fail: {' | '.join(wrong)}"
-    )
+    return (VerificationError if wrong else TaskError)("; ".join(told))
 
 
 def _format_audits(audited: list[Audited], folder: str) -> str:
     wrong = [one for one in audited if one.findings]
-    lines = [f"# Audit: {'FAIL' if wrong else 'PASS'}", ""]
+    errors = [one for one in audited if one.error]
+    verdict = "FAIL" if wrong else "could not be done" if errors else "PASS"
+    lines = [f"# Audit: {verdict}", ""]
     lines += table(("release", "id", "records", "verdict"), [one.row for one in audited])
     for one in wrong:
         lines += ["", f"## {one.name}", "", *quote("\n".join(one.findings))]
+    for one in errors:
+        lines += ["", f"## {one.name}", "", "Nothing is known to be wrong with it.", ""]
+        lines += quote(one.error)
     if wrong:
         lines += ["", "## What to do", "", _TO_DO.format(folder=folder)]
     return "\n".join(lines)

@@ -37,6 +37,10 @@ class UsageError(TcloseError):
     exit_code = 2
 
 
+class NotInstalledError(UsageError):
+    """A release was made with a model or a format of a distribution that is not installed here."""
+
+
 class PolicyError(TcloseError):
     """The policy is not well formed, or contradicts itself."""
 

@@ -100,12 +100,35 @@ class TestAudit:
         monkeypatch.setattr(flows_audit, "audit_release", audit_release)
         state = audit(releases)
         assert state.is_failed()
-        assert "first: could not be audited: Permission denied" in state.message
+        assert state.message.startswith(
+            "1 of 2 current releases were not audited: first: could not be audited: Permission"
+        )
         [account] = artifacts_of(last_run("audit")).values()
+        assert account.startswith("# Audit: could not be done\n")
         assert [line.split("|")[4].strip() for line in account.splitlines()[4:6]] == [
-            "FAIL",
+            "NOT AUDITED",
             "PASS",
         ]
+        assert "tclose rollback" not in account
+
+    def test_what_was_changed_is_told_beside_what_was_not_audited(self, releases, monkeypatch):
+        from tclose_flows import audit_flow as flows_audit
+
+        works = flows_audit.audit_release
+
+        def audit_release(place: Path, key: Any) -> Any:
+            if "first" in place.parts:
+                raise ZeroDivisionError
+            return works(place, key)
+
+        current = (releases / "second" / "CURRENT").read_text().strip()
+        (releases / "second" / current / "dictionary.md").unlink()
+        monkeypatch.setattr(flows_audit, "audit_release", audit_release)
+        state = audit(releases)
+        assert state.is_failed()
+        failing, _, errors = state.message.partition("; ")
+        assert failing == "1 of 2 current releases fail: second: dictionary.md: is missing"
+        assert errors.startswith("1 of 2 current releases were not audited: first: could not be")
 
     def test_releases_in_a_bucket(self, bucket, tmp_path):
         path = write_csv(tmp_path / "people.csv", people())

@@ -14,8 +14,9 @@ from support.cases.method_cases import BY_SITE, publish
 from support.cases.patients import patient_document, patients, write_patients
 from tclose.api.released_files import read_released
 from tclose.assess.auditing.audit import audit_release
+from tclose.cli.main import main
 from tclose.data.widths import PassthroughWidths
-from tclose.errors import PolicyError, VerificationError
+from tclose.errors import NotInstalledError, PolicyError, VerificationError
 from tclose.formats.format_registry import FORMATS, register_format
 from tclose.formats.output_format import OutputFormat
 from tclose.formats.released_file import ReleasedFile
@@ -124,14 +125,30 @@ def test_its_keys_and_version_make_another_release(source: Path, tmp_path: Path)
     assert again.release.name == ids[1]
 
 
-def test_audit_without_the_format(source: Path, tmp_path: Path) -> None:
+def test_audit_without_the_format(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody can tell whether the rows hold, but what was changed is found."""
     release = publish(document_of(source, tmp_path, "arrow")).release
     FORMATS.unregister("arrow")
+    manifest = parse_manifest((release / "manifest.json").read_bytes())
+    told = "made with the format of .arrow files, which is not installed here: install the dist"
     try:
-        findings = audit_release(release).findings
+        assert main(["audit", str(release)]) == 2
+        shown = capsys.readouterr()
+        assert (shown.out, shown.err.count("\n")) == ("", 1)
+        assert told in shown.err
+        with pytest.raises(
+            NotInstalledError, match=r"the format of \.arrow files is not installed"
+        ):
+            read_released(release, manifest)
+        part = release / "data" / "part-00000.arrow"
+        part.write_bytes(part.read_bytes() + b"x")
+        audit = audit_release(release)
     finally:
         register_format(ArrowFormat)
-    assert findings[0] == "data/part-00000.arrow: is of an unknown format, .arrow"
+    assert audit.findings == ["data/part-00000.arrow: its content has changed"]
+    assert (told in audit.notes[0], audit.checked) == (True, False)
 
 
 @pytest.mark.parametrize("harm", ["rows", "values", "chunks"])

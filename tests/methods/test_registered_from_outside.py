@@ -12,10 +12,17 @@ from pydantic import Field
 
 from support.cases.method_cases import LOOSE, N_RECORDS, publish
 from support.cases.patients import patient_document, patients, write_patients
+from support.cases.published import hand_out
 from support.checks.released import check_release
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
-from tclose.errors import DataError, InfeasibleError, PolicyError, VerificationError
+from tclose.errors import (
+    DataError,
+    InfeasibleError,
+    NotInstalledError,
+    PolicyError,
+    VerificationError,
+)
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
 from tclose.methods.method_registry import METHODS, register_method
@@ -142,6 +149,56 @@ def test_a_fault_of_the_models_own_code_is_no_finding(
     assert re.fullmatch(
         r"tclose: audit: stopped by \w+Error \([a-z_]+\.py:\d+ in \w+\)\n", shown.err
     )
+
+
+@pytest.fixture
+def not_installed() -> Iterator[None]:
+    """Return to an installation that has neither the method nor the model."""
+    METHODS.unregister("sorted-groups")
+    MODELS.unregister("largest-share")
+    yield
+    register_method(SortedGroups)
+    register_model(LargestShare)
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_audit_without_the_model(released: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody can tell whether it holds; that is no finding, and no pass."""
+    assert main(["audit", str(released)]) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    told = "made with the model 'largest-share', which is not installed here: install the dist"
+    assert told in shown.err
+    with pytest.raises(NotInstalledError):
+        audit_release(released)
+
+
+@pytest.mark.usefixtures("not_installed")
+@pytest.mark.parametrize("key", ["k", "t"])
+def test_audit_without_the_model_finds_what_else_is_wrong(
+    key: str, released: Path, tmp_path: Path
+) -> None:
+    copy = hand_out(released, tmp_path)
+    document = json.loads((copy / "manifest.json").read_text())
+    asked = {"k": (document["privacy"]["k"], 50), "t": (document["privacy"]["t"]["pay"], 0.01)}
+    section, limit = asked[key]
+    section["asked"] = limit
+    (copy / "manifest.json").write_text(json.dumps(document))
+    audit = audit_release(copy)
+    assert audit.findings
+    assert all(finding.startswith((key, "manifest.json")) for finding in audit.findings)
+    assert audit.notes[0].startswith("made with the model 'largest-share', which is not installed")
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_audit_without_the_method(released: Path, tmp_path: Path) -> None:
+    """The rows show what it has made of them, whoever made it."""
+    copy = hand_out(released, tmp_path)
+    document = json.loads((copy / "manifest.json").read_text())
+    assert document["method"] == "sorted-groups"
+    document["privacy"]["models"] = []
+    (copy / "manifest.json").write_text(json.dumps(document))
+    assert audit_release(copy).passed
 
 
 @pytest.mark.parametrize("asked", [{"share": 1.5}, {"share": -1.0}, {"share": "value"}, {}])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tclose.data.places.untrusted_files import MalformedError
+from tclose.errors import NotInstalledError
 from tclose.registry import Decorated, Registry, name_of
 
 DEFAULT_FORMAT = "parquet"
@@ -34,11 +34,14 @@ def find_format(path: str) -> Any:
 
     Raises
     ------
-    MalformedError
+    NotInstalledError
         No format's files end so.
     """
     suffix = path.rpartition(".")[2]
     for output_format in FORMATS.classes().values():
         if output_format.suffix == suffix:
             return output_format
-    raise MalformedError(f"is of an unknown format, .{suffix}")
+    raise NotInstalledError(
+        f"the format of .{suffix[:20]} files is not installed here; install the distribution that "
+        "registers it"
+    )

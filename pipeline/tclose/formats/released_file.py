@@ -45,7 +45,7 @@ def open_released(location: Location, listed: Collection[str] = ()) -> Iterator[
 
     Raises
     ------
-    MalformedError
+    NotInstalledError
         No registered format has such files.
     OSError, pyarrow.ArrowException
         It cannot be read.

@@ -17,6 +17,7 @@ from support.length import count
 from support.tables.random_tables import repeatable
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
+from tclose.errors import NotInstalledError
 from tclose.formats.parquet_format import ParquetReleased
 from tclose.releases.repository import file_sha256, read_manifest
 
@@ -34,8 +35,11 @@ def write(release, manifest: dict[str, Any]) -> None:
 
 
 def find(release) -> list[str]:
-    """Findings of an audit that came to its end; what it says can be shown."""
-    findings = audit_release(release).findings
+    """Findings of an audit that came to its end, or why it can say nothing; it can be shown."""
+    try:
+        findings = audit_release(release).findings
+    except NotInstalledError as error:  # whose name an edit has made another one
+        findings = [str(error)]
     "\n".join(findings).encode()
     if read_manifest(release) is not None:
         assert main(["show", str(release)]) == 0
@@ -131,6 +135,19 @@ def test_folders_of_a_confidential_column_are_found(change, varied):
     finally:
         write(release, before)
     assert "partition_by: names a confidential column" in finding
+
+
+@pytest.mark.parametrize("name", ["toy", "\x1b[31m\u202e", "x" * 10_000_000, ""])
+def test_model_that_nobody_has_is_no_pass(name, handed_out, capsys):
+    manifest = read_document(handed_out)
+    entry = {"name": name, "attribute": "charge", "asked": {}, "reached": 1.0, "failing_classes": 0}
+    manifest["privacy"]["models"] = [entry]
+    write(handed_out, manifest)
+    assert main(["audit", str(handed_out)]) == 2
+    told = capsys.readouterr().err
+    assert "is not installed here" in told
+    assert told.strip().isprintable()
+    assert len(told) < 1_000
 
 
 def test_taxonomy_of_numbers_is_found(handed_out):

@@ -20,6 +20,7 @@ from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import check_noise, measure_noise
 from tclose.assess.auditing.misfits import after_the_door
+from tclose.assess.auditing.not_installed import Lacking, find_lacking
 from tclose.assess.auditing.released_rows import (
     check_roles,
     column_roles,
@@ -65,6 +66,8 @@ def audit_release(location: Location, public_key: PublicKey | None = None) -> Au
     ------
     OutputError
         There is no release.
+    NotInstalledError
+        It was made with a model or a format that is not installed; nothing else is wrong.
     """
     release = _find_release(location)
     audit = AuditResult(release=str(release), findings=[], checked=False, notes=[])
@@ -76,10 +79,19 @@ def audit_release(location: Location, public_key: PublicKey | None = None) -> Au
         manifest = parse_manifest(content)
         if ID.fullmatch(release.name) and manifest.release_id != release.name:
             audit = audit.extended([f"{MANIFEST}: is that of another release"])
-        damage = verify_checksums(release, manifest) or check_files(release, manifest)
-        return audit.extended(damage) if damage else _check_content(release, manifest, audit)
+        lacking = find_lacking(manifest)
+        audit = audit.extended(notes=lacking.notes)
+        damage = verify_checksums(release, manifest)
+        if not damage and not lacking.suffixes:
+            damage = check_files(release, manifest)
+        if damage:
+            return audit.extended(damage)
+        audit = _check_content(release, manifest, audit, lacking)
     except MalformedError as error:
         return audit.extended([f"{MANIFEST}: {error}"])
+    if not audit.findings:
+        lacking.refuse(release)
+    return audit
 
 
 def _add_signature(
@@ -100,10 +112,13 @@ def _add_signature(
     return audit.extended(notes=[f"{SIGNATURE_FILE}: {what}"], signature=claimed)
 
 
-def _check_content(release: Location, manifest: Manifest, audit: AuditResult) -> AuditResult:
+def _check_content(
+    release: Location, manifest: Manifest, audit: AuditResult, lacking: Lacking
+) -> AuditResult:
     """Check rows, claims, edits and seals of a release whose files are those of its manifest."""
-    with after_the_door():
-        audit = _check_rows(release, manifest, audit)
+    if not lacking.suffixes:
+        with after_the_door():
+            audit = _check_rows(release, manifest, audit, lacking)
     notes = find_hard_links(release, manifest)
     if unknown := list(manifest.unknown_keys()):
         notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
@@ -136,7 +151,10 @@ def _find_release(location: Location) -> Location:
     return location
 
 
-def _check_rows(release: Location, manifest: Manifest, audit: AuditResult) -> AuditResult:
+def _check_rows(
+    release: Location, manifest: Manifest, audit: AuditResult, lacking: Lacking
+) -> AuditResult:
+    manifest = lacking.leave_out(manifest)
     roles = column_roles(manifest)
     paths = [release / file.path for file in manifest.files]
     stated = manifest.privacy

@@ -8,7 +8,6 @@ from tclose.assess.auditing.misfits import refusing_misfits
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.model import Column, Distribution
 from tclose.privacy.bound_models import PrivacyModels, bind, privacy_model_of
-from tclose.privacy.model_registry import MODELS
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
@@ -25,7 +24,7 @@ def bind_models(
 
     Parameters
     ----------
-    stated : as the manifest's ``privacy`` has k and the models
+    stated : as the manifest's ``privacy`` has k and the models, all of them registered
     columns, distributions : of the confidential attributes
     categories : the values of nominal ones in the order of their codes, by name
 
@@ -59,8 +58,6 @@ def bind_models(
 
 def _read(entry: PrivacyModelResult, k: int) -> PrivacyModel:
     """Read an entry as an unbound model."""
-    if MODELS.find(entry.name) is None:
-        raise MalformedError("further models that are none")
     requirement = privacy_model_of(entry.name, entry.attribute, entry.asked, k)
     if requirement is None:
         raise MalformedError("further models with other parameters")
