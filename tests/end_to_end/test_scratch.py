@@ -36,6 +36,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setenv("TMPDIR", str(folder))
+    for name, value in kernel_cache().items():  # as it is before the next line
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     yield folder
     subprocess.run(["rm", "-r", str(folder)], check=True)
@@ -57,13 +59,7 @@ def waiting(policy: Path, command: str, *more: str) -> Iterator[subprocess.Popen
     words = [str(policy) if word == "POLICY" else word for word in COMMANDS[command]]
     if command == "audit":
         words[1] = str(release(yaml.safe_load(policy.read_text())).folder)
-    kernels = os.environ.get("NUMBA_CACHE_DIR") or str(
-        Path.home() / ".cache" / "tclose" / "kernels"
-    )
-    environment = os.environ | {
-        "PYTHONPATH": f"{TESTS}:{TESTS.parent}",
-        "NUMBA_CACHE_DIR": kernels,
-    }
+    environment = os.environ | {"PYTHONPATH": f"{TESTS}:{TESTS.parent}"}
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "support.faults.killed_command", str(mark), *words),
@@ -185,7 +181,7 @@ def test_sockets_where_the_name_of_tmpdir_is_too_long_for_them(policy, temporary
     command = [sys.executable, "-m", "tclose", "run", str(policy), "--quiet"]
     ended = subprocess.run(
         [*command, "--set", "engine.workers=1"],
-        env=os.environ | kernel_cache() | {"TMPDIR": str(long)},
+        env=os.environ | {"TMPDIR": str(long)},
         capture_output=True,
         check=False,
         timeout=300,
