@@ -1,11 +1,14 @@
 """Who shares the machine with a run: no part of its cluster, and no view of it."""
 
 import json
+import multiprocessing
 import os
+import secrets
 import shutil
 import stat
 import sys
 import tempfile
+from multiprocessing import util
 from pathlib import Path
 
 import dask
@@ -14,11 +17,11 @@ import pytest
 from distributed import Client, LocalCluster
 
 from support.intruders.other_users import listening_ports, run_module
-from tclose.errors import OutputError
 from tclose.policy.engine_settings import EngineSettings
+from tclose.runtime import scratch
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.local import local_cluster
-from tclose.runtime.scratch import temporary_folder
+from tclose.runtime.scratch import place_sockets, scratch_folder, temporary_folder
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -97,18 +100,45 @@ def list_import_places() -> list[str]:
     return sys.path
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o770])
-def test_workers_are_not_started_where_others_could_replace_their_folder(
-    mode, tmp_path, monkeypatch
-):
-    others = Path(tempfile.mkdtemp(dir="/tmp"))
-    monkeypatch.setattr(tempfile, "tempdir", str(others))
-    try:
-        others.chmod(mode)
-        os.chown(others, -1, 65_534 if mode == 0o770 and os.getuid() == 0 else -1)
-        refused = rf"scratch folder {others}: can be written to by others .*another TMPDIR"
-        with pytest.raises(OutputError, match=refused), local_cluster(TWO):
-            pass
-        assert not list(others.glob("tclose-*"))
-    finally:
-        shutil.rmtree(others)
+@pytest.fixture
+def shared(monkeypatch):
+    """A folder for temporary files that others can write to, with a short name for sockets."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o777)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", None)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_sockets_are_not_where_others_could_replace_them(shared, monkeypatch):
+    assert place_sockets()
+    assert Path(util.get_temp_dir()).parent == Path("/tmp") / temporary_folder().name
+    monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", None)
+    monkeypatch.setattr(scratch, "_SHORT", shared)
+    assert not place_sockets()
+    with local_cluster(TWO) as address, connect(address) as engine:
+        processes = psutil.Process().children(recursive=True)
+        sockets = [s.laddr for p in processes for s in p.net_connections(kind="unix") if s.laddr]
+        assert not [path for path in sockets if path.startswith(str(shared))]
+        assert sorted(engine.run(abs, [-1, -2])) == [(0, 1), (1, 2)]
+
+
+def test_scratch_is_not_made_in_what_others_put_in_its_place(shared, monkeypatch):
+    """Between the look at the private folder and the making of one in it."""
+    theirs, own = shared / "theirs", temporary_folder()
+    token_hex = secrets.token_hex
+
+    def swap(n_bytes: int) -> str:
+        if own.exists() and not theirs.exists():
+            theirs.mkdir(mode=0o777)
+            own.rename(shared / "away")
+            theirs.rename(own)
+            theirs.mkdir()
+        return token_hex(n_bytes)
+
+    monkeypatch.setattr(scratch.secrets, "token_hex", swap)
+    with scratch_folder("plan") as folder:
+        assert len(folder.name) > len("plan-") + 30  # nobody can guess it
+        assert (shared / "away" / folder.name).is_dir()
+        assert not list(own.iterdir())

@@ -4,6 +4,11 @@ They stand in one private folder of the user below TMPDIR, each locked by the pr
 it. A lock ends with its process, however that ends, so what is not locked was left by a kill, and
 any later command of the user removes it. Commands may have different folders for TMPDIR: each one
 that was used is noted in the user's cache, where there is one.
+
+Where others can write to TMPDIR, and its entries are not kept from them by the sticky bit (no
+volume of Kubernetes has that), they can move the private folder away. What is in it has names that
+they cannot guess, so they can put nothing in its place. Sockets have names that all can list, and
+stand where nobody can move them, or nowhere.
 """
 
 import contextlib
@@ -11,6 +16,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +25,7 @@ from pathlib import Path
 
 from tclose.errors import OutputError
 from tclose.releases.work_folders import cache_folder
-from tclose.trusted_paths import TrustedFolder, UntrustedError, open_trusted
+from tclose.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
 
 _PURPOSES = ("input-", "plan-", "frontier-", "audit-", "dask-", "pymp-")
 _WITHOUT_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)
@@ -49,7 +55,8 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
     """
     clear_scratch()
     with _locked(temporary_folder()) as above:
-        folder = Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=above.path))
+        folder = above.path / f"{purpose}-{secrets.token_hex(16)}"
+        os.mkdir(folder.name, 0o700, dir_fd=above.descriptor)
         descriptor = _lock_entry(above, folder.name)
     try:
         yield folder
@@ -60,19 +67,26 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
         clear_scratch()
 
 
-def place_sockets() -> None:
-    """Have multiprocessing keep its sockets where the next command removes what a kill leaves."""
-    above = temporary_folder()
-    if len(os.fsencode(above)) > _LONGEST:
-        above = _SHORT / above.name  # where multiprocessing would fail; there are no records here
-    with contextlib.suppress(OutputError), _locked(above) as opened:
-        before, tempfile.tempdir = tempfile.gettempdir(), str(above)
-        try:
-            folder = Path(util.get_temp_dir())
-        finally:
-            tempfile.tempdir = before
-        if folder.parent == above:  # the first time; held as long as this process lives
-            _lock_entry(opened, folder.name)
+def place_sockets() -> bool:
+    """Have multiprocessing keep its sockets where the next command removes what a kill leaves.
+
+    False: there is no folder for them that others could not move away.
+    """
+    usual = temporary_folder()
+    for above in (usual, _SHORT / usual.name):  # the second for a name that is too long for them
+        if len(os.fsencode(above)) > _LONGEST:
+            continue
+        with contextlib.suppress(OutputError), _locked(above, lasting=True) as opened:
+            before, tempfile.tempdir = tempfile.gettempdir(), str(above)
+            try:
+                folder = Path(util.get_temp_dir())
+            finally:
+                tempfile.tempdir = before
+            if folder.parent == above:  # the first time; held as long as this process lives
+                _lock_entry(opened, folder.name)
+            check_lasting(folder)  # it may be from before
+            return True
+    return False
 
 
 def clear_scratch() -> None:
@@ -112,19 +126,18 @@ def _lock_entry(above: TrustedFolder, name: str) -> int | None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[TrustedFolder]:
+def _locked(path: Path, *, lasting: bool = False) -> Iterator[TrustedFolder]:
     """The folder of this user, made if need be; nobody clears it in the block."""
     try:
         _note(path)
         for _ in range(_TRIES):
-            with _open(path, make=True, lasting=True) as opened:
+            with _open(path, make=True, lasting=lasting) as opened:
                 _lock(opened.descriptor)
                 if path.exists() and path.stat().st_ino == os.fstat(opened.descriptor).st_ino:
                     yield opened
                     return  # else another command has just removed it
     except UntrustedError as error:
-        remedy = "remove it, or" if error.place == path else "let nobody else write there, or"
-        raise OutputError(f"scratch folder {error}; {remedy} name another TMPDIR") from None
+        raise OutputError(f"scratch folder {error}; remove it, or name another TMPDIR") from None
     except OSError as error:
         raise OutputError(
             f"scratch folder {path}: cannot be written ({error.strerror}); name another TMPDIR"

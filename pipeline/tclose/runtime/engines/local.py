@@ -75,12 +75,12 @@ def local_cluster(settings: EngineSettings) -> Iterator[str]:
 @contextlib.contextmanager
 def _configured(settings: EngineSettings, scratch: Path) -> Iterator[str]:
     """Start a cluster with the configuration and the environment that it needs."""
-    start_fork_server()
+    forks = start_fork_server()
     import dask
 
     use_steady_clock()  # with Dask comes its configuration, which would replace ours
     silence_dask_logs()
-    configured = dask.config.set(_configuration(scratch))
+    configured = dask.config.set(_configuration(scratch, forks=forks))
     with (
         _hidden_script(),
         configured,
@@ -138,14 +138,14 @@ def _hidden_script() -> Iterator[None]:
             setattr(main, name, value)
 
 
-def _configuration(scratch: Path) -> Mapping[str, Any]:
+def _configuration(scratch: Path, *, forks: bool) -> Mapping[str, Any]:
     """Dask's configuration for a run; processes of the cluster get it, too."""
     import dask
 
     return {
         **make_tls_configuration(),
         **_WITHOUT_PAGES,
-        "distributed.worker.multiprocessing-method": "forkserver" if _FORKS else "spawn",
+        "distributed.worker.multiprocessing-method": "forkserver" if forks else "spawn",
         "distributed.admin.system-monitor.gil.enabled": False,
         "distributed.worker.profile.enabled": False,
         "distributed.logging": _QUIET_LOGGING,
@@ -171,20 +171,21 @@ def _check_memory(settings: EngineSettings) -> None:
         )
 
 
-def start_fork_server() -> None:
+def start_fork_server() -> bool:
     """Start the process that workers are forked from, unless it runs; it ends with this one.
 
     It imports what a worker needs once for all of them, and while this process goes on: an import
-    takes longer than all else of a cluster's start.
+    takes longer than all else of a cluster's start. It listens on a socket, and whoever could put
+    another there would be told the cluster's key: False if there is no place without that.
     """
-    if not _FORKS:
-        return
-    place_sockets()
+    if not _FORKS or not place_sockets():
+        return False
     with _environment(_ONE_THREAD | ALLOCATION | _NO_WORKING_FOLDER):
         multiprocessing.set_forkserver_preload([_WORKER_START])
         resource_tracker.ensure_running()  # or the next call would let Ctrl-C through
         with held_back():
             forkserver.ensure_running()
+    return True
 
 
 @contextlib.contextmanager
