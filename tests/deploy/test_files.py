@@ -82,6 +82,17 @@ def services() -> dict[str, dict[str, Any]]:
     return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
 
 
+def is_within(path: str, folder: str) -> bool:
+    return Path(path).is_relative_to(folder) or Path(folder).is_relative_to(path)
+
+
+def split_volume(volume: str) -> tuple[str, list[str]]:
+    """Where a volume with a name or a folder of the host is mounted, and how."""
+    source, _, rest = re.sub(r"\$\{[^}]*\}", "HOST", volume).partition(":")
+    target, _, options = rest.partition(":")
+    return target or f"no other container's {source}", options.split(",")
+
+
 class TestFormats:
     def test_dockerfile(self) -> None:
         succeeds(program("hadolint"), str(DEPLOY / "Dockerfile"))
@@ -195,7 +206,7 @@ class TestPromises:
             [container] = dict(pods())[name]["containers"]
             return {mount["mountPath"] for mount in container["volumeMounts"]}
 
-        shared = {"/data", "/releases", "/var/cache/tclose"}
+        shared = {"/data", "/releases"}
         assert shared <= mounted("worker") & mounted("prefect-worker")
         assert mounted("run") == mounted("prefect-worker")
         for name in ("worker", "prefect-worker"):
@@ -225,7 +236,28 @@ class TestPromises:
             assert variables["env"][name] == beside[name]
         targets = {volume.split(":")[1] for volume in variables["volumes"]}
         secrets = {f"/run/secrets/{name}" for name in services()["prefect-worker"]["secrets"]}
-        assert targets == {"/policies", "/data", "/releases", "/var/cache/tclose"} | secrets
+        assert targets == {"/policies", "/data", "/releases"} | secrets
+
+    def test_compiled_code_is_on_no_volume_that_others_can_write_to(self) -> None:
+        """It is run by whoever reads it; so each pod or container has a place of its own."""
+        image = (DEPLOY / "Dockerfile").read_text()
+        [cache] = re.findall(r"XDG_CACHE_HOME=(\S+)", image)
+        assert "NUMBA_CACHE_DIR" not in image
+        kinds = {}
+        for name, pod in pods():
+            volumes = {volume.pop("name"): volume for volume in pod.get("volumes", [])}
+            for mount in (m for c in pod["containers"] for m in c.get("volumeMounts", [])):
+                if is_within(cache, mount["mountPath"]) and not mount.get("readOnly"):
+                    [kinds[name]] = volumes[mount["name"]]
+        assert kinds == dict.fromkeys(("worker", "prefect-worker", "run"), "emptyDir")
+        docker = yaml.safe_load((DEPLOY / "prefect.yaml").read_text())["definitions"]["docker"]
+        asked = {name: service.get("volumes", []) for name, service in services().items()}
+        asked["docker"] = docker["work_pool"]["job_variables"]["volumes"]
+        for name, volumes in asked.items():
+            for target, options in (split_volume(volume) for volume in volumes):
+                assert not is_within(cache, target) or "ro" in options, name
+        for name in ("worker", "prefect-worker"):
+            assert cache in services()[name]["volumes"]
 
     def test_image_lock_is_that_of_the_project(self) -> None:
         """Workers of the image and a client of this checkout have the same versions."""
