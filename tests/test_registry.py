@@ -77,10 +77,16 @@ def test_name_is_taken_once() -> None:
     assert registry.find("ball") is None
 
 
+class Numbered(Registrable):
+    name: Literal[7]  # type: ignore[assignment]
+
+
 def test_class_needs_one_name() -> None:
+    """As a text: manifests and policies have no other."""
     registry: Registry[Any] = Registry(GROUP, ())
-    with pytest.raises(ValueError, match="Nameless needs a field"):
-        registry.register(Nameless)
+    for registered in (Nameless, Numbered):
+        with pytest.raises(ValueError, match=f"{registered.__name__} needs a field"):
+            registry.register(registered)
 
 
 @pytest.mark.parametrize("name", [None, 3, ["ball"], "cube"])

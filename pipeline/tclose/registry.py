@@ -131,13 +131,13 @@ def name_of(registered: type[Registrable]) -> str:
     Raises
     ------
     ValueError
-        There is no such field, or it allows others.
+        There is no such field, or it allows others, or it is no text.
     """
     field = registered.model_fields.get("name")
     allowed = () if field is None else get_args(field.annotation)
-    if len(allowed) != 1:
+    if len(allowed) != 1 or not isinstance(allowed[0], str) or not allowed[0]:
         raise ValueError(f"{registered.__name__} needs a field as in name: Literal['...']")
-    return str(allowed[0])
+    return allowed[0]
 
 
 def check_hooks(

@@ -22,6 +22,7 @@ from tclose.formats.output_format import OutputFormat
 from tclose.formats.released_file import ReleasedFile
 from tclose.policy.policy import load_policy, parse_policy, policy_schema
 from tclose.releases.manifest.public_manifest import parse_manifest
+from tclose.releases.manifest.sections import DataFile
 
 N_RECORDS = 300
 CHUNK_ROWS = 40
@@ -207,6 +208,29 @@ class WithoutWriting(OutputFormat):
 
 class WithoutSuffix(ArrowFormat):
     name: Literal["another"] = "another"
+
+
+@pytest.mark.parametrize("suffix", [".csv", "CSV", "csv.gz", "", "a/b", 7.5])
+def test_suffix_that_no_manifest_holds(suffix: Any) -> None:
+    class Odd(ArrowFormat):
+        name: Literal["odd"] = "odd"
+
+    Odd.suffix = suffix
+    with pytest.raises(ValueError, match=r"Odd\.suffix is .*small letters and digits"):
+        register_format(Odd)
+    assert FORMATS.find("odd") is None
+
+
+@pytest.mark.parametrize("suffix", ["csv", "7z", "a"])
+def test_suffix_that_a_manifest_holds(suffix: str) -> None:
+    DataFile(path=f"data/part-00000.{suffix}", rows=1, bytes=1, sha256="0" * 64)
+
+    class Plain(ArrowFormat):
+        name: Literal["plain"] = "plain"
+
+    Plain.suffix = suffix
+    register_format(Plain)
+    FORMATS.unregister("plain")
 
 
 def test_class_that_lacks_what_a_format_has() -> None:

@@ -21,15 +21,18 @@ from tclose.errors import (
     InfeasibleError,
     NotInstalledError,
     PolicyError,
+    UsageError,
     VerificationError,
 )
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
 from tclose.methods.method_registry import METHODS, register_method
+from tclose.passes.release import describe_only
 from tclose.policy.policy import load_policy, parse_policy, policy_schema
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
 from tclose.privacy.model_registry import MODELS, register_model
 from tclose.privacy.privacy_model import Model, PrivacyModel
+from tclose.runtime.progress import Progress
 
 
 class SortedGroups(Method):
@@ -216,6 +219,51 @@ def test_parameters_that_no_policy_can_have_are_a_finding(
     finally:
         path.write_bytes(before)
     assert finding.endswith("(further models with other parameters)")
+
+
+@pytest.mark.parametrize(
+    ("hook", "given", "told"),
+    [
+        ("describe_parameters", {"share": "0.9"}, "asked.share: a manifest holds numbers"),
+        ("describe_parameters", {"share": 0.9, "of": {"a": 1}}, "asked.of: a manifest holds"),
+        ("describe_parameters", {"share": 0.9, "n": 2**63}, "what describe gives: a manifest"),
+        ("describe_parameters", {"portion": 0.9}, "cannot make the same requirement of; it has to"),
+        ("describe_parameters", {"share": 0.8}, "cannot make the same requirement of"),
+        ("describe_parameters", {"share": 7.0}, "cannot make the same requirement of"),
+        ("describe", {"epsilon": "much"}, "epsilon: a manifest holds numbers"),
+        ("describe", {"more": object()}, "what describe gives: a manifest holds"),
+        ("describe", {"more": float("nan")}, "describe.more is read back as something"),
+        ("describe", {"more": (1, 2)}, "describe.more is read back as something else"),
+    ],
+)
+def test_what_no_manifest_can_hold_is_refused_when_it_is_planned(
+    hook: str,
+    given: dict[str, Any],
+    told: str,
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the class that its author has to correct, rather than at the end of a run."""
+    monkeypatch.setattr(LargestShare, hook, lambda *_, **__: given)
+    document = document_of(source, tmp_path)
+    document["privacy"]["models"] = [{"name": "largest-share", "share": 0.9}]
+    with pytest.raises(UsageError, match=r"privacy model .*\.LargestShare: ") as refusal:
+        describe_only(parse_policy(document), Progress("none"))
+    assert told in str(refusal.value)
+
+
+def test_what_the_manifest_can_hold_is_written_and_read(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = {"more": [1, {"a": None}], "epsilon": 2.5}
+    monkeypatch.setattr(LargestShare, "describe", lambda *_, **__: more)
+    document = document_of(source, tmp_path)
+    document["privacy"]["models"] = [{"name": "largest-share", "share": 0.9}]
+    release = publish(document).release
+    [said] = json.loads((release / "manifest.json").read_text())["privacy"]["models"]
+    assert said.items() >= more.items()
+    assert audit_release(release).findings == []
 
 
 def test_model_that_cannot_be_met(source: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ their chunks and its keys alone. The rest of the package knows files of a releas
 only.
 """
 
+import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -21,6 +22,8 @@ from tclose.data.widths import PassthroughWidths
 from tclose.formats.format_registry import DEFAULT_FORMAT, FORMATS
 from tclose.formats.released_file import ReleasedFile
 from tclose.registry import Registrable, check_hooks
+
+_SUFFIX = re.compile(r"[a-z0-9]+")  # as the manifest's `DataFile` has it
 
 
 class OutputFormat(Registrable):
@@ -66,6 +69,11 @@ class OutputFormat(Registrable):
         """Refuse a class without what it has to define."""
         hooks = ["suffix", "media_type", "title", "rows_per_chunk", "write", "open"]
         check_hooks(cls, OutputFormat, hooks)
+        if not _SUFFIX.fullmatch(str(cls.suffix)):
+            raise ValueError(
+                f"{cls.__name__}.suffix is {cls.suffix!r}; a manifest names files by small letters "
+                "and digits after the dot"
+            )
 
     @abstractmethod
     def rows_per_chunk(self, widths: PassthroughWidths) -> int:

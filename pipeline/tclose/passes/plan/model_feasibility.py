@@ -16,6 +16,7 @@ from tclose.privacy.bound_models import PrivacyModels, bind, check_counts
 from tclose.privacy.class_counts import ClassCounts
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
+from tclose.releases.manifest.privacy_summary import check_describable
 
 
 def require_models(
@@ -31,6 +32,8 @@ def require_models(
     PolicyError
         Buckets that cannot be made of the values that there are; too large a table, or one of
         fewer than n records.
+    UsageError
+        A model of another distribution whose description no manifest holds.
     """
     index_of = {e.column.name: a for a, e in enumerate(plan.confidential)}
     requirements = []
@@ -39,6 +42,7 @@ def require_models(
         encoding = plan.confidential[a]
         buckets = _find_buckets(plan, encoding) if requirement.of_values else requirement.buckets
         known = replace(requirement, buckets=buckets)
+        check_describable(known, plan.k, is_bucketed=plan.method.releases_buckets)
         requirements.append(bind(known, a, encoding.column, distributions[a], encoding.texts))
     groupings = tuple(
         similar_values(e.column, d, e.texts)

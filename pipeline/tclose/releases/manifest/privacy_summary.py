@@ -4,8 +4,16 @@ from collections.abc import Collection
 from math import isfinite
 from typing import Any
 
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from tclose.data.places.untrusted_files import MalformedError, dump_json
+from tclose.errors import UsageError
 from tclose.model import ModelResult, RiskResult, Verdict
+from tclose.privacy.bound_models import privacy_model_of
 from tclose.privacy.model_registry import MODELS
+from tclose.privacy.privacy_model import Model, PrivacyModel
+from tclose.releases.manifest.public_manifest import parse_as
 from tclose.releases.manifest.sections import (
     Attacks,
     Exposed,
@@ -37,6 +45,53 @@ def _describe_model(result: ModelResult, is_bucketed: bool) -> PrivacyModelResul
         failing_classes=result.n_failing,
         **kind.describe(result.parameters, is_bucketed=is_bucketed),
     )
+
+
+def check_describable(requirement: PrivacyModel, k: int, *, is_bucketed: bool) -> None:
+    """Refuse a model that a manifest could not hold, or an audit not read back, before it is used.
+
+    Parameters
+    ----------
+    k : of the policy
+
+    Raises
+    ------
+    UsageError
+        For the author of the model, who may be somebody else than who runs it.
+    """
+    kind, asked = requirement.kind, requirement.parameters
+    more = kind.describe(asked, is_bucketed=is_bucketed)
+    try:
+        said = PrivacyModelResult.model_validate(
+            {"name": requirement.model, "attribute": requirement.name, "asked": asked}
+            | {"reached": None, "failing_classes": 0}
+            | more
+        )
+        read = parse_as(PrivacyModelResult, dump_json(said.to_json()))
+    except ValidationError as error:
+        places = {".".join(map(str, problem["loc"][:2])) for problem in error.errors()}
+        raise _blame(kind, f"{', '.join(sorted(places))}: {_MAY_HOLD}") from None
+    except (PydanticSerializationError, MalformedError):
+        raise _blame(kind, f"what describe gives: {_MAY_HOLD}") from None
+    if differing := find_differences(read, said, "describe"):
+        raise _blame(kind, f"{differing[0]} is read back as something else; {_MAY_HOLD}")
+    found = privacy_model_of(requirement.model, requirement.name, read.asked, k)
+    if found is None or _asked_of(found) != _asked_of(requirement):
+        keys = " and ".join(filter(None, [kind.limit_key, kind.count_key]))
+        what = "describe_parameters gives what an audit cannot make the same requirement of"
+        raise _blame(kind, f"{what}; it has to have {keys}, in numbers of double precision")
+
+
+_MAY_HOLD = "a manifest holds numbers and lists of lists of texts in asked, and JSON in the rest"
+
+
+def _asked_of(requirement: PrivacyModel) -> tuple[object, ...]:
+    return requirement.limit, requirement.count, requirement.buckets, requirement.of_values
+
+
+def _blame(kind: type[Model], what: str) -> UsageError:
+    where = f"{kind.__module__}.{kind.__qualname__}"
+    return UsageError(f"privacy model {where}: {what}; whoever wrote it has to correct it")
 
 
 def describe_risk(verdict: Verdict, k: int) -> Risk:
