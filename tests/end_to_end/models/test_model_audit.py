@@ -86,7 +86,7 @@ def test_edited_accounts_are_found(change, copied):
         lambda m: m["privacy"].pop("models"),
         lambda m: m.pop("risk"),
         lambda m: m["privacy"]["models"][0].update(attribute="age"),
-        lambda m: m["privacy"]["models"][0].update(name="l-diversity"),
+        lambda m: m["privacy"]["models"][0].update(name="stochastic-t-closeness"),
         lambda m: m["privacy"]["models"][5]["asked"].update(buckets=[["1"], ["2"]]),
         lambda m: m["privacy"]["models"][5]["asked"].update(buckets=10**6),
     ],
