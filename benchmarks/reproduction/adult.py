@@ -38,7 +38,7 @@ from tclose.passes.microaggregate.utility import (
     measure_discernibility,
 )
 from tclose.privacy.attacks import Exposure, measure_similarity
-from tclose.privacy.class_counts import count_values
+from tclose.privacy.class_counts import count_by_class
 
 PARAMETERS = (2, 5, 8, 10)  # k and l; Figures 3 (b) and 4 have some that the text does not name
 MINIMAL_DEGRADATION = 1.25  # of discernibility, in times of k-anonymity's
@@ -83,7 +83,7 @@ def search(records: AdultRecords, measure: Measure, parameter: int, size: int) -
     for node in found.minimal:
         top = tuple(len(table) - 1 for table in records.tables[size:])
         order, starts = records.classes_at((*node, *top))
-        counts = count_values(starts, records.occupations[order])
+        counts = count_by_class(starts, records.occupations[order])
         exposures.append(measure_similarity(counts, records.groups))
         close = CLOSE_20.predicate(records, 1)(order, starts)
         above.append(int(np.diff(starts)[~close].sum()))

@@ -21,7 +21,7 @@ from benchmarks.results import render_table
 from tclose.data.taxonomy import Taxonomy, build_from_mapping
 from tclose.kernels.emd.ordered import exact_emd
 from tclose.kernels.emd.tree import exact_tree_emd, star_metric
-from tclose.privacy.class_counts import ClassCounts, count_values
+from tclose.privacy.class_counts import ClassCounts, count_by_class
 from tclose.privacy.models.l_diversity import check_distinct, check_entropy
 
 # Figure 1 of Li et al. 2007 as its text describes it, for the diseases of Table 3 and the one more.
@@ -169,4 +169,4 @@ def _count_table_4(values: Sequence[object]) -> ClassCounts:
     _, codes = np.unique(np.array(values), return_inverse=True)
     rows = np.array([i - 1 for members in TABLE_4 for i in members])
     starts = np.cumsum([0, *map(len, TABLE_4)]).astype(np.int64)
-    return count_values(starts, codes[rows].astype(np.int64))
+    return count_by_class(starts, codes[rows].astype(np.int64))

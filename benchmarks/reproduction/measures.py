@@ -18,7 +18,7 @@ from tclose.kernels.emd.tree import star_metric, tree_emds, tree_exceeds
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.methods.incognito.lattice_search import Node, Predicate
 from tclose.model import Int64, TreeMetric
-from tclose.privacy.class_counts import count_values
+from tclose.privacy.class_counts import count_by_class
 from tclose.privacy.models.l_diversity import check_entropy, check_recursive
 
 # Li et al. 2007, section 6: the first seven attributes of Figure 2; occupation is confidential.
@@ -96,7 +96,7 @@ class Measure:
             return lambda order, starts: self._hold_k(records, parameter, order, starts)
 
         def hold_l(order: Int64, starts: Int64) -> NDArray[np.bool_]:
-            counts = count_values(starts, records.occupations[order])
+            counts = count_by_class(starts, records.occupations[order])
             if self.kind == "entropy":
                 return check_entropy(counts, parameter).meets
             return check_recursive(counts, RECURSIVE_FACTOR, parameter).meets

@@ -13,7 +13,7 @@ from prefect.states import Completed, Failed
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.places.locations import parse_location
 from tclose.errors import OutputError, TaskError, TcloseError, VerificationError
-from tclose.releases.catalog import current_id, find_repositories, list_entries
+from tclose.releases.catalog import current_id, find_repositories, list_releases
 from tclose.releases.manifest.public_signatures import PublicKey, read_public_key
 from tclose.releases.repository import ReleaseRepository
 from tclose.runtime.engines.engine import to_safe_error
@@ -137,7 +137,7 @@ def _with_releases(folder: str) -> list[ReleaseRepository]:
 
 
 def _has_releases(repository: ReleaseRepository) -> bool:
-    return bool(list_entries(repository))
+    return bool(list_releases(repository))
 
 
 def find_failure(audited: list[Audited]) -> TcloseError | None:

@@ -27,7 +27,7 @@ from tclose.errors import (
 if TYPE_CHECKING:
     from tclose.api.calls import audit, check, frontier, plan, release
     from tclose.api.checking import Check
-    from tclose.api.results import Audit, Chart, Frontier, Plan, Release
+    from tclose.api.results import Audit, Chart, Frontier, PlanSummary, Release
     from tclose.policy.policy import Policy, load_policy
 
 __version__ = "0.1.0"
@@ -43,7 +43,7 @@ __all__ = [
     "Frontier",
     "InfeasibleError",
     "OutputError",
-    "Plan",
+    "PlanSummary",
     "Policy",
     "PolicyError",
     "Release",
@@ -65,7 +65,7 @@ __all__ = [
 _PLACES = {
     "tclose.api.calls": ("audit", "check", "frontier", "plan", "release"),
     "tclose.api.checking": ("Check",),
-    "tclose.api.results": ("Audit", "Chart", "Frontier", "Plan", "Release"),
+    "tclose.api.results": ("Audit", "Chart", "Frontier", "PlanSummary", "Release"),
     "tclose.policy.policy": ("Policy", "load_policy"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

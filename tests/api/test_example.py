@@ -31,7 +31,12 @@ def test_the_example_runs(capsys, tmp_path, monkeypatch):
     names: dict = {}
     shown = [_run_cell(cell, names) for cell in _cells()]
     results = [value for value in shown if hasattr(value, "_repr_html_")]
-    assert {type(value).__name__ for value in results} >= {"Plan", "Release", "Check", "Chart"}
+    assert {type(value).__name__ for value in results} >= {
+        "PlanSummary",
+        "Release",
+        "Check",
+        "Chart",
+    }
     assert all(value._repr_html_() for value in results)
     assert "3000 is more than" in capsys.readouterr().out
 

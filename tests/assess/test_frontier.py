@@ -21,8 +21,8 @@ from support.cases.people import (
 )
 from tclose.assess import frontier as frontiers
 from tclose.assess import sample as samples
-from tclose.assess.frontier import Frontier, compute_frontier
-from tclose.assess.frontier_grid import Grid
+from tclose.assess.frontier import ComputedFrontier, compute_frontier
+from tclose.assess.frontier_grid import FrontierGrid
 from tclose.errors import DataError, VerificationError
 from tclose.passes.release import TRIAL
 from tclose.policy.policy import parse_policy
@@ -32,13 +32,13 @@ from tclose.runtime.progress import Progress
 pytestmark = pytest.mark.usefixtures("scratch", "small_regions")
 
 N_RECORDS = 240
-GRID = Grid((3, 8), (0.1, 0.3), 3, 0.3)
+GRID = FrontierGrid((3, 8), (0.1, 0.3), 3, 0.3)
 ALL = 20_000
 
 
 def compute(
-    document: dict[str, Any], grid: Grid = GRID, *, size: int = ALL, seed: int = 1
-) -> Frontier:
+    document: dict[str, Any], grid: FrontierGrid = GRID, *, size: int = ALL, seed: int = 1
+) -> ComputedFrontier:
     return compute_frontier(parse_policy(document), grid, size, seed, Progress("none"))
 
 
@@ -126,7 +126,7 @@ def naive_risk(originals: list[dict], released: dict[int, dict]) -> float:
 def test_risk_is_that_of_the_published_rows(tmp_path):
     table = many_columns()
     document = many_columns_policy(write_parquet(tmp_path / "people.parquet", table))
-    computed = compute(document, Grid((3,), (0.3,), 3, 0.3)).points[0].figures
+    computed = compute(document, FrontierGrid((3,), (0.3,), 3, 0.3)).points[0].figures
     rows = {row["ref"]: row for row in release(document).table.to_pylist()}
     originals = [row for row in table.to_pylist() if row["age"] is not None]
     assert computed is not None
@@ -137,7 +137,7 @@ def test_risk_is_that_of_the_published_rows(tmp_path):
 def test_every_point_keeps_what_it_asks(tmp_path):
     """k and t hold, and so the risk is at most 1/k. What a smaller t costs is not assumed."""
     document = policy_for(write_csv(tmp_path / "people.csv", people(N_RECORDS)))
-    computed = compute(document, Grid((2, 5, 9), (0.05, 0.2, 0.5), 5, 0.2))
+    computed = compute(document, FrontierGrid((2, 5, 9), (0.05, 0.2, 0.5), 5, 0.2))
     assert [(p.k, p.t) for p in computed.points if p.is_policy] == [(5, 0.2)]
     assert len(computed.points) == 9
     for point in computed.points:
@@ -154,7 +154,7 @@ def test_attributes_with_a_t_of_their_own_keep_it(tmp_path):
     document = policy_for(write_csv(tmp_path / "people.csv", table))
     document["attributes"] = {"age": QUASI, "sex": QUASI, "pay": CONFIDENTIAL}
     document["attributes"]["bonus"] = {"role": CONFIDENTIAL, "t": 0.25}
-    for point in compute(document, Grid((3,), (0.1, 0.3), 3, 0.3)).points:
+    for point in compute(document, FrontierGrid((3,), (0.1, 0.3), 3, 0.3)).points:
         assert point.figures is not None
         limits = {a.name: float(a.max_emd) for a in point.figures.attributes}
         assert limits == {"pay": point.t, "bonus": 0.25}
@@ -208,7 +208,7 @@ class TestSample:
 
 def test_infeasible_points_say_why(tmp_path):
     path = write_parquet(tmp_path / "people.parquet", far_partition())
-    computed = compute(far_policy(path), Grid((3, N_RECORDS + 1), (0.1, 0.3), 3, 0.3))
+    computed = compute(far_policy(path), FrontierGrid((3, N_RECORDS + 1), (0.1, 0.3), 3, 0.3))
     points = {(p.k, p.t): p for p in computed.points}
     assert points[3, 0.3].figures is not None
     assert points[3, 0.1].figures is None

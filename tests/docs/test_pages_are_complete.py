@@ -204,7 +204,7 @@ def test_messages_in_the_guide_are_those_of_the_code() -> None:
     assert [m for m in quoted if m not in code and m not in SYSTEM_MESSAGES] == []
 
 
-@pytest.mark.parametrize("name", ["Release", "Plan", "Audit", "Frontier", "Check"])
+@pytest.mark.parametrize("name", ["Release", "PlanSummary", "Audit", "Frontier", "Check"])
 def test_python_page_names_what_results_have(name: str) -> None:
     text = (DOCS / "python.md").read_text()
     [row] = re.findall(rf"^\| `{name}` \| (.*) \|$", text, re.MULTILINE)

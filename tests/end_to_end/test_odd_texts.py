@@ -20,7 +20,7 @@ from support.cases.people import (
 )
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.frontier import compute_frontier
-from tclose.assess.frontier_grid import Grid
+from tclose.assess.frontier_grid import FrontierGrid
 from tclose.methods.generalisation.notation import parse_set
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
@@ -145,6 +145,6 @@ class TestGeneralised:
         path, _ = write_odd(tmp_path, NAMED)
         word = {"role": QUASI, "taxonomy": TAXONOMY}
         policy = parse_policy(make_document(path, word, method={"name": "mondrian"}))
-        grid = Grid((3,), (0.5,), 3, 0.5)
+        grid = FrontierGrid((3,), (0.5,), 3, 0.5)
         found = compute_frontier(policy, grid, 1_000, 1, Progress("none"))
         assert [point.reason for point in found.points] == [""]

@@ -19,7 +19,7 @@ import pytest
 from support.checks import exact_odds
 from support.checks.exact_odds import clamped_odds, find_dependence, refutes_ratio, response_odds
 from tclose.methods.dp import dp_confidential
-from tclose.methods.dp.dp_confidential import Grid, draw_codes, draw_steps
+from tclose.methods.dp.dp_confidential import NoiseGrid, draw_codes, draw_steps
 from tclose.methods.dp.noise import add_noise
 from tclose.model import Attribute, Column, Kind, Noise, Role
 
@@ -312,7 +312,9 @@ class TestLattice:
         assert set(released.to_pylist()) <= lattice
 
     def test_steps_of_the_whole_range(self) -> None:
-        grid = Grid(Fraction("0.1"), Fraction("0.1") + 2**31 * Fraction("0.7"), Fraction("0.7"))
+        grid = NoiseGrid(
+            Fraction("0.1"), Fraction("0.1") + 2**31 * Fraction("0.7"), Fraction("0.7")
+        )
         steps = np.array([0, 1, 2**30, 2**31 - 1, 2**31])
         exact = [float(grid.low + s * grid.step) for s in steps.tolist()]
         assert grid.to_values(steps).tolist() == exact

@@ -30,7 +30,7 @@ from tclose.privacy.attacks import (
     measure_similarity,
     measure_skewness,
 )
-from tclose.privacy.class_counts import count_values, group_table
+from tclose.privacy.class_counts import count_by_class, group_table
 
 TINY = Fraction(1, 10**18)
 
@@ -164,8 +164,8 @@ class TestStretches:
         n_classes = classes.starts.size - 1
         cut = data.draw(st.integers(0, n_classes))
         parts = [
-            count_values(classes.starts[: cut + 1], classes.codes),
-            count_values(classes.starts[cut:], classes.codes),
+            count_by_class(classes.starts[: cut + 1], classes.codes),
+            count_by_class(classes.starts[cut:], classes.codes),
         ]
         merged = reduce(Exposure.merge, map(measure_homogeneity, parts))
         assert merged == measure_homogeneity(classes.counts)
@@ -177,10 +177,10 @@ class TestStretches:
 
 
 def test_empty_classes_and_no_records_expose_nobody() -> None:
-    counts = count_values(np.array([0, 0, 2]), np.array([0, 1]))
+    counts = count_by_class(np.array([0, 0, 2]), np.array([0, 1]))
     assert measure_homogeneity(counts) == Exposure(0, 0, 2, 2)
     assert measure_skewness(counts, np.array([1, 1]), 1).exposure == Exposure(0, 0, 2, 2)
-    nothing = count_values(np.array([0]), np.empty(0, dtype=np.int64))
+    nothing = count_by_class(np.array([0]), np.empty(0, dtype=np.int64))
     assert np.isnan(measure_skewness(nothing, np.array([1, 1]), 1).mean)
 
 

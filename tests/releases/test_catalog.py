@@ -10,7 +10,7 @@ from tclose.releases.catalog import (
     current_id,
     find_release,
     find_repositories,
-    list_entries,
+    list_releases,
     open_repository,
     pick_id,
 )
@@ -31,7 +31,7 @@ def edit(repository, release_id, change):
 
 
 def test_releases_come_by_date_not_by_id(repository):
-    entries = list_entries(repository)
+    entries = list_releases(repository)
     assert [entry.release_id for entry in entries] == [OLD, MIDDLE, NEW]
     assert all(entry.is_readable for entry in entries)
 
@@ -40,7 +40,7 @@ def test_dates_are_compared_as_moments(repository):
     """12:00 in UTC+14 is before 12:00 in UTC, and no zone is UTC."""
     edit(repository, NEW, lambda m: m.update(published_at="2026-02-02T12:00:00+14:00"))
     edit(repository, MIDDLE, lambda m: m.update(published_at="2026-02-02T00:00:00"))
-    assert [entry.release_id for entry in list_entries(repository)] == [OLD, NEW, MIDDLE]
+    assert [entry.release_id for entry in list_releases(repository)] == [OLD, NEW, MIDDLE]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_dates_are_compared_as_moments(repository):
 )
 def test_what_is_no_manifest_of_the_release_is_not_readable(harm, repository):
     edit(repository, NEW, harm)
-    entries = {entry.release_id: entry.is_readable for entry in list_entries(repository)}
+    entries = {entry.release_id: entry.is_readable for entry in list_releases(repository)}
     assert entries == {NEW: False, OLD: True, MIDDLE: True}
     assert next(iter(entries)) == NEW
 
@@ -72,7 +72,7 @@ def test_only_folders_named_by_an_id_are_releases(repository):
     (repository.root / fake_id("c")).touch()
     (repository.root / ".work").mkdir()
     (repository.root / ".work" / fake_id("d")).mkdir()
-    assert {entry.release_id for entry in list_entries(repository)} == {OLD, MIDDLE, NEW}
+    assert {entry.release_id for entry in list_releases(repository)} == {OLD, MIDDLE, NEW}
 
 
 def test_release_is_found_by_folder_by_name_and_by_the_beginning_of_its_id(repository):

@@ -8,7 +8,7 @@ import pytest
 from support.cases.people import tree
 from support.cases.repositories import fake_id, fake_repository, move_current
 from tclose.errors import BusyError, OutputError
-from tclose.releases.catalog import list_entries
+from tclose.releases.catalog import list_releases
 from tclose.releases.operations_log import read_lines
 from tclose.releases.prune import plan_pruning, prune
 from tclose.releases.stores import filesystem
@@ -23,7 +23,7 @@ def repository(tmp_path):
 
 
 def standing(repository):
-    return [entry.release_id for entry in list_entries(repository)]
+    return [entry.release_id for entry in list_releases(repository)]
 
 
 @pytest.mark.parametrize("keep", [1, 2, 4])

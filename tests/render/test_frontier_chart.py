@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tclose.assess.frontier import Figures, Frontier, Point
+from tclose.assess.frontier import ComputedFrontier, Figures, Point
 from tclose.model import AttributeResult, ClassSizes
 from tclose.render.charts import chart_style
 from tclose.render.frontier_chart import MEASURES, draw_frontier, make_frontier_figure
@@ -21,7 +21,7 @@ def figures(k: int, t: float) -> Figures:
     return Figures(ClassSizes(100, k, 3 * k, 1.5 * k), 0.001 / t, (attribute,), 0.3 / k)
 
 
-def frontier(ks=(2, 5), ts=(0.05, 0.1, 0.2), policy=(5, 0.1), infeasible=()) -> Frontier:
+def frontier(ks=(2, 5), ts=(0.05, 0.1, 0.2), policy=(5, 0.1), infeasible=()) -> ComputedFrontier:
     points = tuple(
         Point(k, t, (k, t) == policy, None, REASON)
         if (k, t) in infeasible
@@ -29,10 +29,10 @@ def frontier(ks=(2, 5), ts=(0.05, 0.1, 0.2), policy=(5, 0.1), infeasible=()) -> 
         for k in ks
         for t in ts
     )
-    return Frontier("people", 50_000, 20_000, 10_000, 3, points)
+    return ComputedFrontier("people", 50_000, 20_000, 10_000, 3, points)
 
 
-def draw(given: Frontier) -> Any:
+def draw(given: ComputedFrontier) -> Any:
     pytest.importorskip("matplotlib")
     with chart_style():
         return make_frontier_figure(given)

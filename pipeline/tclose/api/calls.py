@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tclose.api.checking import Check, check_data
-from tclose.api.results import Audit, Frontier, Plan, Release, audit_location
+from tclose.api.results import Audit, Frontier, PlanSummary, Release, audit_location
 from tclose.api.staging import Staged, replace_input, staged_data
 from tclose.data.places.locations import parse_location
 from tclose.errors import UsageError
@@ -85,7 +85,7 @@ def plan(
     *,
     client: "Client | None" = None,
     progress: bool = False,
-) -> Plan:
+) -> PlanSummary:
     """Say what a release would do, and whether it can be; publishes nothing.
 
     Parameters, errors: as `release`.
@@ -93,7 +93,7 @@ def plan(
     with _prepared("plan", data, policy, client) as resolved:
         from tclose.passes.release import describe_only
 
-        return Plan(*describe_only(resolved, _progress(progress)))
+        return PlanSummary(*describe_only(resolved, _progress(progress)))
 
 
 def audit(

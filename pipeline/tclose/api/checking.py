@@ -11,7 +11,7 @@ import pyarrow.csv as pa_csv
 from pydantic import ValidationError
 
 from tclose.api.html_tables import html_rows
-from tclose.api.staging import read_table
+from tclose.api.staging import read_data
 from tclose.assess.any_table import check_rows
 from tclose.data.files.input_files import find_files, open_input, open_parquet
 from tclose.data.files.input_settings import InputSettings
@@ -156,7 +156,7 @@ def _read(data: "Data", quasi: Sequence[str], confidential: Sequence[str]) -> pa
     """The columns that are checked."""
     names = [*quasi, *confidential]
     if not isinstance(data, str | os.PathLike):
-        table = read_table(data)
+        table = read_data(data)
         _check_present(table.column_names, names)
         return table.select(names)
     settings = InputSettings(path=os.fspath(data))

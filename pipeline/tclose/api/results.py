@@ -100,7 +100,7 @@ def _read_pandas(file: str, release: Location, manifest: Manifest) -> "pd.DataFr
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class PlanSummary:
     """The plan of a release.
 
     Attributes
@@ -230,11 +230,11 @@ class Frontier:
 
     Attributes
     ----------
-    computed : tclose.assess.frontier.Frontier
+    computed : tclose.assess.frontier.ComputedFrontier
         All points, and on how many records they were computed.
     """
 
-    computed: assessed.Frontier
+    computed: assessed.ComputedFrontier
 
     @property
     def points(self) -> tuple[assessed.Point, ...]:

@@ -79,7 +79,7 @@ def name_frame(data: Any) -> str:
     )
 
 
-def read_table(data: Any) -> pa.Table:
+def read_data(data: Any) -> pa.Table:
     """All rows of a frame, in their order.
 
     Raises

@@ -7,7 +7,7 @@ folder that is gone afterwards, whatever happens. Nothing is published.
 import time
 from dataclasses import dataclass
 
-from tclose.assess.frontier_grid import Grid
+from tclose.assess.frontier_grid import FrontierGrid
 from tclose.assess.linking import link_attackers
 from tclose.assess.sample import Sample, local_sample
 from tclose.data.files import input_files
@@ -54,7 +54,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Frontier:
+class ComputedFrontier:
     """All points of a grid, and on what they were computed.
 
     ``n_table``: complete records of the input; ``n_records``: those computed on, drawn by ``seed``
@@ -75,18 +75,18 @@ class Frontier:
 
 
 def compute_frontier(
-    policy: Policy, grid: Grid, size: int, seed: int, progress: Progress
-) -> Frontier:
+    policy: Policy, grid: FrontierGrid, size: int, seed: int, progress: Progress
+) -> ComputedFrontier:
     """Compute every point of a grid on ``size`` records at random, or on all if there are fewer."""
     with local_sample(policy, "frontier", size, seed, progress) as (sample, address):
         points = _compute_points(policy, sample, grid, address, progress)
-    return Frontier(
+    return ComputedFrontier(
         policy.name, sample.n_table, sample.n_records, sample.attackers.size, seed, points
     )
 
 
 def _compute_points(
-    policy: Policy, sample: Sample, grid: Grid, address: str, progress: Progress
+    policy: Policy, sample: Sample, grid: FrontierGrid, address: str, progress: Progress
 ) -> tuple[Point, ...]:
     if not kernels_are_compiled(choose_search_budget(policy.method.refine, sample.n_records)):
         progress.info(COMPILING)

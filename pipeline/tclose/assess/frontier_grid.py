@@ -16,7 +16,7 @@ USUAL_RECORDS = 20_000
 
 
 @dataclass(frozen=True)
-class Grid:
+class FrontierGrid:
     """Values of k and t, ascending; the policy's own ``k`` and ``t`` are among them.
 
     A t of None: no attribute follows ``privacy.t``, so there is nothing to vary.
@@ -32,7 +32,7 @@ class Grid:
         return product(self.ks, self.ts)
 
 
-def make_grid(policy: Policy, k_text: str | None = None, t_text: str | None = None) -> Grid:
+def make_grid(policy: Policy, k_text: str | None = None, t_text: str | None = None) -> FrontierGrid:
     """The grid asked for, as in ``2,5,10`` and ``.02,.05,.1``, or one around the policy's values.
 
     Raises
@@ -49,9 +49,9 @@ def make_grid(policy: Policy, k_text: str | None = None, t_text: str | None = No
                 "--t: no confidential attribute of the policy follows privacy.t, so there is "
                 "nothing to vary; take --t, or the attributes' own t, out"
             )
-        return Grid(_ascending([*ks, k]), (None,), k, None)
+        return FrontierGrid(_ascending([*ks, k]), (None,), k, None)
     ts = _parse("--t", t_text, _read_t) if t_text is not None else _nearby_ts(t)
-    grid = Grid(_ascending([*ks, k]), _ascending([*ts, t]), k, t)
+    grid = FrontierGrid(_ascending([*ks, k]), _ascending([*ts, t]), k, t)
     if len(grid.ts) > 1 and len(grid.ks) > MAX_LINES:
         raise UsageError(
             f"--k {k_text}: has to be at most {MAX_LINES} class sizes, the policy's {k} among "

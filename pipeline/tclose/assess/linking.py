@@ -14,7 +14,7 @@ from tclose.runtime.arrays import column_array, read_table
 from tclose.runtime.run import Run
 
 
-def read_rows(run: Run) -> Iterator[pa.Table]:
+def read_verified_rows(run: Run) -> Iterator[pa.Table]:
     """The rows that verification made, in batches, in the release's order."""
     for index in range(len(run.workspace.load(KEY_RANGES))):
         path = run.workspace.task_files("verify", index).path("released")
@@ -26,7 +26,7 @@ def link_attackers(run: Run, sample: Sample) -> float:
     """Record-linkage risk of a run of a sample, whose rows are told by their numbers."""
     encodings = run.workspace.load(PLAN).encodings
     names = [encoding.column.name for encoding in encodings]
-    pieces = [table.select([*names, sample.number]) for table in read_rows(run)]
+    pieces = [table.select([*names, sample.number]) for table in read_verified_rows(run)]
     released = pa.concat_tables(pieces).combine_chunks()
     if any(encoding.generalised for encoding in encodings):
         return measure_covering(sample.originals, released, encodings)

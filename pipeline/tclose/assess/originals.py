@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
-from tclose.assess.linking import link_attackers, read_rows
+from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.sample import Sample, local_sample
 from tclose.data.files import input_files
 from tclose.data.places.locations import Location, parse_location
@@ -113,7 +113,7 @@ class _Made:
         names = [n for n in self.sample.policy.attributes if n in released and n not in noised]
         places = (release / file.path for file in manifest.files)
         theirs = (_read_rows(location).select(names) for location in places)
-        mine = (table.select(names) for table in read_rows(self.run))
+        mine = (table.select(names) for table in read_verified_rows(self.run))
         return _are_equal(mine, theirs)
 
     def measure(self) -> OriginalsResult:

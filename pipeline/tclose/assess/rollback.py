@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import OutputError, UsageError, VerificationError
-from tclose.releases.catalog import current_id, list_entries, pick_id
+from tclose.releases.catalog import current_id, list_releases, pick_id
 from tclose.releases.operations_log import list_withdrawn, write_line
 from tclose.releases.repository import ReleaseRepository, read_internal
 
@@ -52,7 +52,7 @@ def roll_back(repository: ReleaseRepository, id_prefix: str | None = None) -> Mo
 
 def _find_previous(repository: ReleaseRepository, current: str) -> tuple[str, tuple[str, ...]]:
     """The release before the current one, and those between that were left before."""
-    names = [entry.release_id for entry in list_entries(repository) if entry.is_readable]
+    names = [entry.release_id for entry in list_releases(repository) if entry.is_readable]
     if current not in names:
         raise OutputError(
             f"{repository.root}: the current release cannot be read; name another one"

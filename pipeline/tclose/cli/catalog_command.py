@@ -95,14 +95,14 @@ def _is_current(release: Location) -> bool:
 
 def _diff(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.releases.diff import compare_releases
-    from tclose.render.catalog_tables import describe_comparison, report_comparison
+    from tclose.render.catalog_tables import describe_diff, report_diff
 
     first, second = find_release(arguments.first), find_release(arguments.second)
     comparison = compare_releases(first, second)
     status = 1 if comparison.differences else 0
     if arguments.json:
-        return _as_json(describe_comparison(first, second, comparison)), status
-    return report_comparison(first, second, comparison), status
+        return _as_json(describe_diff(first, second, comparison)), status
+    return report_diff(first, second, comparison), status
 
 
 def _rollback(arguments: argparse.Namespace) -> tuple[str, int]:

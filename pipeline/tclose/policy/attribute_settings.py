@@ -10,12 +10,12 @@ from pydantic_core import CoreSchema
 from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
-from tclose.policy.taxonomy_files import read_rows
+from tclose.policy.taxonomy_files import taxonomy_rows
 from tclose.setting_fields import Number, Scalar, Settings, Threshold
 
 Taxonomy = Annotated[
     tuple[tuple[str, ...], ...],
-    BeforeValidator(read_rows, json_schema_input_type=str | dict[str, Any] | list[list[str]]),
+    BeforeValidator(taxonomy_rows, json_schema_input_type=str | dict[str, Any] | list[list[str]]),
 ]
 
 

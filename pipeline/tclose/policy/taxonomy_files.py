@@ -15,7 +15,7 @@ from tclose.errors import PolicyError
 from tclose.policy.yaml_values import check_nodes
 
 
-def read_rows(value: object) -> object:
+def taxonomy_rows(value: object) -> object:
     """The rows of a taxonomy that a policy names or holds, as `build_from_rows` takes them.
 
     Raises

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from tclose.model import Achieved, Column, Distribution, Int64
-from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_values
+from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_by_class
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_value_ranges, find_groups
 
@@ -133,11 +133,11 @@ def check_counts(requirement: PrivacyModel, counts: ClassCounts, table: Int64) -
     return requirement.kind.measure(requirement, counts, table)
 
 
-def check(
+def check_model(
     requirement: PrivacyModel, starts: Int64, codes: Int64, distribution: Distribution
 ) -> ClassMeasures:
     """The same from records: ``starts`` int64 (c + 1,), ``codes`` int64 (n,) of the attribute."""
-    return check_counts(requirement, count_values(starts, codes), distribution.counts)
+    return check_counts(requirement, count_by_class(starts, codes), distribution.counts)
 
 
 def meet_all(
@@ -154,7 +154,7 @@ def meet_all(
     """
     meets = np.ones(starts.size - 1, dtype=np.bool_)
     for a in sorted({requirement.attribute for requirement in requirements}):
-        counts, table = count_values(starts, codes[a]), distributions[a].counts
+        counts, table = count_by_class(starts, codes[a]), distributions[a].counts
         for requirement in requirements:
             if requirement.attribute == a:
                 meets &= check_counts(requirement, counts, table).meets

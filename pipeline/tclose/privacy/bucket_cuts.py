@@ -20,7 +20,7 @@ OPEN_END = ".."
 
 
 @dataclass(frozen=True, eq=False)
-class Buckets:
+class BucketCut:
     """Buckets of a confidential attribute: sets of values, ascending.
 
     ``of_code`` int64 (m,): bucket of each value; ``limits`` int64 (b, 2): codes of the lowest and
@@ -32,7 +32,9 @@ class Buckets:
     sizes: Int64
 
 
-def cut_buckets(distribution: Distribution, n_buckets: int, order: Int64 | None = None) -> Buckets:
+def cut_buckets(
+    distribution: Distribution, n_buckets: int, order: Int64 | None = None
+) -> BucketCut:
     """Buckets of as equal size as equal values allow.
 
     Domingo-Ferrer and Soria-Comas 2015, section 6.2; fewer where cuts meet.
@@ -65,11 +67,11 @@ def cut_buckets(distribution: Distribution, n_buckets: int, order: Int64 | None 
     of_code[order] = np.searchsorted(present[lows[1:]], np.arange(order.size), side="right")
     limits = np.stack([order[present[lows]], order[present[highs]]], axis=1)
     sizes = np.diff(np.concatenate([[0], ends[cuts], [n_records]]))
-    return Buckets(of_code, limits.astype(np.int64), sizes.astype(np.int64))
+    return BucketCut(of_code, limits.astype(np.int64), sizes.astype(np.int64))
 
 
 def name_buckets(
-    cut: Buckets, spell: Callable[[int], str], *, open_ends: bool = False
+    cut: BucketCut, spell: Callable[[int], str], *, open_ends: bool = False
 ) -> list[str]:
     """Text that each bucket is released as: "[low, high]", both values of the table.
 

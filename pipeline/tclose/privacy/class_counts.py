@@ -73,7 +73,7 @@ class ClassMeasures:
         return int(np.count_nonzero(~self.meets))
 
 
-def count_values(starts: Int64, codes: Int64) -> ClassCounts:
+def count_by_class(starts: Int64, codes: Int64) -> ClassCounts:
     """Count the values of each class.
 
     Parameters

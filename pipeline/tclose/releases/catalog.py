@@ -25,7 +25,7 @@ class Entry:
         return self.published_at is not None
 
 
-def list_entries(repository: ReleaseRepository) -> tuple[Entry, ...]:
+def list_releases(repository: ReleaseRepository) -> tuple[Entry, ...]:
     """The releases of a name, the oldest first; those that cannot be read before them."""
     entries = [Entry(name, _read_date(repository, name)) for name in repository.store.ids()]
     return tuple(sorted(entries, key=lambda e: (e.published_at is not None, _rank(e))))

@@ -12,7 +12,7 @@ from tclose.data.places.bucket_paths import BucketPath
 from tclose.data.places.locations import INTERNAL, Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError
-from tclose.releases.entries import Entries, list_entries, list_inside
+from tclose.releases.entries import Entries, list_inside, scan_folder
 from tclose.releases.manifest.internal_manifest import InternalManifest, Origin
 from tclose.releases.manifest.public_manifest import Manifest, parse_as
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
@@ -110,7 +110,7 @@ def verify_checksums(release: Location, manifest: Manifest) -> list[str]:
     }
     listed |= {entry.path: entry for entry in manifest.files}
     own = {MANIFEST, SIGNATURE_FILE}
-    entries = list_entries(release, {*listed, *own}, aside={INTERNAL})
+    entries = scan_folder(release, {*listed, *own}, aside={INTERNAL})
     damage = [f"{name}: {what}" for name, what in entries.others if not _is_data(name)]
     damage += _find_strangers(entries, {*listed, *own})
     damage += [f"{name}: is missing" for name in sorted(listed.keys() - entries.names)]

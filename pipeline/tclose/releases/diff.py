@@ -35,14 +35,14 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ReleaseDiff:
     """All that differs, and whether the policies could be compared."""
 
     differences: tuple[Difference, ...]
     has_policies: bool
 
 
-def compare_releases(first: Location, second: Location) -> Comparison:
+def compare_releases(first: Location, second: Location) -> ReleaseDiff:
     """Compare two releases.
 
     Raises
@@ -64,7 +64,7 @@ def compare_releases(first: Location, second: Location) -> Comparison:
         )
         differences += _compare(section, *summaries)
     differences += _compare("files", *(_summarise_files(manifest) for manifest in manifests))
-    return Comparison(tuple(differences), has_policies)
+    return ReleaseDiff(tuple(differences), has_policies)
 
 
 def _read(release: Location) -> Manifest:

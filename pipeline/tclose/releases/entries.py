@@ -22,7 +22,7 @@ class Entries:
         return {*self.files, *(name for name, _ in self.others)}
 
 
-def list_entries(root: Location, expected: Collection[str], aside: Collection[str] = ()) -> Entries:
+def scan_folder(root: Location, expected: Collection[str], aside: Collection[str] = ()) -> Entries:
     """List the entries below a folder; links are not followed.
 
     Parameters
@@ -60,7 +60,7 @@ def list_inside(folder: Location, expected: Collection[str]) -> Entries:
     """The same of the internal part of a release, which may be away."""
     if isinstance(folder, Path) and folder.is_symlink():
         return Entries(frozenset())  # a finding of the release itself
-    return list_entries(folder, expected)
+    return scan_folder(folder, expected)
 
 
 def _describe(mode: int) -> str:

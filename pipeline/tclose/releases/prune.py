@@ -6,7 +6,7 @@ the repository, and what a crash leaves is cleared by the next run or the next p
 
 from dataclasses import dataclass
 
-from tclose.releases.catalog import current_id, list_entries
+from tclose.releases.catalog import current_id, list_releases
 from tclose.releases.operations_log import write_line
 from tclose.releases.repository import ReleaseRepository
 
@@ -30,7 +30,7 @@ def plan_pruning(repository: ReleaseRepository, keep: int) -> Pruning:
     OutputError
         Which release is current cannot be told.
     """
-    entries = list_entries(repository)
+    entries = list_releases(repository)
     if not entries:
         return Pruning((), (), ())
     current = current_id(repository)

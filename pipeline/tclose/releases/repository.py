@@ -135,7 +135,7 @@ class ReleaseRepository:
         LostLeaseError
             Another run has taken it over, or there never was one.
         """
-        lease.check(self.store, self._lease_token)
+        lease.check_lease(self.store, self._lease_token)
 
     @property
     def _lease_token(self) -> LeaseToken:

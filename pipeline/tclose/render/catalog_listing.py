@@ -3,7 +3,7 @@
 from pydantic import JsonValue
 
 from tclose.data.places.locations import Location
-from tclose.releases.catalog import list_entries
+from tclose.releases.catalog import list_releases
 from tclose.releases.manifest.internal_manifest import GitState, InternalManifest, MadeBy, Utility
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.public_signatures import find_signing_key
@@ -70,7 +70,7 @@ def describe_repository(repository: ReleaseRepository) -> RepositoryListing:
         current=current,
         releases=[
             _list_release(repository, e.release_id, e.is_readable, current == e.release_id)
-            for e in reversed(list_entries(repository))
+            for e in reversed(list_releases(repository))
         ],
         journal=read_lines(repository),
     )

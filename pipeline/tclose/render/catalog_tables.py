@@ -3,7 +3,7 @@
 from typing import Any
 
 from tclose.data.places.locations import Location
-from tclose.releases.diff import Comparison, JsonScalar
+from tclose.releases.diff import JsonScalar, ReleaseDiff
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import JointResult, Privacy, TResult
@@ -116,9 +116,7 @@ def _count_roles(manifest: Manifest) -> str:
     return ", ".join(f"{roles.count(role)} {role}" for role in dict.fromkeys(roles))
 
 
-def describe_comparison(
-    first: Location, second: Location, comparison: Comparison
-) -> dict[str, Any]:
+def describe_diff(first: Location, second: Location, comparison: ReleaseDiff) -> dict[str, Any]:
     """Describe the differences between two releases."""
     return {
         "first": str(first),
@@ -131,7 +129,7 @@ def describe_comparison(
     }
 
 
-def report_comparison(first: Location, second: Location, comparison: Comparison) -> str:
+def report_diff(first: Location, second: Location, comparison: ReleaseDiff) -> str:
     """Tabulate the differences by section; only the two names where there are none."""
     lines = [f"< {first}", f"> {second}"]
     if not comparison.has_policies:

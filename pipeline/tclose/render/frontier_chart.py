@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from tclose.assess.frontier import Figures, Frontier, Point
+from tclose.assess.frontier import ComputedFrontier, Figures, Point
 from tclose.render.charts import INK, chart_style, line_styles, make_figure, to_svg
 from tclose.render.frontier_tables import SAMPLED, describe_basis, describe_t
 
@@ -54,7 +54,7 @@ class _Line:
     style: dict[str, Any]
 
 
-def draw_frontier(frontier: Frontier) -> str:
+def draw_frontier(frontier: ComputedFrontier) -> str:
     """The picture as SVG text.
 
     Raises
@@ -66,11 +66,11 @@ def draw_frontier(frontier: Frontier) -> str:
         return to_svg(make_frontier_figure(frontier), _title(frontier))
 
 
-def _title(frontier: Frontier) -> str:
+def _title(frontier: ComputedFrontier) -> str:
     return f"{frontier.name}: what k and t cost, and what they give"
 
 
-def make_frontier_figure(frontier: Frontier) -> "Figure":
+def make_frontier_figure(frontier: ComputedFrontier) -> "Figure":
     """The picture as matplotlib has it: a panel for each measure, one legend below them."""
     lines, x_label = _make_lines(frontier)
     basis = [f"computed on {describe_basis(frontier)}", *([] if frontier.is_whole else [SAMPLED])]
@@ -82,7 +82,7 @@ def make_frontier_figure(frontier: Frontier) -> "Figure":
     return figure
 
 
-def _make_lines(frontier: Frontier) -> tuple[list[_Line], str]:
+def _make_lines(frontier: ComputedFrontier) -> tuple[list[_Line], str]:
     """The lines, and what their x is."""
     if len({point.t for point in frontier.points}) == 1:
         t = frontier.points[0].t
@@ -144,7 +144,7 @@ def _name(point: Point) -> str:
     return f"k = {point.k}" if point.t is None else f"k = {point.k}, t = {point.t:g}"
 
 
-def _draw_legend(figure: "Figure", frontier: Frontier) -> None:
+def _draw_legend(figure: "Figure", frontier: ComputedFrontier) -> None:
     """Below the panels: the lines, the ring, and the cross where there is one."""
     from matplotlib.lines import Line2D
 

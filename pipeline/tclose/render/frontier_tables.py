@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from tclose.assess.frontier import Figures, Frontier, Point
+from tclose.assess.frontier import ComputedFrontier, Figures, Point
 from tclose.render.text_tables import align_rows, render_table
 
 SAMPLED = (
@@ -12,7 +12,7 @@ SAMPLED = (
 )
 
 
-def describe_basis(frontier: Frontier) -> str:
+def describe_basis(frontier: ComputedFrontier) -> str:
     """On which records the figures were computed."""
     if frontier.is_whole:
         return f"the whole table: {frontier.n_table:,} records"
@@ -20,7 +20,7 @@ def describe_basis(frontier: Frontier) -> str:
     return f"a random sample: {drawn} (seed {frontier.seed})"
 
 
-def describe_frontier(frontier: Frontier) -> dict[str, Any]:
+def describe_frontier(frontier: ComputedFrontier) -> dict[str, Any]:
     """All of it, for `json.dumps`."""
     return {
         "name": frontier.name,
@@ -48,7 +48,7 @@ def _describe_point(point: Point) -> dict[str, Any]:
     }
 
 
-def report_frontier(frontier: Frontier) -> str:
+def report_frontier(frontier: ComputedFrontier) -> str:
     """A line for each point, the policy's marked, below it what the figures are."""
     rows = [("computed on", describe_basis(frontier))]
     if not frontier.is_whole:
@@ -62,14 +62,14 @@ def report_frontier(frontier: Frontier) -> str:
     return "\n\n".join((render_table(rows), _render_points(frontier)))
 
 
-def _explain_risk(frontier: Frontier) -> str:
+def _explain_risk(frontier: ComputedFrontier) -> str:
     who = "records"
     if frontier.n_attackers < frontier.n_records:
         who = f"{frontier.n_attackers:,} records, drawn at random,"
     return f"{who} whose nearest released record is their own; ties are broken by lot"
 
 
-def _render_points(frontier: Frontier) -> str:
+def _render_points(frontier: ComputedFrontier) -> str:
     shown = [p.figures for p in frontier.points if p.figures is not None]
     names = [attribute.name for attribute in shown[0].attributes] if shown else []
     heads = ["", "k", "t", "classes", "mean size", "smallest", "largest"]

@@ -9,7 +9,7 @@ from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.internal_manifest import Utility
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
-    Classes,
+    ClassesSection,
     DataFile,
     Exposed,
     InformationLoss,
@@ -18,8 +18,8 @@ from tclose.releases.manifest.sections import (
     Privacy,
     PrivacyModelResult,
     RecordComparison,
-    Risk,
-    Skewness,
+    RiskSection,
+    SkewnessSection,
     TResult,
 )
 from tclose.render.text_tables import render_table
@@ -121,7 +121,7 @@ def _format_parameters(asked: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in shown.items())
 
 
-def _risk_rows(risk: Risk) -> list[tuple[str, str]]:
+def _risk_rows(risk: RiskSection) -> list[tuple[str, str]]:
     rows = [("average class size / k", f"{risk.average_class_size:.3f}"),
             ("discernibility", f"{risk.discernibility:,}")]  # fmt: skip
     for name, attacks in risk.attributes.items():
@@ -132,18 +132,18 @@ def _risk_rows(risk: Risk) -> list[tuple[str, str]]:
     return rows
 
 
-def _format_skewness(skewness: Skewness) -> str:
+def _format_skewness(skewness: SkewnessSection) -> str:
     return (
         f"{_format_exposure(skewness)} make a group more than {skewness.factor:g} times as likely; "
         f"largest {skewness.largest:.3g}, mean {skewness.mean:.3g}"
     )
 
 
-def _format_exposure(exposed: Exposed | Skewness) -> str:
+def _format_exposure(exposed: Exposed | SkewnessSection) -> str:
     return f"{exposed.records:,} records in {exposed.classes:,} classes"
 
 
-def _class_rows(classes: Classes) -> list[tuple[str, str]]:
+def _class_rows(classes: ClassesSection) -> list[tuple[str, str]]:
     sizes = f"{classes.smallest} to {classes.largest:,}, mean {classes.mean:.2f}"
     return [("classes", f"{classes.n_classes:,}"), ("class sizes", sizes)]
 

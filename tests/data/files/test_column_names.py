@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tclose.data.files.column_names import check_distinct, compare_names, name_positions
+from tclose.data.files.column_names import check_distinct_names, compare_names, name_positions
 from tclose.errors import DataError
 from tclose.passes.summarise.source import released_attributes
 from tclose.policy.policy import parse_policy
@@ -51,9 +51,9 @@ def refuse(check: Callable[[], Any]) -> str:
 
 def test_names_are_looked_at_a_few_times_each() -> None:
     names, others = counted(), counted()
-    check_distinct(names, "a.csv")
+    check_distinct_names(names, "a.csv")
     compare_names(names, others, ("a.csv", "b.csv"), set(names))
-    message = refuse(lambda: check_distinct([*names, names[7]], "a.csv"))
+    message = refuse(lambda: check_distinct_names([*names, names[7]], "a.csv"))
     assert "columns 8 and 20,001 of 20,001 have the same name" in message
     message = refuse(lambda: compare_names(names, others[:-1], ("a.csv", "b.csv"), names))
     assert "column 'column 19999' is in a.csv only" in message

@@ -18,7 +18,7 @@ from support.tables.random_tables import repeatable
 from tclose.errors import DataError, PolicyError, UsageError
 from tclose.methods.dp import dp_confidential
 from tclose.methods.dp.dp_confidential import (
-    Grid,
+    NoiseGrid,
     draw_codes,
     draw_steps,
     laplace,
@@ -29,8 +29,8 @@ N_DRAWS = 6000
 ONCE_IN = 1e-9
 
 
-def grid(low, high, step=1) -> Grid:
-    return Grid(Fraction(low), Fraction(high), Fraction(step))
+def grid(low, high, step=1) -> NoiseGrid:
+    return NoiseGrid(Fraction(low), Fraction(high), Fraction(step))
 
 
 def p_value(drawn: np.ndarray, odds: list[float]) -> float:

@@ -12,8 +12,8 @@ from support.naive import naive_partition
 from support.tables.random_tables import distribution_from, distribution_of, repeatable
 from tclose.errors import DataError
 from tclose.methods.sabre.split_buckets import (
-    Buckets,
     MakeBuckets,
+    SabreBuckets,
     equal_buckets,
     ordered_buckets,
 )
@@ -26,7 +26,7 @@ value_counts = st.lists(st.integers(1, 9), min_size=1, max_size=9)
 TREE = np.array([[0, 1, 2, 3, 4, 5], [0, 0, 0, 1, 2, 2], [0, 0, 0, 0, 1, 1], [0] * 6])
 
 
-def lists_of(buckets: Buckets) -> list[list[int]]:
+def lists_of(buckets: SabreBuckets) -> list[list[int]]:
     return naive.groups(buckets.of_value.tolist())
 
 
@@ -43,7 +43,7 @@ of_tree = hierarchical_buckets(TREE)
 
 
 @st.composite
-def bucketized(draw: st.DrawFn) -> tuple[MakeBuckets, list[int], Buckets]:
+def bucketized(draw: st.DrawFn) -> tuple[MakeBuckets, list[int], SabreBuckets]:
     """A rule, how many records each value has, and the buckets by it."""
     rule = draw(st.sampled_from([ordered_buckets, equal_buckets, of_tree]))
     n_values = TREE.shape[1]
@@ -63,7 +63,7 @@ def test_ordered_ones_are_the_twins(counts: list[int], limit: Fraction) -> None:
 @repeatable
 @given(bucketized(), limits)
 def test_in_proportion_they_are_within_the_limit(
-    case: tuple[MakeBuckets, list[int], Buckets], limit: Fraction
+    case: tuple[MakeBuckets, list[int], SabreBuckets], limit: Fraction
 ) -> None:
     """And with one bucket fewer they are not: of the equal distance, where that can be told."""
     rule, counts, _ = case
@@ -79,7 +79,7 @@ def test_in_proportion_they_are_within_the_limit(
 @repeatable
 @given(bucketized(), st.data())
 def test_no_class_is_farther_than_the_bound(
-    case: tuple[MakeBuckets, list[int], Buckets], data: st.DataObject
+    case: tuple[MakeBuckets, list[int], SabreBuckets], data: st.DataObject
 ) -> None:
     """Whichever records of the buckets it takes; by the definition of each distance."""
     rule, counts, buckets = case

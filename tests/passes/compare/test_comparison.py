@@ -103,7 +103,7 @@ class TestBugs:
         check_refused(make_document(source), "records have other values together", "'pay'")
 
     def test_two_records_swap_a_value(self, source, monkeypatch):
-        original = class_files.Classes.__init__
+        original = class_files.StoredClasses.__init__
 
         def swapping(self, keys, sizes, codes, passthrough):
             a, b = 0, int(np.flatnonzero(codes[0] != codes[0, 0])[0])
@@ -112,7 +112,9 @@ class TestBugs:
             original(self, keys, sizes, codes, passthrough)
 
         monkeypatch.setattr(
-            region_task, "Classes", type("Classes", (class_files.Classes,), {"__init__": swapping})
+            region_task,
+            "StoredClasses",
+            type("StoredClasses", (class_files.StoredClasses,), {"__init__": swapping}),
         )
         check_refused(make_document(source), "records have other values together")
 
@@ -150,7 +152,7 @@ class TestBugs:
         check_refused(document, "not the input's values: 'grade'\n")
 
     def test_passthrough_values_move(self, source, monkeypatch):
-        original = region_task.Classes.write
+        original = region_task.StoredClasses.write
 
         def write(self, pending):
             column = self.passthrough["x0"].combine_chunks()
@@ -159,7 +161,7 @@ class TestBugs:
                 replace(self, passthrough=self.passthrough.set_column(0, "x0", rolled)), pending
             )
 
-        monkeypatch.setattr(region_task.Classes, "write", write)
+        monkeypatch.setattr(region_task.StoredClasses, "write", write)
         check_refused(make_document(source), "records have other values together")
 
     def test_a_passthrough_value_changes(self, source, monkeypatch):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tables.random_tables import repeatable
-from tclose.passes.microaggregate.class_files import Classes, join_classes, read_key_range
+from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
 from tclose.runtime.artifacts import TaskFiles
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -20,7 +20,7 @@ texts = st.tuples(st.sampled_from(["", "[1, 2]", "é", '"a\\u0000"', "b"]), st.i
 
 
 @st.composite
-def classes(draw: st.DrawFn) -> tuple[Classes, list[tuple]]:
+def classes(draw: st.DrawFn) -> tuple[StoredClasses, list[tuple]]:
     """Classes in the order of their keys, equal ones among them; and keys to cut at."""
     of = draw(st.sampled_from([numbers, texts]))
     keys = sorted(draw(st.lists(of, min_size=1, max_size=12)))
@@ -28,7 +28,7 @@ def classes(draw: st.DrawFn) -> tuple[Classes, list[tuple]]:
     rows = np.arange(sizes.sum())
     codes = np.array([rows + 100 * a for a in range(draw(st.integers(0, 2)))], np.int64)
     passthrough = pa.table({"x0": [str(row) for row in rows]} if draw(st.booleans()) else {})
-    held = Classes(
+    held = StoredClasses(
         [np.array(column) for column in zip(*keys, strict=True)],
         sizes,
         codes.reshape(-1, rows.size),
@@ -37,7 +37,7 @@ def classes(draw: st.DrawFn) -> tuple[Classes, list[tuple]]:
     return held, sorted(draw(st.lists(of, max_size=3)))
 
 
-def as_rows(found: Classes) -> list[tuple]:
+def as_rows(found: StoredClasses) -> list[tuple]:
     """Each record with its class's key."""
     keys = list(zip(*(column.tolist() for column in found.keys), strict=True))
     of_row = np.repeat(np.arange(found.sizes.size), found.sizes).tolist()
@@ -73,7 +73,7 @@ class TestDamage:
     @pytest.mark.parametrize("n_bytes", [0, 17])
     def test_a_shorter_file_is_told(self, n_bytes, tmp_path):
         files = TaskFiles(tmp_path, "region")
-        held = Classes(
+        held = StoredClasses(
             [np.arange(3)], np.ones(3, np.int64), np.zeros((1, 3), np.int64), pa.table({})
         )
         with files.pending_files() as pending:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support.tables.model_classes import Classes, classified
 from support.tables.random_tables import class_sizes, repeatable, seeds, starts_of
 from tclose.passes.microaggregate.utility import (
-    Comparison,
     Moments,
+    ValueComparison,
     compare_records,
     measure_average_size,
     measure_changes,
@@ -149,7 +149,10 @@ class TestLoss:
             compare_records(original[:, cut:], released[:, cut:]),
         ]
         whole = compare_records(original, released)
-        for merged in (reduce(Comparison.merge, parts), reduce(Comparison.merge, parts[::-1])):
+        for merged in (
+            reduce(ValueComparison.merge, parts),
+            reduce(ValueComparison.merge, parts[::-1]),
+        ):
             assert measure_il1s(merged) == pytest.approx(measure_il1s(whole), rel=1e-5)
             for name in ("means", "variances"):
                 found, expected = (getattr(measure_changes(c), name) for c in (merged, whole))
@@ -227,5 +230,5 @@ def test_squares_beyond_floats_are_no_warning():
     """Warnings are errors here: the changes are NaN, as those of a single value are."""
     values = np.array([[1e200, -1e200, 3e200]])
     parts = [compare_records(part, part) for part in (values, 2 * values)]
-    changes = measure_changes(reduce(Comparison.merge, parts))
+    changes = measure_changes(reduce(ValueComparison.merge, parts))
     assert np.isnan(changes.variances).all()

@@ -24,7 +24,7 @@ from tclose.errors import PolicyError
 from tclose.privacy.class_counts import (
     ClassCounts,
     ClassMeasures,
-    count_values,
+    count_by_class,
     group_table,
 )
 from tclose.privacy.models.l_diversity import (
@@ -62,19 +62,19 @@ class TestCounts:
     def test_of_groups_are_those_of_grouped_codes(self, classes: Classes, n_groups: int) -> None:
         groups = np.arange(classes.table.size) % n_groups
         found = classes.counts.grouped(groups)
-        expected = count_values(classes.starts, groups[classes.codes])
+        expected = count_by_class(classes.starts, groups[classes.codes])
         for name in ("sizes", "starts", "codes", "counts"):
             assert getattr(found, name).tolist() == getattr(expected, name).tolist()
         in_table = group_table(classes.table, groups)
         assert in_table.tolist() == np.bincount(groups[classes.codes]).tolist()
 
     def test_of_a_range_need_not_begin_at_zero(self) -> None:
-        counts = count_values(np.array([2, 4, 5]), np.array([9, 9, 1, 1, 0, 9]))
+        counts = count_by_class(np.array([2, 4, 5]), np.array([9, 9, 1, 1, 0, 9]))
         assert counts.codes.tolist() == [1, 0]
         assert counts.counts.tolist() == [2, 1]
 
     def test_of_nothing(self) -> None:
-        counts = count_values(np.array([0, 0]), np.empty(0, dtype=np.int64))
+        counts = count_by_class(np.array([0, 0]), np.empty(0, dtype=np.int64))
         assert counts.n_distinct.tolist() == [0]
 
 
@@ -219,7 +219,7 @@ class TestUnions:
 
 
 def test_an_empty_class_meets_nothing() -> None:
-    counts = count_values(np.array([0, 0, 2, 2]), np.array([0, 1]))
+    counts = count_by_class(np.array([0, 0, 2, 2]), np.array([0, 1]))
     for checks in (
         check_distinct(counts, 1),
         check_entropy(counts, 1),

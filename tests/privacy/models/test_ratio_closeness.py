@@ -14,7 +14,7 @@ from support.naive import naive_models
 from support.tables.model_classes import Classes, classes_of, classified
 from support.tables.random_tables import repeatable
 from tclose.errors import DataError, PolicyError
-from tclose.privacy.class_counts import count_values
+from tclose.privacy.class_counts import count_by_class
 from tclose.privacy.models.ratio_closeness import (
     ASSUMPTIONS,
     check_ratio,
@@ -116,11 +116,11 @@ class TestDistance:
         assert raising_factors(classes.counts, classes.table).tolist() == pytest.approx(exact)
 
     def test_of_a_bucket_that_nobody_has_is_none(self) -> None:
-        counts = count_values(np.array([0, 2]), np.array([0, 2]))
+        counts = count_by_class(np.array([0, 2]), np.array([0, 2]))
         assert check_ratio(counts, np.array([1, 0, 1]), 1).meets.all()
 
     def test_an_empty_class_is_infinitely_far(self) -> None:
-        counts = count_values(np.array([0, 0, 2]), np.array([0, 1]))
+        counts = count_by_class(np.array([0, 0, 2]), np.array([0, 1]))
         found = check_ratio(counts, np.array([1, 1]), 100)
         assert found.values.tolist() == [inf, 1]
         assert found.meets.tolist() == [False, True]
@@ -128,14 +128,14 @@ class TestDistance:
     def test_counts_near_the_top_of_64_bits_stay_exact(self) -> None:
         """Shares of a table of 4e18 records: products go beyond 64 bits."""
         table = np.array([2 * 10**18 + 1, 2 * 10**18 - 1])
-        counts = count_values(np.array([0, 2]), np.array([0, 1]))
+        counts = count_by_class(np.array([0, 2]), np.array([0, 1]))
         exact = Fraction(2 * 10**18, 2 * 10**18 - 1)
         assert largest_ratio(counts, table) == exact
         assert check_ratio(counts, table, exact).meets.all()
         assert not check_ratio(counts, table, 1).meets.any()
 
     def test_needs_the_counts_of_the_whole_table(self) -> None:
-        counts = count_values(np.array([0, 3]), np.array([0, 1, 1]))
+        counts = count_by_class(np.array([0, 3]), np.array([0, 1, 1]))
         with pytest.raises(DataError, match="more records of a value than the table"):
             check_ratio(counts, np.array([5, 1]), 2)
 

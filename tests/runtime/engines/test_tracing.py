@@ -15,7 +15,7 @@ from support.checks.canaries import CANARY_PLACE, Page
 from tclose.errors import TaskError
 from tclose.runtime.artifacts import Workspace
 from tclose.runtime.engines.engine import connect
-from tclose.runtime.engines.sampling import Calls, grow_tree
+from tclose.runtime.engines.sampling import Calls, build_call_tree
 from tclose.runtime.engines.tracing import Span, Trace
 from tclose.runtime.profiling.task_report import render_report, sum_tasks, sum_workers
 from tclose.runtime.progress import Progress
@@ -151,10 +151,10 @@ def test_report_escapes_and_leaves_out_what_no_browser_draws(monkeypatch):
 
 def test_samples_of_all_workers_make_one_tree():
     f, g, h = ("f", "a/f.py:1"), ("g", "a/g.py:1"), ("h", "a/h.py:1")
-    tree = grow_tree([{(f,): 100, (f, g): 300}, {(f, g): 200, (f, h): 1, (g,): 399}, {}])
+    tree = build_call_tree([{(f,): 100, (f, g): 300}, {(f, g): 200, (f, h): 1, (g,): 399}, {}])
     assert (tree.count, [(call.name, call.count) for call in tree.called]) == (
         1_000, [("f", 601), ("g", 399)],
     )  # fmt: skip
     in_f = tree.called[0]
     assert in_f.called == (Calls("g", "a/g.py:1", 500, ()),)  # h is too rare
-    assert grow_tree([{}, {}]) is None
+    assert build_call_tree([{}, {}]) is None

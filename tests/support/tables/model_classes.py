@@ -14,7 +14,7 @@ from support.tables.random_tables import (
     starts_of,
 )
 from tclose.model import Int64
-from tclose.privacy.class_counts import ClassCounts, count_values
+from tclose.privacy.class_counts import ClassCounts, count_by_class
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Classes:
     @property
     def counts(self) -> ClassCounts:
         """Counts of values in classes, as the models take them."""
-        return count_values(self.starts, self.codes)
+        return count_by_class(self.starts, self.codes)
 
     @property
     def members(self) -> list[list[int]]:

@@ -14,19 +14,19 @@ from pathlib import Path
 
 from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
-from tclose.assess.auditing.file_checks import check_files
+from tclose.assess.auditing.file_checks import check_data_files
 from tclose.assess.auditing.manifest_comparison import EARLIER, find_false_claims
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
-from tclose.assess.auditing.manifest_noise import check_noise, measure_noise
+from tclose.assess.auditing.manifest_noise import compare_noise, measure_noise
 from tclose.assess.auditing.misfits import after_the_door
 from tclose.assess.auditing.not_installed import Lacking, find_lacking
 from tclose.assess.auditing.released_rows import (
     check_roles,
     column_roles,
     encode_files,
+    released_columns,
     survey_files,
-    type_columns,
 )
 from tclose.data.places.locations import Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
@@ -83,7 +83,7 @@ def audit_release(location: Location, public_key: PublicKey | None = None) -> Au
         audit = audit.extended(notes=lacking.notes)
         damage = verify_checksums(release, manifest)
         if not damage and not lacking.suffixes:
-            damage = check_files(release, manifest)
+            damage = check_data_files(release, manifest)
         if damage:
             return audit.extended(damage)
         audit = _check_content(release, manifest, audit, lacking)
@@ -163,7 +163,7 @@ def _check_rows(
     limits = tuple(Fraction(str(stated.t[c.name].asked)) for c in roles.confidential)
     findings: list[str] = []
     encode = partial(encode_files, paths, roles, categories, distributions)
-    columns = type_columns(paths, roles)
+    columns = released_columns(paths, roles)
     joint = find_joint(stated.joint, columns, distributions, (r.codes for r in encode()))
     columns = (*columns, *joint.columns)
     distributions, limits = (*distributions, *joint.distributions), (*limits, *joint.limits)
@@ -192,7 +192,7 @@ def _check_rows(
     privacy = describe_privacy(verdict, columns, manifest.bucketed)
     risk = describe_risk(verdict, verdict.k)
     noise = measure_noise(manifest, verdict.n_records, verdict.sizes)
-    findings += check_noise(manifest, noise, paths)
+    findings += compare_noise(manifest, noise, paths)
     classes = describe_sizes(verdict.sizes)
     findings += find_false_claims(manifest, privacy, classes, None if is_old else risk)
     return audit.extended(

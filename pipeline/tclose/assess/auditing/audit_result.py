@@ -6,7 +6,14 @@ from typing import Self
 from pydantic import ConfigDict, Field
 
 from tclose.releases.manifest.internal_manifest import Utility
-from tclose.releases.manifest.sections import Classes, Count, NoiseResult, Privacy, Risk, Section
+from tclose.releases.manifest.sections import (
+    ClassesSection,
+    Count,
+    NoiseResult,
+    Privacy,
+    RiskSection,
+    Section,
+)
 
 
 class SignatureResult(Section):
@@ -50,8 +57,8 @@ class AuditResult(Section):
     records: Count | None = None
     privacy: Privacy | None = None
     """The parameters asked for, and the measures of the rows."""
-    classes: Classes | None = None
-    risk: Risk | None = None
+    classes: ClassesSection | None = None
+    risk: RiskSection | None = None
     noise: dict[str, NoiseResult] | None = None
     originals: OriginalsResult | None = None
 

@@ -45,7 +45,7 @@ def open_checked(location: Location, listed: Collection[str] = ()) -> Iterator[R
         yield released
 
 
-def check_files(release: Location, manifest: Manifest) -> list[str]:
+def check_data_files(release: Location, manifest: Manifest) -> list[str]:
     """Check that each file has exactly the columns and rows that the manifest names.
 
     Raises

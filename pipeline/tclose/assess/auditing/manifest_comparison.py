@@ -3,7 +3,7 @@
 from tclose.model import Distance
 from tclose.releases.manifest.privacy_summary import find_differences
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Classes, Privacy, Risk
+from tclose.releases.manifest.sections import ClassesSection, Privacy, RiskSection
 
 LARGEST_DIFFERENCE = 1e-12  # of a distance, computed twice in another order of its terms
 
@@ -14,7 +14,7 @@ EARLIER = (
 
 
 def find_false_claims(
-    manifest: Manifest, privacy: Privacy, classes: Classes, risk: Risk | None
+    manifest: Manifest, privacy: Privacy, classes: ClassesSection, risk: RiskSection | None
 ) -> list[str]:
     """List the manifest's entries that differ from the rows.
 

@@ -19,7 +19,7 @@ from tclose.data.keys import is_text, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
-from tclose.methods.dp.dp_confidential import Grid
+from tclose.methods.dp.dp_confidential import NoiseGrid
 from tclose.model import ClassSizes
 from tclose.passes.publish.build_manifest import state_closeness
 from tclose.releases.manifest.privacy_summary import find_differences
@@ -50,7 +50,7 @@ def measure_noise(manifest: Manifest, n_records: int, sizes: ClassSizes) -> Nois
     }
 
 
-def check_noise(manifest: Manifest, measured: Noises, paths: list[Location]) -> list[str]:
+def compare_noise(manifest: Manifest, measured: Noises, paths: list[Location]) -> list[str]:
     """List the manifest's entries on noise that differ from the rows.
 
     Raises
@@ -88,7 +88,7 @@ def _count_others(values: pa.Array, noise: NoiseResult) -> int:
         rows = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
         return int(np.count_nonzero(~np.append(known, False)[rows]))
     with refusing_misfits():
-        grid = Grid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))
+        grid = NoiseGrid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))
         keys = to_keys(values, "noise")
     return int(np.count_nonzero(grid.to_values(grid.to_steps(keys)) != keys))
 

@@ -52,7 +52,7 @@ def column_roles(manifest: Manifest) -> ColumnRoles:
     return ColumnRoles((*first, *quasi), tuple(confidential), partition_by)
 
 
-def type_columns(paths: list[Location], roles: ColumnRoles) -> tuple[Column, ...]:
+def released_columns(paths: list[Location], roles: ColumnRoles) -> tuple[Column, ...]:
     """The confidential columns, with the types that they have in the files."""
     schema = _read_schema(paths[0]) if paths else pa.schema([])
     types = [plain_type(schema.field(column.name).type) for column in roles.confidential]

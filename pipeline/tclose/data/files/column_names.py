@@ -22,7 +22,7 @@ def name_positions(indices: Sequence[int], n_columns: int) -> str:
     return f"column{'s' if len(indices) > 1 else ''} {listed} of {n_columns:,}"
 
 
-def check_distinct(names: Sequence[str], file: str) -> None:
+def check_distinct_names(names: Sequence[str], file: str) -> None:
     """Refuse columns of one name, whose roles a policy could not tell apart.
 
     Raises

@@ -18,7 +18,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.local_input import (
-    check_files,
+    check_local_files,
     check_regular,
     is_data,
     is_hidden,
@@ -141,7 +141,7 @@ def _list_local(filesystem: LocalFileSystem, path: str) -> list[str]:
         return []
     files = [name for name in filesystem.glob(path) if not Path(name).is_dir()]
     files = [name for name in files if not PurePosixPath(name).name.startswith(".")]
-    check_files(files)
+    check_local_files(files)
     return files
 
 

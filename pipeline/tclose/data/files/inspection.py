@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tclose.data.files import csv_chunks
-from tclose.data.files.column_names import check_distinct, compare_names
+from tclose.data.files.column_names import check_distinct_names, compare_names
 from tclose.data.files.input_files import (
     BLOCK_BYTES,
     file_stamp,
@@ -95,7 +95,7 @@ def _inspect_parquet(path: str, name: str, stamp: str, wanted: ReadColumns | Non
         schema = parquet.schema_arrow
         groups = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
         dictionaries = find_dictionaries(parquet)
-    check_distinct(schema.names, name)
+    check_distinct_names(schema.names, name)
     pieces = tuple((g, 0, n_rows) for g, n_rows in enumerate(groups) if n_rows)
     columns = ReadColumns(passthrough=frozenset(schema.names)) if wanted is None else wanted
     with open_input(path) as stream, open_parquet(stream, name, dictionaries) as parquet:
@@ -107,7 +107,7 @@ def _inspect_parquet(path: str, name: str, stamp: str, wanted: ReadColumns | Non
 def _inspect_csv(path: str, name: str, stamp: str, settings: InputSettings) -> FileContent:
     with open_input(path) as stream:
         layout = csv_chunks.scan_layout(stream, name, settings.delimiter)
-    check_distinct(layout.names, name)
+    check_distinct_names(layout.names, name)
     pieces = tuple((-1, start, stop) for start, stop in layout.chunks)
     file = InputFile(path, name, "csv", layout.n_bytes, layout.sha256, stamp)
     schema = pa.schema([(column, pa.string()) for column in layout.names])

@@ -45,7 +45,7 @@ def list_folder(folder: str) -> list[str]:
         A folder cannot be read.
     """
     files = list(_walk(folder, frozenset()))
-    check_files(files)
+    check_local_files(files)
     return files
 
 
@@ -64,7 +64,7 @@ def _walk(folder: str, above: frozenset[tuple[int, int]]) -> Iterator[str]:
             yield entry.path
 
 
-def check_files(paths: list[str]) -> None:
+def check_local_files(paths: list[str]) -> None:
     """Refuse entries that are not regular files, and one file under two names.
 
     Raises

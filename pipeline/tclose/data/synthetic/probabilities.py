@@ -20,7 +20,7 @@ FIRST_DAY = np.datetime64("2022-01-01", "D")
 N_DAYS = 1096
 
 
-class Region(NamedTuple):
+class HospitalRegion(NamedTuple):
     """A group of 150 neighbouring zip codes.
 
     ``first_zip``: below all of its codes; ``weight``: share of cases; ``slope``: how the share
@@ -44,12 +44,12 @@ _SHARE_OF_WOMEN = (
     (0.488, 0.5, 0.6, 0.72, 0.78, 0.64, 0.5, 0.46, 0.47, 0.56, 0.68, 0.8),
 )
 REGIONS = (
-    Region(90_000, 34, -0.25, 0.08, (1.1, 0.95, 0.9, 1.1, 1.3)),
-    Region(91_300, 22, -0.10, 0.00, (0.8, 1.25, 1.1, 0.9, 0.8)),
-    Region(92_000, 12, 0.90, 0.15, (0.7, 1.40, 1.6, 1.5, 0.5)),
-    Region(93_200, 14, -0.40, -0.20, (1.4, 0.65, 0.5, 0.8, 1.5)),
-    Region(94_900, 11, 0.05, 0.22, (0.8, 1.35, 1.2, 1.0, 0.6)),
-    Region(95_900, 7, 0.35, -0.12, (1.2, 0.80, 0.8, 1.0, 1.2)),
+    HospitalRegion(90_000, 34, -0.25, 0.08, (1.1, 0.95, 0.9, 1.1, 1.3)),
+    HospitalRegion(91_300, 22, -0.10, 0.00, (0.8, 1.25, 1.1, 0.9, 0.8)),
+    HospitalRegion(92_000, 12, 0.90, 0.15, (0.7, 1.40, 1.6, 1.5, 0.5)),
+    HospitalRegion(93_200, 14, -0.40, -0.20, (1.4, 0.65, 0.5, 0.8, 1.5)),
+    HospitalRegion(94_900, 11, 0.05, 0.22, (0.8, 1.35, 1.2, 1.0, 0.6)),
+    HospitalRegion(95_900, 7, 0.35, -0.12, (1.2, 0.80, 0.8, 1.0, 1.2)),
 )
 _INSURANCE_AGES = (0, 18, 26, 45, 64, 66, 85, 104)
 _INSURANCE_WEIGHTS = (

@@ -30,8 +30,8 @@ from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.fill_buckets import cut_class_ranges, fill_blocks
 from tclose.methods.bucketization.plan_counts import plan_counts
 from tclose.model import Distribution, Float64, Int64
-from tclose.privacy.bucket_cuts import Buckets, cut_buckets
-from tclose.privacy.class_counts import ClassCounts, count_values, require_limit
+from tclose.privacy.bucket_cuts import BucketCut, cut_buckets
+from tclose.privacy.class_counts import ClassCounts, count_by_class, require_limit
 from tclose.privacy.models.ratio_closeness import check_ratio, largest_ratio
 
 # Classes that are filled from one another's records; the time to fill grows with it.
@@ -73,7 +73,7 @@ class BucketClasses:
 
     labels: Int64
     buckets: Int64
-    cut: Buckets
+    cut: BucketCut
     distance: Fraction | float
     distance_of_values: Fraction | float
 
@@ -139,7 +139,7 @@ def fill_from_buckets(
 
 def _count_in(labels: Int64, codes: Int64) -> ClassCounts:
     order, starts = group_by_label(labels, int(labels.max()) + 1)
-    return count_values(starts, codes[order])
+    return count_by_class(starts, codes[order])
 
 
 def _check_codes(codes: Int64, distribution: Distribution) -> None:

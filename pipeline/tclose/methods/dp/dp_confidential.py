@@ -41,7 +41,7 @@ MIN_EPSILON, MAX_EPSILON = Fraction(1, 10**6), Fraction(30)
 
 
 @dataclass(frozen=True)
-class Grid:
+class NoiseGrid:
     """The values that a numeric attribute can be released as: low, low + step, .. high."""
 
     low: Fraction

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tclose.data.keys import from_keys, is_number, plain_type, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.errors import DataError, InfeasibleError, PolicyError
-from tclose.methods.dp.dp_confidential import Grid, draw_codes, draw_steps
+from tclose.methods.dp.dp_confidential import NoiseGrid, draw_codes, draw_steps
 from tclose.model import Column, Kind, Noise
 from tclose.privacy.models.stochastic_closeness import epsilon_for, stochastic_closeness
 
@@ -107,14 +107,14 @@ def _listed(column: Column) -> tuple[str, ...]:
     return column.attribute.order if is_ordinal else column.attribute.noise.values
 
 
-def _grid_of(noise: Noise, where: str) -> Grid:
+def _grid_of(noise: Noise, where: str) -> NoiseGrid:
     if noise.low is None or noise.high is None:
         raise PolicyError(
             f"{where}: noise needs low and high from the policy; bounds taken from the data would "
             "tell of them"
         )
     try:
-        return Grid(noise.low, noise.high, noise.step)
+        return NoiseGrid(noise.low, noise.high, noise.step)
     except PolicyError as error:
         raise PolicyError(f"{where}: noise: {error}") from None
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from tclose.data.keys import Encoding
 from tclose.methods.generalisation.notation import spell_keys
 from tclose.model import Distribution, Int64, Kind
-from tclose.privacy.bucket_cuts import Buckets, cut_buckets, name_buckets
+from tclose.privacy.bucket_cuts import BucketCut, cut_buckets, name_buckets
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def bucketize(
     return Bucketing(encoding, released, cut.of_code, cut.sizes, ratio, n_buckets)
 
 
-def _name(encoding: Encoding, distribution: Distribution, cut: Buckets) -> list[str]:
+def _name(encoding: Encoding, distribution: Distribution, cut: BucketCut) -> list[str]:
     """Intervals of ordered values; of nominal ones the set of those in a bucket, or one alone."""
     keys = distribution.values
     if encoding.column.kind is not Kind.NOMINAL:

@@ -28,7 +28,7 @@ _MAX_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class ClassMembers:
     """Records class by class: ``order`` int64 (n,), class i from starts[i] to starts[i + 1]."""
 
     order: Int64
@@ -51,7 +51,7 @@ class Generalisation:
 
     minimal: tuple[Node, ...]
     chosen: Node
-    classes: Classes
+    classes: ClassMembers
     n_checked: int
 
 
@@ -63,12 +63,12 @@ class _Domain:
     for each attribute its codes by level, from 0 up. ``each``: every combination a class.
     """
 
-    records: Classes
+    records: ClassMembers
     codes: Int64
     tables: tuple[Int64, ...]
-    each: Classes
+    each: ClassMembers
 
-    def roll_up(self, finer: Classes, attributes: Node, node: Node) -> Classes:
+    def roll_up(self, finer: ClassMembers, attributes: Node, node: Node) -> ClassMembers:
         """Unions of classes of combinations: those of a node, from a less general one's."""
         first = finer.order[finer.starts[:-1]]  # any combination stands for its class
         columns = [
@@ -77,21 +77,21 @@ class _Domain:
         ]
         return _merge(finer, _combine(columns))
 
-    def expand(self, classes: Classes) -> Classes:
+    def expand(self, classes: ClassMembers) -> ClassMembers:
         """Classes of combinations as classes of records."""
         order, ends = _line_up(self.records, classes.order)
-        return Classes(order, np.concatenate([[0], ends])[classes.starts])
+        return ClassMembers(order, np.concatenate([[0], ends])[classes.starts])
 
 
-def _merge(finer: Classes, keys: Int64) -> Classes:
+def _merge(finer: ClassMembers, keys: Int64) -> ClassMembers:
     """Unions of the classes with the same key, ascending by key; ``keys`` int64 (c,)."""
     ranked = np.argsort(keys, kind="stable")
     order, ends = _line_up(finer, ranked)
     is_last = np.append(np.diff(keys[ranked]) != 0, True)
-    return Classes(order, np.concatenate([[0], ends[is_last]]))
+    return ClassMembers(order, np.concatenate([[0], ends[is_last]]))
 
 
-def _line_up(classes: Classes, ranked: Int64) -> tuple[Int64, Int64]:
+def _line_up(classes: ClassMembers, ranked: Int64) -> tuple[Int64, Int64]:
     """Members of the classes in another sequence of these, and where each then ends."""
     sizes = classes.sizes[ranked]
     ends = np.cumsum(sizes)
@@ -199,11 +199,11 @@ def _check_levels(codes: Int64, tables: Sequence[Int64]) -> tuple[Int64, ...]:
 def _find_combinations(codes: Int64, tables: tuple[Int64, ...]) -> _Domain:
     """The combinations that occur, and which records have each."""
     n_records = codes.shape[1]
-    alone = Classes(np.arange(n_records), np.arange(n_records + 1))
+    alone = ClassMembers(np.arange(n_records), np.arange(n_records + 1))
     columns = [table[0][column] for table, column in zip(tables, codes, strict=True)]
     records = _merge(alone, _combine(columns))
     n = records.sizes.size
-    each = Classes(np.arange(n), np.arange(n + 1))
+    each = ClassMembers(np.arange(n), np.arange(n + 1))
     return _Domain(records, codes[:, records.order[records.starts[:-1]]], tables, each)
 
 
@@ -232,8 +232,8 @@ def _search(
     nodes = np.argwhere(candidates)
     nodes = nodes[np.argsort(nodes.sum(axis=1), kind="stable")]
     base = None
-    failed: dict[Node, Classes] = {}
-    below: dict[Node, Classes] = {}
+    failed: dict[Node, ClassMembers] = {}
+    below: dict[Node, ClassMembers] = {}
     height, n_tested = -1, 0
     for node in map(tuple, nodes.tolist()):
         if met[node]:
@@ -257,7 +257,7 @@ def _less_general(node: Node) -> list[Node]:
     return [(*node[:a], node[a] - 1, *node[a + 1 :]) for a in range(len(node)) if node[a]]
 
 
-def _all_hold(holds: Predicate, classes: Classes) -> bool:
+def _all_hold(holds: Predicate, classes: ClassMembers) -> bool:
     """Return whether every class holds; a result of another shape proves nothing."""
     answer = holds(classes.order, classes.starts)
     if answer.dtype != np.bool_ or answer.shape != classes.sizes.shape:
@@ -275,7 +275,7 @@ def _choose(
     domain: _Domain,
     minimal: tuple[Node, ...],
     costs: Sequence[Sequence[Cost]] | None,
-) -> tuple[Node, Classes]:
+) -> tuple[Node, ClassMembers]:
     """The minimal node of least cost, then of least discernibility, then the first; exact."""
     if costs is None:
         heights = [max(1, len(table) - 1) for table in domain.tables]
@@ -285,7 +285,7 @@ def _choose(
         for node in minimal
     ]
     attributes = tuple(range(len(domain.tables)))
-    best: tuple[int, Node, Classes] | None = None
+    best: tuple[int, Node, ClassMembers] | None = None
     for node, total in zip(minimal, totals, strict=True):
         if total > min(totals):
             continue

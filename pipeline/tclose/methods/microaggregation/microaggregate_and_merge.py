@@ -6,7 +6,10 @@ Soria-Comas et al. 2015, section 5.
 from typing import TYPE_CHECKING, Literal
 
 from tclose.methods.method_registry import register_method
-from tclose.methods.microaggregation.microaggregation import StartedMicroaggregation, microaggregate
+from tclose.methods.microaggregation.microaggregation import (
+    StartedMicroaggregation,
+    microaggregate_blocks,
+)
 from tclose.model import Int64
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ class MicroaggregateAndMerge(StartedMicroaggregation):
         """Clusters within t."""
         from tclose.methods.clustering_problem import Clustering
 
-        return Clustering(merge_clusters(problem, microaggregate(problem, self.vmdav_gamma)))
+        return Clustering(merge_clusters(problem, microaggregate_blocks(problem, self.vmdav_gamma)))
 
 
 def merge_clusters(problem: "ClusteringProblem", labels: Int64) -> Int64:

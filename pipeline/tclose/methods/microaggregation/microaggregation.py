@@ -37,7 +37,7 @@ class Microaggregation(Method):
         """The clusters."""
         from tclose.methods.clustering_problem import Clustering
 
-        return Clustering(microaggregate(problem, self.vmdav_gamma))
+        return Clustering(microaggregate_blocks(problem, self.vmdav_gamma))
 
 
 class StartedMicroaggregation(Microaggregation):
@@ -84,7 +84,7 @@ class VMdav(Microaggregation):
         return self.gamma
 
 
-def microaggregate(problem: "ClusteringProblem", gamma: float | None) -> Int64:
+def microaggregate_blocks(problem: "ClusteringProblem", gamma: float | None) -> Int64:
     """Cluster of each record, int64 (n,), by v-MDAV where there is a gamma, by MDAV otherwise."""
     from tclose.kernels.clustering.mdav import mdav, v_mdav
 

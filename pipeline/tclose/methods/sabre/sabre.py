@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.fill_classes import fill_classes
-from tclose.methods.sabre.split_buckets import Buckets, MakeBuckets, ordered_buckets
+from tclose.methods.sabre.split_buckets import MakeBuckets, SabreBuckets, ordered_buckets
 from tclose.model import Distribution, Float64, Int64
 
 Columns = tuple[Float64, NDArray[np.int32]] | tuple[Float64, NDArray[np.int32], Float64]
@@ -88,7 +88,7 @@ def partition_sabre(
     return labels
 
 
-def share_out_buckets(buckets: Buckets, k: int, max_emd: Fraction) -> Int64:
+def share_out_buckets(buckets: SabreBuckets, k: int, max_emd: Fraction) -> Int64:
     """Records of each bucket in each class: int64 (c, b), leaves of the tree from left to right.
 
     The root, which is the table, is a class at no distance. A node is cut where both halves have k
@@ -116,7 +116,7 @@ def _halve(nodes: Int64) -> tuple[Int64, Int64]:
     return lower, nodes - lower
 
 
-def _may_be(buckets: Buckets, nodes: Int64, k: int, max_emd: Fraction) -> NDArray[np.bool_]:
+def _may_be(buckets: SabreBuckets, nodes: Int64, k: int, max_emd: Fraction) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = nodes.sum(axis=1) >= max(k, 1)
     found[found] = buckets.meet(nodes[found], max_emd)
     return found

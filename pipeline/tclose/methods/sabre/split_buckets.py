@@ -25,13 +25,13 @@ import numpy as np
 
 from tclose.model import Distribution, Int64
 
-MakeBuckets = Callable[[Distribution, Fraction], "Buckets"]
+MakeBuckets = Callable[[Distribution, Fraction], "SabreBuckets"]
 Span = tuple[int, int]
 Cut = tuple[tuple[int, int], Span, int]  # (what it adds, the lowest value), the range, where
 
 
 @dataclass(frozen=True, eq=False)
-class Buckets:
+class SabreBuckets:
     """Buckets of a confidential attribute's values.
 
     ``of_value`` int64 (m,): bucket of each distinct value; ``counts`` int64 (b,): records of the
@@ -70,7 +70,7 @@ class Buckets:
         return Fraction(work, self.scale * n_records * size)
 
 
-def ordered_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
+def ordered_buckets(distribution: Distribution, max_emd: Fraction) -> SabreBuckets:
     """Buckets under the ordered distance: ranges of neighbouring values.
 
     The cut that lowers the sum of the worst distances most is made first; of equal ones that in the
@@ -87,7 +87,7 @@ def ordered_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
     unit = lcm(*sizes)
     means = [s * (unit // n) for s, n in zip(sums, sizes, strict=True)]
     costs = worst(starts[:-1], starts[1:]).tolist()
-    return Buckets(
+    return SabreBuckets(
         np.repeat(np.arange(len(sizes)), np.diff(starts)),
         np.array(sizes, np.int64),
         tuple(c * (unit // n) for c, n in zip(costs, sizes, strict=True)),
@@ -97,7 +97,7 @@ def ordered_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
     )
 
 
-def equal_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
+def equal_buckets(distribution: Distribution, max_emd: Fraction) -> SabreBuckets:
     """Buckets under the equal distance: the commonest values alone, the others together.
 
     Records of a bucket are farthest away when all have its rarest value. Taking the commonest value
@@ -113,7 +113,7 @@ def equal_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
     of_value[by_count] = np.minimum(np.arange(counts.size), n_alone)
     sizes = np.append(counts[by_count[:n_alone]], left[n_alone])
     unit, last = lcm(*sizes.tolist()), int(left[n_alone])
-    return Buckets(
+    return SabreBuckets(
         of_value,
         sizes,
         (*[0] * n_alone, 2 * (last - rarest) * (unit // last)),

@@ -17,7 +17,7 @@ from math import lcm
 import numpy as np
 
 from tclose.errors import DataError
-from tclose.methods.sabre.split_buckets import Buckets, MakeBuckets
+from tclose.methods.sabre.split_buckets import MakeBuckets, SabreBuckets
 from tclose.model import Distribution, Int64
 
 
@@ -35,7 +35,7 @@ def hierarchical_buckets(ancestors: Int64) -> MakeBuckets:
     _check_tree(ancestors)
     height = max(ancestors.shape[0] - 1, 1)
 
-    def make_buckets(distribution: Distribution, max_emd: Fraction) -> Buckets:
+    def make_buckets(distribution: Distribution, max_emd: Fraction) -> SabreBuckets:
         worst = _worst_of_nodes(ancestors, distribution.counts)
         levels = _split(ancestors, worst, max_emd * distribution.n_records * height)
         of_value, firsts = _number_nodes(ancestors, levels)
@@ -44,7 +44,7 @@ def hierarchical_buckets(ancestors: Int64) -> MakeBuckets:
         unit = lcm(*sizes.tolist())
         costs = worst[levels[firsts], firsts].tolist()
         groups = _group_by_node(ancestors, levels, firsts)
-        return Buckets(
+        return SabreBuckets(
             of_value,
             sizes,
             tuple(2 * c * (unit // n) for c, n in zip(costs, sizes.tolist(), strict=True)),

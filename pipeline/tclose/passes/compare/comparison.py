@@ -68,7 +68,7 @@ def choose_columns(
     )
 
 
-def compare_records(
+def compare_with_input(
     context: PassContext, plan: Plan, written: Sequence[RecordDigest | None]
 ) -> Compared:
     """See that the files hold the input's records; returns what was compared.

@@ -10,7 +10,7 @@ from tclose.passes.summarise.records import JOINTS, SOURCE
 from tclose.runtime.pipeline import Pass, PassContext
 
 
-def encode(context: PassContext) -> None:
+def encode_records(context: PassContext) -> None:
     """Encode all partitions, and count the records of each bin.
 
     Raises
@@ -35,5 +35,5 @@ ENCODE = Pass(
     "Give every record its subset, leaf and keys.",
     reads=(PLAN, JOINTS, SOURCE, PARTITIONS),
     writes=(HISTOGRAM,),
-    work=encode,
+    work=encode_records,
 )

@@ -27,7 +27,7 @@ _END = "end"
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class StoredClasses:
     """Some classes, in the order of their keys, and their records class by class.
 
     ``keys``: of each key column, of the classes; ``sizes`` int64 (classes,); ``codes`` int64 (p,
@@ -65,7 +65,7 @@ def read_key_range(
     class_type: np.dtype,
     ends: tuple[tuple[Any, ...] | None, tuple[Any, ...] | None],
     n_attributes: int,
-) -> Classes | None:
+) -> StoredClasses | None:
     """The classes of a region whose key is from the first of two on and before the second.
 
     A key that is None is no limit; the result is None where there are no such classes. All is
@@ -94,12 +94,12 @@ def read_key_range(
         if passthrough.exists()
         else pa.table({})
     )
-    return Classes([column[first:last].copy() for column in keys], sizes, codes, table)
+    return StoredClasses([column[first:last].copy() for column in keys], sizes, codes, table)
 
 
-def join_classes(parts: Sequence[Classes]) -> Classes:
+def join_classes(parts: Sequence[StoredClasses]) -> StoredClasses:
     """The classes of all parts, one after the other."""
-    return Classes(
+    return StoredClasses(
         [np.concatenate(columns) for columns in zip(*(part.keys for part in parts), strict=True)],
         np.concatenate([part.sizes for part in parts]),
         np.concatenate([part.codes for part in parts], axis=1),

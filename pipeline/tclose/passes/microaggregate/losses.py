@@ -14,7 +14,7 @@ from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
 from tclose.methods.generalisation.generalise import Generalised, measure_generalisation
 from tclose.model import Column, Float64, Int64, Kind
-from tclose.passes.microaggregate.utility import Comparison, compare_records
+from tclose.passes.microaggregate.utility import ValueComparison, compare_records
 from tclose.passes.plan.plan import Plan
 
 _NUMBERS = (Kind.NUMERIC, Kind.DATE)
@@ -32,7 +32,7 @@ class Losses:
     """
 
     squares: Float64
-    comparison: Comparison
+    comparison: ValueComparison
 
     def merge(self, other: "Losses") -> "Losses":
         """The losses of the records of both."""
@@ -130,7 +130,7 @@ def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> tu
     return float(np.sum(difference * difference)), released
 
 
-def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> Comparison:
+def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> ValueComparison:
     every = [*pairs, *((original[order], released[order]) for original, released in others)]
     originals, released = (
         np.array([pair[side] for pair in every]).reshape(len(every), order.size) for side in (0, 1)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tclose.data.keys import Keys, to_keys
 from tclose.model import Distribution, Float64, Int64, Role
-from tclose.passes.microaggregate.class_files import Classes
+from tclose.passes.microaggregate.class_files import StoredClasses
 from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
 from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.microaggregate.region_classes import (
@@ -130,7 +130,7 @@ def microaggregate_task(
     released_codes = codes[: plan.n_released]
     if plan.referenced:
         released_codes = np.vstack([released_codes, encoded[POSITION]])
-    classes = Classes(
+    classes = StoredClasses(
         class_keys,
         np.diff(clustered.starts),
         released_codes[:, clustered.order],

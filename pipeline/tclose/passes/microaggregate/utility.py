@@ -1,7 +1,7 @@
 """Measures of a release's utility for analysis, in addition to its squared error.
 
-Numeric attributes are compared through `Comparison`, which is made part by part and merged, so a
-large table is never held as a whole.
+Numeric attributes are compared through `ValueComparison`, which is computed by parts and merged, so
+that a large table is never held as a whole.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ValueComparison:
     """Numeric attributes of some records beside what was released for them; parts merge.
 
     ``differences`` float64 (d,): sums over the records of absolute differences.
@@ -79,17 +79,17 @@ class Comparison:
     released: Moments
     differences: Float64
 
-    def first(self, n_attributes: int) -> "Comparison":
+    def first(self, n_attributes: int) -> "ValueComparison":
         """The comparison of the first attributes alone."""
-        return Comparison(
+        return ValueComparison(
             self.original.first(n_attributes),
             self.released.first(n_attributes),
             self.differences[:n_attributes],
         )
 
-    def merge(self, other: "Comparison") -> "Comparison":
+    def merge(self, other: "ValueComparison") -> "ValueComparison":
         """The comparison of the records of both."""
-        return Comparison(
+        return ValueComparison(
             self.original.merge(other.original),
             self.released.merge(other.released),
             self.differences + other.differences,
@@ -111,9 +111,9 @@ class Changes:
 
 
 @quiet
-def compare_records(original: Float64, released: Float64) -> Comparison:
+def compare_records(original: Float64, released: Float64) -> ValueComparison:
     """Compare records with their released values; both float64 (d, n), in the same order."""
-    return Comparison(
+    return ValueComparison(
         measure_moments(original),
         measure_moments(released),
         np.abs(original - released).sum(axis=1),
@@ -136,7 +136,7 @@ def measure_moments(values: Float64) -> Moments:
 
 
 @quiet
-def measure_changes(comparison: Comparison) -> Changes:
+def measure_changes(comparison: ValueComparison) -> Changes:
     """Changes in means, variances and correlations from the original to the released values."""
     original, released = comparison.original, comparison.released
     variances = np.where(original.variances > 0, original.variances, np.nan)
@@ -148,7 +148,7 @@ def measure_changes(comparison: Comparison) -> Changes:
 
 
 @quiet
-def measure_il1s(comparison: Comparison) -> float:
+def measure_il1s(comparison: ValueComparison) -> float:
     """IL1s: mean over all values of |x - x'| / (sqrt(2) * standard deviation of x).
 
     Mateo-Sanz, Sebe and Domingo-Ferrer, *Outlier protection in continuous microdata masking*

@@ -34,7 +34,7 @@ from tclose.releases.manifest.internal_manifest import (
 from tclose.releases.manifest.privacy_summary import describe_models, describe_risk
 from tclose.releases.manifest.public_manifest import FORMAT, Manifest
 from tclose.releases.manifest.sections import (
-    Classes,
+    ClassesSection,
     Code,
     DataFile,
     InformationLoss,
@@ -140,9 +140,9 @@ def public_manifest(account: ReleaseRecord) -> Manifest:
     return manifest.model_copy(update={"documents": list_documents(manifest)})
 
 
-def describe_sizes(sizes: ClassSizes) -> Classes:
+def describe_sizes(sizes: ClassSizes) -> ClassesSection:
     """Sizes of the classes."""
-    return Classes(**asdict(sizes))
+    return ClassesSection(**asdict(sizes))
 
 
 def describe_loss(loss: Loss) -> InformationLoss:
@@ -209,7 +209,7 @@ def describe_rounds(account: ReleaseRecord) -> Refinement:
         asked=account.policy.method.refine,
         clusters=account.n_clusters,
         rounds=[
-            sections.Round(
+            sections.RoundEntry(
                 loss=float(f"{r.loss / n_terms:.3g}"), largest_emd=round(r.largest_emd, 6)
             )
             for r in account.rounds

@@ -15,7 +15,7 @@ from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
 from tclose.errors import VerificationError
 from tclose.model import Verdict
-from tclose.passes.compare.comparison import compare_records
+from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses
@@ -71,7 +71,7 @@ def publish(context: PassContext) -> None:
     files = context.map(WRITE_TASK, items, sizes=sizes)
     if sum(file.rows for file in files) != verdict.n_records:
         raise VerificationError("the files hold another number of rows; nothing was published")
-    compared = compare_records(context, plan, [file.digest for file in files])
+    compared = compare_with_input(context, plan, [file.digest for file in files])
     account = _give_account(run, plan, verdict, files, compared)
     warn_of_siblings(account.siblings, context.progress)
     lineage = _complete_lineage(run, account)

@@ -5,7 +5,7 @@ from math import isfinite
 
 from tclose.model import Column, Float64, Role
 from tclose.passes.microaggregate.utility import (
-    Comparison,
+    ValueComparison,
     measure_changes,
     measure_il1s,
 )
@@ -13,7 +13,7 @@ from tclose.releases.manifest.internal_manifest import Utility
 from tclose.releases.manifest.privacy_summary import three_digits
 
 
-def describe_utility(comparison: Comparison, columns: Sequence[Column]) -> Utility:
+def describe_utility(comparison: ValueComparison, columns: Sequence[Column]) -> Utility:
     """Describe a release's changes for analysis to three digits, for the internal manifest.
 
     IL1s over the quasi-identifiers, which come first; changes of means (in standard deviations of

@@ -20,7 +20,7 @@ from tclose.model import (
 )
 from tclose.passes.microaggregate.utility import measure_discernibility
 from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, check_counts, summarise_measures
-from tclose.privacy.class_counts import ClassMeasures, count_values
+from tclose.privacy.class_counts import ClassMeasures, count_by_class
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.risk import Risk, describe_risks, measure_risk
 from tclose.privacy.t_closeness import class_distances, classes_above
@@ -105,7 +105,7 @@ def _check_further(
         ]
         if not wanted and not privacy_models.groupings:
             continue
-        counts = count_values(starts, members)
+        counts = count_by_class(starts, members)
         for i in wanted:
             measured = check_counts(privacy_models.requirements[i], counts, distribution.counts)
             models[i] = summarise_measures(measured)

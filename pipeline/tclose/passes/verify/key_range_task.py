@@ -11,7 +11,7 @@ import pyarrow as pa
 from tclose.data.keys import Keys
 from tclose.data.value_counts import count_values
 from tclose.model import Int64
-from tclose.passes.microaggregate.class_files import Classes, join_classes, read_key_range
+from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
 from tclose.passes.microaggregate.region_classes import find_changes
 from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
 from tclose.passes.plan.plan import PLAN, Plan
@@ -91,7 +91,9 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     return KeyRangeResult(checks, _segments(plan, class_keys, starts), ends[0], ends[1])
 
 
-def _gather_key_range(workspace: Workspace, plan: Plan, item: KeyRangeInput) -> Classes | None:
+def _gather_key_range(
+    workspace: Workspace, plan: Plan, item: KeyRangeInput
+) -> StoredClasses | None:
     """Its classes of all regions; None where there are none."""
     regions = workspace.load_shared(REGIONS)
     types = workspace.load_shared(CLASS_TYPES)

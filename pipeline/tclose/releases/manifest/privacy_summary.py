@@ -18,9 +18,9 @@ from tclose.releases.manifest.sections import (
     Attacks,
     Exposed,
     PrivacyModelResult,
-    Risk,
+    RiskSection,
     Section,
-    Skewness,
+    SkewnessSection,
 )
 
 # Figures that are sums of floats, made again in another order of their terms.
@@ -94,9 +94,9 @@ def _blame(kind: type[Model], what: str) -> UsageError:
     return UsageError(f"privacy model {where}: {what}; whoever wrote it has to correct it")
 
 
-def describe_risk(verdict: Verdict, k: int) -> Risk:
+def describe_risk(verdict: Verdict, k: int) -> RiskSection:
     """Discernibility, average class size over k, and attacks on each confidential attribute."""
-    return Risk(
+    return RiskSection(
         discernibility=verdict.discernibility,
         average_class_size=verdict.sizes.mean / k,
         attributes={risk.name: _describe_attacks(risk) for risk in verdict.risks},
@@ -108,7 +108,7 @@ def _describe_attacks(risk: RiskResult) -> Attacks:
         homogeneity=Exposed(records=risk.homogeneous_records, classes=risk.homogeneous_classes),
         groups=risk.groups,
         similarity=Exposed(records=risk.similar_records, classes=risk.similar_classes),
-        skewness=Skewness(
+        skewness=SkewnessSection(
             factor=risk.factor,
             records=risk.skewed_records,
             classes=risk.skewed_classes,

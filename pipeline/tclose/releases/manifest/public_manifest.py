@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from tclose.column_terms import Role
 from tclose.data.places.untrusted_files import MalformedError, parse_json
 from tclose.releases.manifest.sections import (
-    Classes,
+    ClassesSection,
     Code,
     Count,
     DataFile,
@@ -25,7 +25,7 @@ from tclose.releases.manifest.sections import (
     RecordComparison,
     Refinement,
     ReleasedColumn,
-    Risk,
+    RiskSection,
     Section,
 )
 
@@ -71,8 +71,8 @@ class Manifest(Section):
     """Of each attribute that is released with noise, by its name."""
     values: RecordComparison | None = None
     records: Count
-    classes: Classes
-    risk: Risk | None = None
+    classes: ClassesSection
+    risk: RiskSection | None = None
     information_loss: InformationLoss
     """To three digits."""
     refinement: Refinement | None = None

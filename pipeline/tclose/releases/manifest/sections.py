@@ -156,7 +156,7 @@ class RecordComparison(Section):
     result: Literal["identical"]
 
 
-class Classes(Section):
+class ClassesSection(Section):
     """Sizes of the equivalence classes, in records."""
 
     n_classes: Count
@@ -172,7 +172,7 @@ class Exposed(Section):
     classes: Count
 
 
-class Skewness(Section):
+class SkewnessSection(Section):
     """Classes that make a group of values more than ``factor`` times as likely as the table."""
 
     factor: float
@@ -189,10 +189,10 @@ class Attacks(Section):
     groups: str
     """The groups of values that similarity and skewness are about."""
     similarity: Exposed
-    skewness: Skewness
+    skewness: SkewnessSection
 
 
-class Risk(Section):
+class RiskSection(Section):
     """Discernibility, average class size over k, and attacks."""
 
     discernibility: Count
@@ -208,7 +208,7 @@ class InformationLoss(Section):
     per_attribute: dict[str, Nonnegative]
 
 
-class Round(Section):
+class RoundEntry(Section):
     """A round of the search for less loss."""
 
     loss: float
@@ -221,7 +221,7 @@ class Refinement(Section):
     asked: str | int
     clusters: Count
     """Clusters that are released alike are one class, so there may be fewer of these."""
-    rounds: list[Round]
+    rounds: list[RoundEntry]
 
 
 class ReleasedColumn(Section):

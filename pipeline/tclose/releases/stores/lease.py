@@ -6,8 +6,8 @@ highest number holds. A run that wants the lease watches the present one: if its
 holder is alive and the store is busy; if it does not change for the holder's whole expiry, by the
 watcher's own monotonic clock, the watcher makes the next number. No clock of another machine is
 trusted, and being wrong about a holder costs that holder its run, no more: before each step that
-makes something visible `check` verifies that the lease still exists and is the highest, and the
-step itself has a condition that the new holder has broken (see `stores`).
+makes something visible `check_lease` verifies that the lease still exists and is the highest, and
+the step itself has a condition that the new holder has broken (see `stores`).
 
 Locks of libraries (filelock, locket) know neither expiry nor buckets; those that do (etcd, Redis,
 ZooKeeper) need a server of their own.
@@ -51,7 +51,7 @@ class LeaseToken:
         return f"{_FOLDER}/{self.number:0{_DIGITS}d}"
 
 
-def check(store: Store, lease_token: LeaseToken) -> None:
+def check_lease(store: Store, lease_token: LeaseToken) -> None:
     """Check that a lease is still held.
 
     Raises

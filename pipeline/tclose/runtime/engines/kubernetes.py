@@ -28,7 +28,7 @@ def service_address(settings: KubernetesSettings, protocol: str) -> str:
     return f"{protocol}://{settings.cluster}-scheduler.{settings.namespace}:{settings.port}"
 
 
-def read_manifest(settings: KubernetesSettings) -> dict[str, Any]:
+def read_cluster_manifest(settings: KubernetesSettings) -> dict[str, Any]:
     """The DaskCluster of the policy's manifest.
 
     Raises
@@ -68,7 +68,9 @@ def cluster_for_run(settings: EngineSettings, protocol: str) -> Iterator[str]:
     The address at which its scheduler will answer.
     """
     name = f"{settings.kubernetes.cluster}-{secrets.token_hex(3)}"
-    document = _rename(read_manifest(settings.kubernetes), name, settings.kubernetes.namespace)
+    document = _rename(
+        read_cluster_manifest(settings.kubernetes), name, settings.kubernetes.namespace
+    )
     if settings.workers != "auto":
         document["spec"]["worker"]["replicas"] = settings.workers
     cluster = _create(document, settings.kubernetes)

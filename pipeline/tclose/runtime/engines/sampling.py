@@ -106,7 +106,7 @@ def _name_function(code: CodeType) -> Function:
     return code.co_qualname, f"{place}:{code.co_firstlineno}"
 
 
-def grow_tree(of_workers: Iterable[Stacks]) -> Calls | None:
+def build_call_tree(of_workers: Iterable[Stacks]) -> Calls | None:
     """All workers' stacks as one tree, without its rare branches; None where there are none."""
     stacks: Counter[tuple[Function, ...]] = Counter()
     for stacks_seen in of_workers:

@@ -43,7 +43,7 @@ def check_scheduler(settings: EngineSettings) -> None:
         elif settings.kubernetes.manifest is None:
             _probe(kubernetes.service_address(settings.kubernetes, _protocol()))
         else:
-            kubernetes.read_manifest(settings.kubernetes)
+            kubernetes.read_cluster_manifest(settings.kubernetes)
 
 
 @contextlib.contextmanager

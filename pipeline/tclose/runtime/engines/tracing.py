@@ -14,8 +14,8 @@ from typing import Any
 
 from tclose.runtime.engines.sampling import (
     Calls,
+    build_call_tree,
     drop_sampling,
-    grow_tree,
     start_sampling,
     stop_sampling,
 )
@@ -105,7 +105,7 @@ def trace_tasks(client: Any, task_name: str) -> Iterator[Trace]:
 
 def _fill(trace: Trace, client: Any, samples: str, first: int | None) -> None:
     with _noting(trace):
-        trace.calls = grow_tree(client.run(stop_sampling, samples).values())
+        trace.calls = build_call_tree(client.run(stop_sampling, samples).values())
     with _noting(trace):
         trace.peaks = dict(client.run(peak_memory))
     if first is not None:
