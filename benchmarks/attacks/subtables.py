@@ -24,10 +24,9 @@ from tclose.passes.microaggregate.region_classes import (
     microaggregate_region,
 )
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.plan.plan_files import confidential_codes, load_distributions
+from tclose.passes.plan.plan_files import BUCKETED_VALUES, confidential_codes, load_distributions
 from tclose.passes.release import RELEASE
 from tclose.policy.policy import parse_policy
-from tclose.runtime.arrays import read_distribution
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run, begin_trial, inspect_input
@@ -120,7 +119,7 @@ def _read_subtable(run: Run, table: pa.Table) -> Subtable:
     distributions = load_distributions(run.workspace, plan)
     column = table.select([name])
     if plan.bucketing is not None and plan.method.releases_buckets:
-        source = read_distribution(run.workspace.path("values", "source0"))
+        source = run.workspace.file(BUCKETED_VALUES, 0).read()
         values = plan.bucketing.of_code[confidential_codes(column, plan.bucketing.source, source)]
     elif plan.confidential:
         values = confidential_codes(column, plan.confidential[0], distributions[0])

@@ -2,6 +2,7 @@
 
 import os
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from support.cases.discharge_policies import data_digests
 from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, policy_for, release
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.verify import verdict
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.artifacts import Artifact, FileArtifact, Workspace
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -97,8 +98,9 @@ def test_regions_that_key_ranges_read():
 def test_a_record_that_a_power_failure_damaged_is_none(damage, tmp_path):
     """Records are not forced to disk: whatever of one arrives there, it is believed whole only."""
     files = Workspace(tmp_path).task_files("pass", 3)
-    with files.pending_files() as pending:
-        pending.new("data").write_bytes(b"data")
+    data = FileArtifact("pass/data", Path)
+    with files.pending_files((data,)) as pending:
+        pending.new(data).write_bytes(b"data")
     rows = Artifact("rows", dict[str, int])
     files.finish({"rows": 5}, ("data",), rows)
     assert files.load_if_valid(rows).result == {"rows": 5}

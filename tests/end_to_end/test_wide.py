@@ -18,6 +18,7 @@ from support.cases.people import (
 )
 from tclose.data.files import input_partitions
 from tclose.errors import DataError, PolicyError, VerificationError
+from tclose.passes.encode.wide_columns import References
 from tclose.passes.plan import plan
 from tclose.passes.plan.notices import footprint
 from tclose.passes.plan.notices.estimate import unit_megabytes
@@ -26,7 +27,6 @@ from tclose.passes.release import decide_only
 from tclose.passes.verify import key_range_rows
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
-from tclose.runtime.wide_columns import References
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

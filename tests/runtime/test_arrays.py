@@ -5,15 +5,11 @@ import pyarrow as pa
 import pytest
 
 from tclose.runtime.arrays import (
+    DistributionFile,
+    RecordsFile,
+    TableFile,
     key_array,
     make_distribution,
-    read_distribution,
-    read_records,
-    read_rows,
-    read_table,
-    write_distribution,
-    write_records,
-    write_table,
 )
 
 
@@ -29,8 +25,9 @@ from tclose.runtime.arrays import (
 )
 def test_class_keys_are_numbers_or_texts(values, kind, tmp_path):
     array = values if isinstance(values, pa.Array) else pa.array(values, None if values else "i8")
-    write_table(pa.table({"k0": array}), tmp_path / "classes")
-    keys = key_array(read_table(tmp_path / "classes"), "k0")
+    file = TableFile(tmp_path / "classes")
+    file.write(pa.table({"k0": array}))
+    keys = key_array(file.read(), "k0")
     assert keys.dtype.kind == kind
     assert keys.tolist() == array.to_pylist()
 
@@ -51,9 +48,10 @@ def test_texts_of_several_pieces_sort_as_the_release_does():
 )
 def test_ranges_of_rows_are_copies(starts, sizes, rows, tmp_path):
     texts = [str(i) for i in range(9)]
-    write_table(pa.table({"a": range(9), "b": texts}), tmp_path / "table")
-    found = read_rows(tmp_path / "table", np.array(starts), np.array(sizes))
-    (tmp_path / "table").write_bytes(b"\0" * (tmp_path / "table").stat().st_size)
+    file = TableFile(tmp_path / "table")
+    file.write(pa.table({"a": range(9), "b": texts}))
+    found = file.read_rows(np.array(starts), np.array(sizes))
+    file.path.write_bytes(b"\0" * file.path.stat().st_size)
     assert found.to_pydict() == {"a": rows, "b": [texts[i] for i in rows]}
 
 
@@ -64,13 +62,13 @@ class TestRecords:
         records = np.empty(n_records, dtype=self.DTYPE)
         records["position"] = np.arange(n_records)
         records["q0"] = np.arange(n_records) / 4
-        write_records(records, tmp_path / "records")
+        RecordsFile(tmp_path / "records").write(records)
         return records
 
     def test_ranges_come_back(self, tmp_path):
         records = self.written(tmp_path, 9)
-        place = tmp_path / "records", self.DTYPE
-        found = read_records(*place, np.array([7, 3, 0]), np.array([2, 0, 1]))
+        file = RecordsFile(tmp_path / "records")
+        found = file.read(self.DTYPE, np.array([7, 3, 0]), np.array([2, 0, 1]))
         assert found.tolist() == records[[7, 8, 0]].tolist()
 
     def test_of_none(self, tmp_path):
@@ -79,15 +77,16 @@ class TestRecords:
 
     def test_shorter_file_is_no_file(self, tmp_path):
         self.written(tmp_path, 9)
-        place = tmp_path / "records", self.DTYPE
+        file = RecordsFile(tmp_path / "records")
         with pytest.raises(OSError, match="shorter"):
-            read_records(*place, np.array([7]), np.array([3]))
+            file.read(self.DTYPE, np.array([7]), np.array([3]))
 
 
 def test_distribution_comes_back(tmp_path):
     made = make_distribution(np.array([-0.5, 1.25, 7]), np.array([2, 1, 4]))
-    write_distribution(made, tmp_path / "distribution0")
-    found = read_distribution(tmp_path / "distribution0")
+    file = DistributionFile(tmp_path / "distribution")
+    file.write(made)
+    found = file.read()
     assert found.values.tolist() == [-0.5, 1.25, 7]
     assert found.cumulative.tolist() == [2, 3, 7]
     assert found.prefix.tolist() == [0, 2, 5, 12]
@@ -97,12 +96,12 @@ def test_distribution_comes_back(tmp_path):
 
 def test_distribution_that_is_replaced_leaves_its_readers_what_they_had(tmp_path):
     """Units of work have mapped the values when buckets take their place."""
-    stem = tmp_path / "distribution0"
-    write_distribution(make_distribution(np.arange(1000), np.ones(1000, np.int64)), stem)
-    before = read_distribution(stem)
-    write_distribution(make_distribution(np.arange(2), np.array([400, 600])), stem)
+    file, other = DistributionFile(tmp_path / "distribution"), DistributionFile(tmp_path / "other")
+    file.write(make_distribution(np.arange(1000), np.ones(1000, np.int64)))
+    before = file.read()
+    file.write(make_distribution(np.arange(2), np.array([400, 600])))
     assert before.values[-1] == 999
     assert before.cumulative[-1] == 1000
-    assert read_distribution(stem).cumulative.tolist() == [400, 1000]
-    write_distribution(read_distribution(stem), tmp_path / "source0")
-    assert read_distribution(tmp_path / "source0").counts.tolist() == [400, 600]
+    assert file.read().cumulative.tolist() == [400, 1000]
+    other.write(file.read())
+    assert other.read().counts.tolist() == [400, 600]

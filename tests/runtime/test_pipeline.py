@@ -1,5 +1,6 @@
 """Pipelines: what is read was written before, and passes use what they declare and nothing else."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from tclose.errors import OutputError, TaskError
 from tclose.passes.release import RELEASE, TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import Pass, PassContext, Pipeline, Runner, run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import SECONDS, Run
@@ -17,12 +18,15 @@ from tclose.runtime.tasks import Task
 NUMBER, DOUBLE, LOG = Artifact("number", int), Artifact("double", int), Artifact("log", list[str])
 
 
+TEXT = FileArtifact("double/text", Path)
+
+
 def double(_: Workspace, item: int, pending: PendingFiles) -> int:
-    pending.new("text").write_text(str(item))
+    pending.new(TEXT).write_text(str(item))
     return 2 * item
 
 
-DOUBLE_TASK = Task("double", "doubling", double)
+DOUBLE_TASK = Task("double", "doubling", double, (TEXT,))
 
 
 def work(context: PassContext) -> None:
@@ -30,7 +34,7 @@ def work(context: PassContext) -> None:
     context.write(DOUBLE, found)
 
 
-ONE = Pass("one", "Doubles.", reads=(NUMBER,), writes=(DOUBLE,), work=work, own=(LOG,))
+ONE = Pass("one", "Doubles.", (NUMBER,), (DOUBLE,), work, (DOUBLE_TASK,), own=(LOG,))
 
 
 @pytest.fixture
@@ -101,12 +105,37 @@ def test_task_uses_what_its_pass_declares_alone(run):
         workspace.save(NUMBER, item)
         return item
 
-    for number, function in enumerate((reads, shares, writes)):
+    def reads_file(workspace: Workspace, item: int, _: PendingFiles) -> int:
+        return len(workspace.file(TEXT, item).read_text())
+
+    def writes_file(_: Workspace, item: int, pending: PendingFiles) -> int:
+        return pending.new(TEXT).write_text(str(item))
+
+    functions = (reads, shares, writes, reads_file, writes_file)
+    for number, function in enumerate(functions):
         task = Task(f"reach{number}", "", function)
-        one = Pass("other", "", (NUMBER,), (), lambda c, task=task: c.map(task, [1]) and None)
+        one = Pass("other", "", (NUMBER,), (), lambda c, task=task: c.map(task, [1]), (task,))
         with pytest.raises(TaskError, match="stopped by LookupError"):
             run_pipeline(Pipeline((NUMBER,), (one,)), run, Progress("none"))
     assert run.workspace.load(NUMBER) == 21
+
+
+def test_pass_does_its_own_tasks_alone(run):
+    one = Pass("other", "", (), (), lambda context: context.map(DOUBLE_TASK, [1]))
+    with pytest.raises(LookupError, match="pass other does not declare task double"):
+        run_pipeline(Pipeline((), (one,)), run, Progress("none"))
+
+
+def test_file_is_named_after_its_task():
+    with pytest.raises(ValueError, match="task other writes files that are named after another"):
+        Task("other", "", double, (TEXT,))
+
+
+def test_files_of_a_task_are_read_by_what_comes_after():
+    reader = Pass("two", "", (TEXT,), (), lambda _: None)
+    assert Pipeline((NUMBER,), (ONE, reader)).passes == (ONE, reader)
+    with pytest.raises(ValueError, match="two reads double/text, which is not written yet"):
+        Pipeline((NUMBER,), (reader, ONE))
 
 
 def test_until_is_the_beginning():
@@ -146,21 +175,23 @@ class TestCheckpoints:
     def test_task_of_another_version_is_done_again(self, run):
         done: list[int] = []
 
-        def counted(_: Workspace, item: int, __: PendingFiles) -> int:
+        def counted(_: Workspace, item: int, pending: PendingFiles) -> int:
             done.append(item)
+            pending.new(pending.declared[0]).touch()
             return item
 
-        def again(version: int) -> None:
-            task = Task("counted", "counting", counted, version)
-            one = Pass("p", "", (), (), lambda context: take(context.map(task, [1, 2])))
+        def again(version: int, file_version: int) -> None:
+            files = (FileArtifact("counted/empty", Path, file_version),)
+            task = Task("counted", "counting", counted, files, version)
+            one = Pass("p", "", (), (), lambda context: take(context.map(task, [1, 2])), (task,))
             run_pipeline(Pipeline((), (one,)), run, Progress("none"))
 
         def take(found: list[int]) -> None:
             assert found == [1, 2]
 
-        for version in (1, 1, 2):
-            again(version)
-        assert done == [1, 2, 1, 2]
+        for versions in ((1, 1), (1, 1), (2, 1), (2, 1), (2, 2)):
+            again(*versions)
+        assert done == [1, 2] * 3
 
     def test_no_working_file_is_a_pickle(self, run):
         run_pipeline(Pipeline((NUMBER,), (ONE,)), run, Progress("none"))
@@ -178,7 +209,7 @@ def test_result_has_to_be_declared(run):
     task = Task("undeclared", "", undeclared)
     with pytest.raises(KeyError):
         run_pipeline(
-            Pipeline((), (Pass("p", "", (), (), lambda c: c.map(task, [1]) and None),)),
+            Pipeline((), (Pass("p", "", (), (), lambda c: c.map(task, [1]), (task,)),)),
             run,
             Progress("none"),
         )

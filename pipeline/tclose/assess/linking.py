@@ -9,17 +9,17 @@ from tclose.assess.covering import measure_covering
 from tclose.assess.linkage import measure_linkage
 from tclose.assess.sample import Sample
 from tclose.passes.plan.plan import PLAN
-from tclose.passes.verify.key_range_task import KEY_RANGES
-from tclose.runtime.arrays import column_array, read_table
+from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED
+from tclose.runtime.arrays import column_array
 from tclose.runtime.run import Run
 
 
 def read_verified_rows(run: Run) -> Iterator[pa.Table]:
     """The rows that verification made, in batches, in the release's order."""
     for index in range(len(run.workspace.load(KEY_RANGES))):
-        path = run.workspace.task_files("verify", index).path("released")
-        if path.exists():
-            yield read_table(path)
+        rows = run.workspace.file(RELEASED, index)
+        if rows.exists:
+            yield rows.read()
 
 
 def link_attackers(run: Run, sample: Sample) -> float:

@@ -3,7 +3,8 @@
 import errno
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,102 +14,185 @@ from numpy.typing import DTypeLike
 from tclose.model import Distribution, Int64
 
 
-def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as one record batch."""
-    table = table.combine_chunks()
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
+@dataclass(frozen=True)
+class WorkingFile:
+    """A file of a run, by its path."""
+
+    path: Path
+
+    @property
+    def exists(self) -> bool:
+        """True if it was written: not every task has something to say."""
+        return self.path.exists()
 
 
-def read_table(path: Path) -> pa.Table:
-    """Map a table that `write_table` wrote; nothing is copied before it is used."""
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).read_all()
+@dataclass(frozen=True)
+class TableFile(WorkingFile):
+    """An Arrow table, as one record batch; large ones as several."""
+
+    def write(self, table: pa.Table) -> None:
+        """Write a table as one record batch."""
+        table = table.combine_chunks()
+        with pa.OSFile(str(self.path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+
+    def write_all(self, tables: Iterable[pa.Table]) -> None:
+        """Write tables one after the other, each as record batches of its own."""
+        writer = None
+        with pa.OSFile(str(self.path), "wb") as sink:
+            for table in tables:
+                writer = writer or pa.ipc.new_file(sink, table.schema)
+                writer.write_table(table.combine_chunks())
+            if writer is not None:
+                writer.close()
+
+    def read(self) -> pa.Table:
+        """Map the table; nothing is copied before it is used."""
+        with pa.memory_map(str(self.path)) as source:
+            return pa.ipc.open_file(source).read_all()
+
+    def read_slices(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """Rows from ``start`` to ``stop``, batch by batch.
+
+        One batch is mapped. Of several each is read when its turn comes, and gone when it is let
+        go: pages that are mapped stay in memory as long as any of them is needed.
+        """
+        with pa.memory_map(str(self.path)) as mapped:
+            reader = pa.ipc.open_file(mapped)
+            sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+            if len(sizes) == 1:
+                yield reader.get_batch(0).slice(start, stop - start)
+                return
+        ends = np.cumsum(sizes)
+        with pa.OSFile(str(self.path)) as source:
+            reader = pa.ipc.open_file(source)
+            for number in np.flatnonzero((ends > start) & (ends - sizes < stop)).tolist():
+                first = int(ends[number]) - sizes[number]
+                begin = max(0, start - first)
+                batch = reader.get_batch(number)
+                yield batch.slice(begin, min(stop - first, sizes[number]) - begin)
+
+    def read_rows(self, starts: Int64, sizes: Int64) -> pa.RecordBatch:
+        """Copies of ranges of the rows, of which there are some, one after the other.
+
+        The map is let go at once: with what the system reads around each range, those of many
+        files would count as the process's memory.
+        """
+        ends = np.cumsum(sizes)
+        rows = np.repeat(starts - (ends - sizes), sizes) + np.arange(sizes.sum())
+        with pa.memory_map(str(self.path)) as source:
+            return pa.ipc.open_file(source).get_batch(0).take(pa.array(rows))
 
 
-def read_slices(path: Path, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-    """Rows of a table's file from ``start`` to ``stop``, batch by batch.
+@dataclass(frozen=True)
+class ArrayFile(WorkingFile):
+    """An array in numpy's own format."""
 
-    One batch is mapped. Of several each is read when its turn comes, and gone when it is let go:
-    pages that are mapped stay in memory as long as any of them is needed.
-    """
-    with pa.memory_map(str(path)) as mapped:
-        reader = pa.ipc.open_file(mapped)
-        sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
-        if len(sizes) == 1:
-            yield reader.get_batch(0).slice(start, stop - start)
-            return
-    ends = np.cumsum(sizes)
-    with pa.OSFile(str(path)) as source:
-        reader = pa.ipc.open_file(source)
-        for number in np.flatnonzero((ends > start) & (ends - sizes < stop)).tolist():
-            first = int(ends[number]) - sizes[number]
-            begin = max(0, start - first)
-            batch = reader.get_batch(number)
-            yield batch.slice(begin, min(stop - first, sizes[number]) - begin)
+    def write(self, array: np.ndarray) -> None:
+        """Write an array."""
+        with self.path.open("wb") as stream:
+            np.save(stream, array)
 
+    def read(self) -> np.ndarray:
+        """Map the array, read-only."""
+        return np.asarray(np.load(self.path, mmap_mode="r"))
 
-def write_records(records: np.ndarray, path: Path) -> None:
-    """Write a structured array (n,) row by row, and nothing else."""
-    with path.open("wb") as stream:
-        stream.write(np.ascontiguousarray(records).view(np.uint8).data)
+    def map_new(self, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap:
+        """Map a new array for writing.
 
+        Its room on disk is taken first: a write through a map that finds none ends the process.
 
-def read_records(path: Path, dtype: np.dtype, starts: Int64, sizes: Int64) -> np.ndarray:
-    """Ranges of what `write_records` wrote, one after the other: a read each.
-
-    Raises
-    ------
-    OSError
-        The file is shorter than that.
-    """
-    with path.open("rb", buffering=0) as stream:
-        pieces = []
-        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-            pieces.append(os.pread(stream.fileno(), size * dtype.itemsize, start * dtype.itemsize))
-    records = np.frombuffer(b"".join(pieces), dtype=dtype)
-    if records.size != sizes.sum():
-        raise OSError(errno.EIO, "a working file is shorter than it was written")
-    return records
+        Raises
+        ------
+        OSError
+            There is no room.
+        """
+        array = np.lib.format.open_memmap(self.path, "w+", dtype=np.dtype(dtype), shape=shape)
+        with self.path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, self.path.stat().st_size)
+        return array
 
 
-def write_columns(columns: Sequence[np.ndarray], path: Path) -> None:
-    """Write arrays of one length one after the other, and nothing else."""
-    with path.open("wb") as stream:
-        for column in columns:
-            stream.write(np.ascontiguousarray(column).view(np.uint8).data)
+@dataclass(frozen=True)
+class RecordsFile(WorkingFile):
+    """A structured array (n,), row by row, and nothing else."""
+
+    def write(self, records: np.ndarray) -> None:
+        """Write the array."""
+        with self.path.open("wb") as stream:
+            stream.write(np.ascontiguousarray(records).view(np.uint8).data)
+
+    def read(self, dtype: np.dtype, starts: Int64, sizes: Int64) -> np.ndarray:
+        """Ranges of the rows, one after the other: a read each.
+
+        Raises
+        ------
+        OSError
+            The file is shorter than that.
+        """
+        with self.path.open("rb", buffering=0) as stream:
+            pieces = []
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+                n_bytes, offset = size * dtype.itemsize, start * dtype.itemsize
+                pieces.append(os.pread(stream.fileno(), n_bytes, offset))
+        records = np.frombuffer(b"".join(pieces), dtype=dtype)
+        if records.size != sizes.sum():
+            raise OSError(errno.EIO, "a working file is shorter than it was written")
+        return records
 
 
-def map_columns(path: Path, dtype: np.dtype) -> dict[str, np.ndarray]:
-    """Map what `write_columns` wrote: ``dtype`` has a field of each array's name and type.
+@dataclass(frozen=True)
+class ColumnsFile(WorkingFile):
+    """Arrays of one length, one after the other, and nothing else."""
 
-    Raises
-    ------
-    OSError
-        The file is empty, or no whole number of rows long.
-    """
-    with path.open("rb", buffering=0) as stream:
-        n_rows, rest = divmod(os.fstat(stream.fileno()).st_size, dtype.itemsize)
-        if rest or not n_rows:
-            raise OSError(errno.EIO, "a working file is not as long as it was written")
-        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    records, offset = {}, 0
-    for name in dtype.names or ():
-        records[name] = np.frombuffer(data, dtype[name], n_rows, offset)
-        offset += records[name].nbytes
-    return records
+    def write(self, columns: Sequence[np.ndarray]) -> None:
+        """Write the arrays."""
+        with self.path.open("wb") as stream:
+            for column in columns:
+                stream.write(np.ascontiguousarray(column).view(np.uint8).data)
+
+    def map(self, dtype: np.dtype) -> dict[str, np.ndarray]:
+        """Map the arrays: ``dtype`` has a field of each one's name and type.
+
+        Raises
+        ------
+        OSError
+            The file is empty, or no whole number of rows long.
+        """
+        with self.path.open("rb", buffering=0) as stream:
+            n_rows, rest = divmod(os.fstat(stream.fileno()).st_size, dtype.itemsize)
+            if rest or not n_rows:
+                raise OSError(errno.EIO, "a working file is not as long as it was written")
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        records, offset = {}, 0
+        for name in dtype.names or ():
+            records[name] = np.frombuffer(data, dtype[name], n_rows, offset)
+            offset += records[name].nbytes
+        return records
 
 
-def read_rows(path: Path, starts: Int64, sizes: Int64) -> pa.RecordBatch:
-    """Copies of ranges of a table's rows, which has some, one after the other.
+@dataclass(frozen=True)
+class DistributionFile(WorkingFile):
+    """A distribution: a file beside the path for each of its three arrays."""
 
-    The map is let go at once: with what the system reads around each range, those of many files
-    would count as the process's memory.
-    """
-    ends = np.cumsum(sizes)
-    rows = np.repeat(starts - (ends - sizes), sizes) + np.arange(sizes.sum())
-    with pa.memory_map(str(path)) as source:
-        return pa.ipc.open_file(source).get_batch(0).take(pa.array(rows))
+    def part(self, name: str) -> ArrayFile:
+        """Return the file of ``values``, ``cumulative`` or ``prefix``."""
+        return ArrayFile(self.path.with_name(f"{self.path.name}.{name}.npy"))
+
+    def read(self) -> Distribution:
+        """Map the three arrays."""
+        values, cumulative, prefix = (self.part(name).read() for name in _PARTS)
+        return Distribution(values, cumulative, prefix)
+
+    def write(self, distribution: Distribution) -> None:
+        """Write the three arrays; never in the place of arrays that are mapped."""
+        for name in _PARTS:
+            array, file = np.array(getattr(distribution, name)), self.part(name)
+            file.path.unlink(missing_ok=True)
+            file.write(array)
+
+
+_PARTS = ("values", "cumulative", "prefix")
 
 
 def column_array(table: pa.Table, name: str) -> np.ndarray:
@@ -124,45 +208,6 @@ def key_array(table: pa.Table, name: str) -> np.ndarray:
     if pa.types.is_string(table.schema.field(name).type):
         return np.array(table[name].to_pylist(), dtype=np.str_)
     return column_array(table, name)
-
-
-def read_array(path: Path) -> np.ndarray:
-    """Map an array file, read-only."""
-    return np.asarray(np.load(path, mmap_mode="r"))
-
-
-def map_new_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> np.memmap:
-    """Map a new array file for writing.
-
-    Its room on disk is taken first: a write through a map that finds none ends the process.
-
-    Raises
-    ------
-    OSError
-        There is no room.
-    """
-    array = np.lib.format.open_memmap(path, "w+", dtype=np.dtype(dtype), shape=shape)
-    with path.open("r+b") as file:
-        os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-    return array
-
-
-def read_distribution(stem: Path) -> Distribution:
-    """Map the three arrays of a distribution: ``<stem>.values.npy`` and its like."""
-    values, cumulative, prefix = (
-        read_array(stem.with_name(f"{stem.name}.{part}.npy"))
-        for part in ("values", "cumulative", "prefix")
-    )
-    return Distribution(values, cumulative, prefix)
-
-
-def write_distribution(distribution: Distribution, stem: Path) -> None:
-    """Write what `read_distribution` reads; never in the place of arrays that are mapped."""
-    for part in ("values", "cumulative", "prefix"):
-        path = stem.with_name(f"{stem.name}.{part}.npy")
-        array = np.array(getattr(distribution, part))
-        path.unlink(missing_ok=True)
-        np.save(path, array)
 
 
 def make_distribution(values: np.ndarray, counts: Int64) -> Distribution:

@@ -1,9 +1,11 @@
 """Working files of a run: private, typed, checked by digest, gone after success.
 
-Each task leaves its files and, last, a checkpoint that holds its result and the digests of the
-files. A task counts as done only if the checkpoint and every file are intact, so a run that was
-killed goes on from there, and a piece that was damaged or deleted is made again. Values are JSON of
-a declared type and version (see `codec`): workers share this storage, and reading it runs no code.
+What passes hand over are artifacts: values, and files that a class of `arrays` reads and writes.
+Each task leaves its files and, last, a checkpoint that holds its result, the digests of the files
+and the versions of them all. A task counts as done only if the checkpoint and every file are
+intact, so a run that was killed goes on from there, and a piece that was damaged or deleted is made
+again. Values are JSON of a declared type and version (see `codec`): workers share this storage, and
+reading it runs no code.
 """
 
 import contextlib
@@ -13,7 +15,7 @@ import json
 import secrets
 import shutil
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -27,18 +29,45 @@ FORMAT = 1  # of checkpoints
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
 class Artifact(Generic[T_co]):
     """A value that passes hand over: its name on disk, its declared type, the version of its form.
 
-    What was written in another version is made again.
+    What was written in another version is made again; that of a task's result has those of its
+    files.
     """
 
     name: str
     type: type[T_co]
+    version: int | str = 1
+
+
+@dataclass(frozen=True)
+class FileArtifact(Generic[F]):
+    """A file that every task of a name may leave, or several that are told apart by numbers.
+
+    ``name``: of who writes it and of the file, as in ``summarise/counts``; ``form``: what reads and
+    writes it, made of its path.
+    """
+
+    name: str
+    form: Callable[[Path], F]
     version: int = 1
+
+    @property
+    def writer(self) -> str:
+        """Name of the task that writes it, or of the pass that does itself."""
+        return self.name.partition("/")[0]
+
+    def suffix(self, number: int | None) -> str:
+        """Return the end of the file's name, which follows that of the task."""
+        return self.name.partition("/")[2] + ("" if number is None else str(number))
+
+
+Handed = Artifact[Any] | FileArtifact[Any]
 
 
 @dataclass(frozen=True)
@@ -46,8 +75,8 @@ class Access:
     """What a pass declares: neither it nor a task of it reads or writes anything else."""
 
     owner: str
-    reads: frozenset[Artifact[Any]]
-    writes: frozenset[Artifact[Any]]
+    reads: frozenset[Handed]
+    writes: frozenset[Handed]
 
 
 @dataclass(frozen=True)
@@ -70,14 +99,34 @@ class Workspace:
         """Remove the folder and all that is in it."""
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def path(self, pass_name: str, file_name: str) -> Path:
-        """Return the path of a file of a pass."""
-        return self.root / pass_name / file_name
-
-    def task_files(self, task_name: str, task: int | str) -> "TaskFiles":
-        """Return the files of one task of a kind, by its number or its name."""
-        name = f"{task:06d}" if isinstance(task, int) else task
+    def task_files(self, task_name: str, item: int | str) -> "TaskFiles":
+        """The files that a task leaves of one item, by its number or its name."""
+        name = f"{item:06d}" if isinstance(item, int) else item
         return TaskFiles(self.root / task_name, name)
+
+    def file(self, artifact: FileArtifact[F], item: int | str, number: int | None = None) -> F:
+        """Return a file that was written of an item; nothing of it is read yet.
+
+        Raises
+        ------
+        LookupError
+            The pass does not declare it.
+        """
+        self._check(artifact)
+        files = self.task_files(artifact.writer, item)
+        return artifact.form(files.path(artifact.suffix(number)))
+
+    def new_file(self, artifact: FileArtifact[F], item: int = 0) -> F:
+        """Return a file that the pass itself writes, in every run again.
+
+        Raises
+        ------
+        LookupError
+            The pass does not declare it.
+        """
+        self._check(artifact, is_written=True)
+        (self.root / artifact.writer).mkdir(mode=0o700, exist_ok=True)
+        return self.file(artifact, item)
 
     def save(self, artifact: Artifact[T], value: T) -> None:
         """Keep a value for later passes, as the result of a task of its own.
@@ -122,7 +171,7 @@ class Workspace:
         stamp = self._value(artifact).path("record").stat().st_mtime_ns
         return typing.cast("T", _load_cached(self.root, artifact, stamp))
 
-    def _check(self, artifact: Artifact[Any], *, is_written: bool = False) -> None:
+    def _check(self, artifact: Handed, *, is_written: bool = False) -> None:
         if self.access is None or artifact in self.access.writes:
             return
         if is_written or artifact not in self.access.reads:
@@ -152,10 +201,10 @@ class TaskFiles:
         return self.folder / f"{self.name}.{suffix}"
 
     @contextlib.contextmanager
-    def pending_files(self) -> Iterator["PendingFiles"]:
+    def pending_files(self, declared: tuple[FileArtifact[Any], ...]) -> Iterator["PendingFiles"]:
         """Drafts of the task's files, moved into place together when the block ends well."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        pending = PendingFiles(self, secrets.token_hex(8), [])
+        pending = PendingFiles(self, declared, secrets.token_hex(8), [])
         try:
             yield pending
             for suffix in pending.suffixes:
@@ -210,6 +259,7 @@ class PendingFiles:
     """Unfinished files of a task, under names that no reader takes for finished ones."""
 
     files: TaskFiles
+    declared: tuple[FileArtifact[Any], ...]
     token: str
     suffixes: list[str]
 
@@ -217,10 +267,18 @@ class PendingFiles:
         """Return the path of a file's draft."""
         return self.files.folder / f".{self.files.name}.{suffix}.{self.token}"
 
-    def new(self, suffix: str) -> Path:
-        """A path to write a file to."""
-        self.suffixes.append(suffix)
-        return self.draft(suffix)
+    def new(self, artifact: FileArtifact[F], number: int | None = None) -> F:
+        """Return a file to write.
+
+        Raises
+        ------
+        LookupError
+            The task does not declare it.
+        """
+        if artifact not in self.declared:
+            raise LookupError(f"task {self.files.folder.name} does not declare {artifact.name}")
+        self.suffixes.append(artifact.suffix(number))
+        return artifact.form(self.draft(self.suffixes[-1]))
 
 
 @functools.lru_cache(maxsize=6)

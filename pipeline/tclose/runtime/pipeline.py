@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Access, Artifact, Workspace
+from tclose.runtime.artifacts import Access, Artifact, Handed, Workspace
 from tclose.runtime.engines.engine import Engine, connect
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import SECONDS, Run
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass: the artifacts that it reads and writes, and its work.
+    """One pass: the artifacts that it reads and writes, its tasks, and its work.
 
     ``own``: artifacts that it hands to its own tasks, and nobody else reads. ``version``: of what
     it makes of a release's bytes, raised when they change; part of the release's id.
@@ -30,16 +30,24 @@ class Pass:
 
     name: str
     about: str
-    reads: tuple[Artifact[Any], ...]
-    writes: tuple[Artifact[Any], ...]
+    reads: tuple[Handed, ...]
+    writes: tuple[Handed, ...]
     work: Callable[["PassContext"], None]
-    own: tuple[Artifact[Any], ...] = ()
+    tasks: tuple[Task[Any, Any], ...] = ()
+    own: tuple[Handed, ...] = ()
     version: int = 1
+
+    @property
+    def files(self) -> tuple[Handed, ...]:
+        """The files that its tasks write."""
+        return tuple(file for task in self.tasks for file in task.files)
 
     @property
     def access(self) -> Access:
         """What it and its tasks may read and write."""
-        return Access(self.name, frozenset(self.reads), frozenset((*self.writes, *self.own)))
+        return Access(
+            self.name, frozenset(self.reads), frozenset((*self.writes, *self.files, *self.own))
+        )
 
 
 @dataclass(frozen=True)
@@ -53,12 +61,12 @@ class Pipeline:
         what another one wrote.
     """
 
-    given: tuple[Artifact[Any], ...]
+    given: tuple[Handed, ...]
     passes: tuple[Pass, ...]
 
     def __post_init__(self) -> None:
         """Check that what is read was written before."""
-        written = {artifact.name: artifact for artifact in self.given}
+        written: dict[str, Handed] = {artifact.name: artifact for artifact in self.given}
         taken = set(written)
         for one in self.passes:
             for artifact in one.reads:
@@ -66,11 +74,11 @@ class Pipeline:
                     raise ValueError(f"{one.name} reads {artifact.name}, which is not written yet")
                 if artifact != written[artifact.name]:
                     raise ValueError(f"{one.name} reads {artifact.name} as it was not written")
-            for artifact in (*one.writes, *one.own):
+            for artifact in (*one.writes, *one.files, *one.own):
                 if artifact.name in taken:
                     raise ValueError(f"{one.name} writes {artifact.name}, which is there already")
                 taken.add(artifact.name)
-            written |= {artifact.name: artifact for artifact in one.writes}
+            written |= {artifact.name: artifact for artifact in (*one.writes, *one.files)}
 
     @property
     def versions(self) -> dict[str, int]:
@@ -87,8 +95,9 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class PassContext:
-    """The context of a pass's work: a run with the artifacts that it declares, engine, progress."""
+    """The context of a pass's work: a run that has what it declares, an engine, and progress."""
 
+    of: Pass
     run: Run
     engine: Engine
     progress: Progress
@@ -118,7 +127,15 @@ class PassContext:
         names: Sequence[str] | None = None,
         sizes: Sequence[int] | None = None,
     ) -> list[Result]:
-        """Do a task with all items on the run's engine (see `run_tasks`)."""
+        """Do a task of the pass with all items on the run's engine (see `run_tasks`).
+
+        Raises
+        ------
+        LookupError
+            The pass does not declare it.
+        """
+        if task not in self.of.tasks:
+            raise LookupError(f"pass {self.of.name} does not declare task {task.name}")
         return run_tasks(
             self.engine, self.workspace, task, items, self.progress, names=names, sizes=sizes
         )
@@ -144,7 +161,7 @@ class Runner:
         start = time.perf_counter()
         with self.progress.timing(one.name):
             restricted = replace(self.run, access=one.access)
-            one.work(PassContext(restricted, self._engine, self.progress))
+            one.work(PassContext(one, restricted, self._engine, self.progress))
         workspace = self.run.workspace
         if workspace.root.exists():
             seconds = workspace.find(SECONDS) or {}

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.engines.engine import Engine, to_safe_error
 from tclose.runtime.progress import Progress, Work
 
@@ -28,20 +28,34 @@ class Task(Generic[Item, Result]):
     function : callable
         Takes the workspace as its pass has it, an item and the files to write; its annotated
         result is kept.
+    files : tuple of FileArtifact
+        Those that it may write.
     version : int
-        Of what it writes: checkpoints of another version are not gone on with.
+        Of its result: checkpoints of another version, or of files of another, are not gone on with.
+
+    Raises
+    ------
+    ValueError
+        A file is named after another task.
     """
 
     name: str
     label: str
     function: Callable[[Workspace, Item, PendingFiles], Result]
+    files: tuple[FileArtifact[Any], ...] = ()
     version: int = 1
+
+    def __post_init__(self) -> None:
+        """Check that its files are its own."""
+        if any(file.writer != self.name for file in self.files):
+            raise ValueError(f"task {self.name} writes files that are named after another")
 
     @cached_property
     def result(self) -> Artifact[Result]:
         """The artifact of each item's result."""
         declared = typing.get_type_hints(self.function)["return"]
-        return Artifact(self.name, declared, self.version)
+        forms = (f"{file.name} {file.version}" for file in self.files)
+        return Artifact(self.name, declared, ", ".join([str(self.version), *forms]))
 
 
 @dataclass(frozen=True)
@@ -62,7 +76,7 @@ class _Runner(Generic[Item, Result]):
     def __call__(self, call: _Call[Item]) -> Result:
         files = call.workspace.task_files(self.task.name, call.name)
         try:
-            with files.pending_files() as pending:
+            with files.pending_files(self.task.files) as pending:
                 result = self.task.function(call.workspace, call.item, pending)
             files.finish(result, tuple(pending.suffixes), self.task.result)
         except Exception as error:

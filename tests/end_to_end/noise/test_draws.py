@@ -140,7 +140,7 @@ class TestDrawnBefore:
         work = find_pass("publish").work
 
         def publish_after_harm(context: PassContext) -> None:
-            harm(context.workspace.path("values", "noise-draws.record"))
+            harm(context.workspace.task_files("values", "noise-draws").path("record"))
             work(context)
 
         with pytest.MonkeyPatch.context() as patch:

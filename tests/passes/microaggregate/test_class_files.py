@@ -1,6 +1,7 @@
 """Classes on disk: a key range gets its own, with their records, of keys of every kind."""
 
 from bisect import bisect_left
+from contextlib import AbstractContextManager
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tables.random_tables import repeatable
-from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
-from tclose.runtime.artifacts import TaskFiles
+from tclose.passes.microaggregate.class_files import (
+    CLASSES,
+    StoredClasses,
+    join_classes,
+    read_key_range,
+)
+from tclose.passes.microaggregate.region_task import MICROAGGREGATE_TASK
+from tclose.runtime.artifacts import PendingFiles, Workspace
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -45,19 +52,24 @@ def as_rows(found: StoredClasses) -> list[tuple]:
     return [(keys[c], *(column[i] for column in held)) for i, c in enumerate(of_row)]
 
 
-class TestStretches:
+def region_files(workspace: Workspace) -> AbstractContextManager[PendingFiles]:
+    task = MICROAGGREGATE_TASK
+    return workspace.task_files(task.name, "region").pending_files(task.files)
+
+
+class TestKeyRanges:
     @repeatable
     @given(classes())
     def test_every_class_is_in_the_one_that_its_key_lies_in(self, tmp_path_factory, drawn):
         held, cuts = drawn
-        files = TaskFiles(tmp_path_factory.mktemp("unit"), "region")
-        with files.pending_files() as pending:
+        workspace = Workspace(tmp_path_factory.mktemp("unit"))
+        with region_files(workspace) as pending:
             kind = held.write(pending)
         keys = list(zip(*(column.tolist() for column in held.keys), strict=True))
         ends = [0, *(bisect_left(keys, cut) for cut in cuts), len(keys)]
         limits, parts = [None, *cuts, None], []
         for i, (low, high) in enumerate(pairwise(limits)):
-            found = read_key_range(files, kind, (low, high), len(held.codes))
+            found = read_key_range(workspace, "region", kind, (low, high), len(held.codes))
             assert (found is None) == (ends[i] == ends[i + 1])
             if found is not None:
                 assert [k for k, *_ in as_rows(found)] == [
@@ -72,13 +84,13 @@ class TestStretches:
 class TestDamage:
     @pytest.mark.parametrize("n_bytes", [0, 17])
     def test_a_shorter_file_is_told(self, n_bytes, tmp_path):
-        files = TaskFiles(tmp_path, "region")
+        workspace = Workspace(tmp_path)
         held = StoredClasses(
             [np.arange(3)], np.ones(3, np.int64), np.zeros((1, 3), np.int64), pa.table({})
         )
-        with files.pending_files() as pending:
+        with region_files(workspace) as pending:
             kind = held.write(pending)
-        path = files.path("classes")
+        path = workspace.file(CLASSES, "region").path
         path.write_bytes(path.read_bytes()[:n_bytes])
         with pytest.raises(OSError, match="working file"):
-            read_key_range(files, kind, (None, None), 1)
+            read_key_range(workspace, "region", kind, (None, None), 1)

@@ -5,8 +5,9 @@ import numpy as np
 from tclose.errors import VerificationError
 from tclose.passes.encode.encode_task import ENCODE_TASK, HISTOGRAM, EncodeInput
 from tclose.passes.plan.plan import PLAN
+from tclose.passes.plan.plan_files import BUCKETED_VALUES
 from tclose.passes.summarise.input_summary import PARTITIONS
-from tclose.passes.summarise.records import JOINTS, SOURCE
+from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS, SOURCE
 from tclose.runtime.pipeline import Pass, PassContext
 
 
@@ -33,7 +34,8 @@ def encode_records(context: PassContext) -> None:
 ENCODE = Pass(
     "encode",
     "Give every record its subset, leaf and keys.",
-    reads=(PLAN, JOINTS, SOURCE, PARTITIONS),
+    reads=(PLAN, JOINTS, DISTRIBUTIONS, BUCKETED_VALUES, SOURCE, PARTITIONS),
     writes=(HISTOGRAM,),
+    tasks=(ENCODE_TASK,),
     work=encode_records,
 )

@@ -18,9 +18,11 @@ from tclose.methods.dp.noise import add_noise
 from tclose.methods.scaling import scale_columns
 from tclose.model import Int64, Partition
 from tclose.passes.encode.region_bins import bin_records
+from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES, ReferenceWriter
 from tclose.passes.microaggregate.losses import compared_columns
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
+    BUCKETED_VALUES,
     ORIGINAL,
     POSITION,
     confidential_codes,
@@ -35,12 +37,13 @@ from tclose.passes.summarise.records import (
     split_release_partitions,
 )
 from tclose.privacy.joint import append_joint
-from tclose.runtime.arrays import read_distribution, write_records, write_table
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.arrays import RecordsFile, TableFile
+from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
-from tclose.runtime.wide_columns import ReferenceWriter
 
 HISTOGRAM = Artifact("histogram", np.ndarray)
+RECORDS = FileArtifact("encode/records", RecordsFile)
+PASSTHROUGH = FileArtifact("encode/passthrough", TableFile)
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,9 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     named |= {f"c{a}": column for a, column in enumerate(codes)}
     for name, encoded in named.items():
         records[name] = encoded[order]
-    write_records(records, pending.new("records"))
+    pending.new(RECORDS).write(records)
     if plan.along:
-        write_table(_order_passthrough(plan, kept, pa.array(order)), pending.new("passthrough"))
+        pending.new(PASSTHROUGH).write(_order_passthrough(plan, kept, pa.array(order)))
     return np.bincount(bins, minlength=plan.n_bins)
 
 
@@ -120,7 +123,7 @@ def _order_passthrough(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
 def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]:
     """Confidential values, or the buckets that are released for them, by their positions."""
     if plan.bucketing is not None and plan.method.releases_buckets:
-        values = read_distribution(workspace.path("values", "source0"))
+        values = workspace.file(BUCKETED_VALUES, 0).read()
         return [plan.bucketing.of_code[confidential_codes(kept, plan.bucketing.source, values)]]
     distributions = load_distributions(workspace, plan)
     released = zip(plan.confidential[: plan.n_released], distributions, strict=False)
@@ -159,4 +162,6 @@ def _find_bins(
     return bins
 
 
-ENCODE_TASK = Task("encode", "placing records", encode_task)
+ENCODE_TASK = Task(
+    "encode", "placing records", encode_task, (RECORDS, PASSTHROUGH, WIDE, WIDE_ENDS, WIDE_SIZES)
+)

@@ -11,8 +11,8 @@ from tclose.passes.plan.coarse_tree import CoarseTree, sample_leaves
 from tclose.passes.plan.plan import DRAFT_PLAN, Plan, ReleasePartition
 from tclose.passes.plan.plan_files import confidential_codes, load_distributions
 from tclose.passes.summarise.records import JOINTS, split_release_partitions
+from tclose.passes.summarise.summarise_task import SAMPLE
 from tclose.privacy.joint import append_joint
-from tclose.runtime.arrays import read_table
 from tclose.runtime.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
@@ -40,10 +40,8 @@ def grow_task(workspace: Workspace, item: GrowInput, _: PendingFiles) -> list[Co
 
 
 def _read_sample(workspace: Workspace, n_partitions: int) -> pa.Table:
-    summaries = [workspace.task_files("summarise", index) for index in range(n_partitions)]
-    return pa.concat_tables(
-        [read_table(files.path("sample")) for files in summaries]
-    ).combine_chunks()
+    samples = [workspace.file(SAMPLE, index).read() for index in range(n_partitions)]
+    return pa.concat_tables(samples).combine_chunks()
 
 
 def _grow(

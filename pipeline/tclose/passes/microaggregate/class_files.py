@@ -13,16 +13,12 @@ import pyarrow as pa
 
 from tclose.data.keys import Keys
 from tclose.model import Int64
-from tclose.runtime.arrays import (
-    map_columns,
-    read_records,
-    read_rows,
-    write_columns,
-    write_records,
-    write_table,
-)
-from tclose.runtime.artifacts import PendingFiles, TaskFiles
+from tclose.runtime.arrays import ColumnsFile, RecordsFile, TableFile
+from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
 
+CLASSES = FileArtifact("microaggregate/classes", ColumnsFile)
+CLASS_CODES = FileArtifact("microaggregate/codes", RecordsFile)
+CLASS_PASSTHROUGH = FileArtifact("microaggregate/passthrough", TableFile)
 _END = "end"
 
 
@@ -44,11 +40,11 @@ class StoredClasses:
         """Write them to their files; return the type of a class for `read_key_range`."""
         ends = np.cumsum(self.sizes, dtype=np.int64)
         columns = {f"k{j}": keys for j, keys in enumerate(self.keys)} | {_END: ends}
-        write_columns(list(columns.values()), pending.new("classes"))
+        pending.new(CLASSES).write(list(columns.values()))
         if self.codes.size:
-            write_records(_as_records(self.codes), pending.new("codes"))
+            pending.new(CLASS_CODES).write(_as_records(self.codes))
         if self.passthrough.num_columns:
-            write_table(self.passthrough, pending.new("passthrough"))
+            pending.new(CLASS_PASSTHROUGH).write(self.passthrough)
         return np.dtype([(name, column.dtype) for name, column in columns.items()])
 
 
@@ -61,7 +57,8 @@ def _record_type(n_attributes: int) -> np.dtype:
 
 
 def read_key_range(
-    files: TaskFiles,
+    workspace: Workspace,
+    region: str,
     class_type: np.dtype,
     ends: tuple[tuple[Any, ...] | None, tuple[Any, ...] | None],
     n_attributes: int,
@@ -72,7 +69,7 @@ def read_key_range(
     copied: with what the system reads around each key range, the maps of many files would count as
     the process's memory.
     """
-    columns = map_columns(files.path("classes"), class_type)
+    columns = workspace.file(CLASSES, region).map(class_type)
     row_ends = columns.pop(_END)
     keys: list[Keys] = list(columns.values())
     first, last = (
@@ -86,12 +83,12 @@ def read_key_range(
     rows = np.array([begin]), np.array([int(row_ends[last - 1]) - begin])
     codes = np.empty((0, int(rows[1][0])), dtype=np.int64)
     if n_attributes:
-        records = read_records(files.path("codes"), _record_type(n_attributes), *rows)
+        records = workspace.file(CLASS_CODES, region).read(_record_type(n_attributes), *rows)
         codes = records.view(np.int64).reshape(-1, n_attributes).T
-    passthrough = files.path("passthrough")
+    passthrough = workspace.file(CLASS_PASSTHROUGH, region)
     table = (
-        pa.Table.from_batches([read_rows(passthrough, *rows)])
-        if passthrough.exists()
+        pa.Table.from_batches([passthrough.read_rows(*rows)])
+        if passthrough.exists
         else pa.table({})
     )
     return StoredClasses([column[first:last].copy() for column in keys], sizes, codes, table)

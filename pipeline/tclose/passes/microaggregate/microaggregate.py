@@ -1,7 +1,7 @@
 """The microaggregate pass: classes of every region; those that cannot repair theirs are joined."""
 
 from tclose.errors import InfeasibleError
-from tclose.passes.encode.encode_task import HISTOGRAM
+from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
 from tclose.passes.microaggregate.refine_classes import merge_rounds
 from tclose.passes.microaggregate.region_task import (
@@ -9,12 +9,13 @@ from tclose.passes.microaggregate.region_task import (
     MICROAGGREGATE_TASK,
     REGION_RESULTS,
     REGIONS,
+    ROW_RANGES,
     RegionResult,
     write_row_ranges,
 )
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
-from tclose.passes.summarise.records import JOINTS
+from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
 
@@ -94,7 +95,9 @@ def _join_failing(regions: list[Region], n_violating: list[int]) -> list[Region]
 MICROAGGREGATE = Pass(
     "microaggregate",
     "Make the classes of every region.",
-    reads=(PLAN, JOINTS, HISTOGRAM),
+    reads=(PLAN, JOINTS, DISTRIBUTIONS, HISTOGRAM, RECORDS, PASSTHROUGH),
     writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
+    tasks=(MICROAGGREGATE_TASK,),
+    own=(ROW_RANGES,),
     work=microaggregate,
 )

@@ -9,7 +9,13 @@ import pyarrow as pa
 
 from tclose.data.keys import Keys, to_keys
 from tclose.model import Distribution, Float64, Int64, Role
-from tclose.passes.microaggregate.class_files import StoredClasses
+from tclose.passes.encode.encode_task import PASSTHROUGH, RECORDS
+from tclose.passes.microaggregate.class_files import (
+    CLASS_CODES,
+    CLASS_PASSTHROUGH,
+    CLASSES,
+    StoredClasses,
+)
 from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
 from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.microaggregate.region_classes import (
@@ -26,14 +32,14 @@ from tclose.passes.plan.plan_files import (
     stack_codes,
 )
 from tclose.passes.summarise.records import JOINTS
-from tclose.runtime.arrays import read_records, read_rows
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.arrays import WorkingFile
+from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 SPLITTERS_PER_REGION = 64
 
 
-_ROW_RANGES = "places"
+ROW_RANGES = FileArtifact("microaggregate/places", WorkingFile)
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,8 @@ def write_row_ranges(
     workspace: Workspace, regions: Sequence[Region], row_ranges: Iterable[tuple[Int64, Int64]]
 ) -> list[RegionInput]:
     """Write the places of all regions to a file, for their tasks to read."""
-    path = workspace.path("values", _ROW_RANGES)
-    draft = path.with_name(f"{_ROW_RANGES}.draft")
+    path = workspace.new_file(ROW_RANGES).path
+    draft = path.with_name(f"{path.name}.draft")
     items = []
     with draft.open("wb") as stream:
         for region, (starts, stops) in zip(regions, row_ranges, strict=True):
@@ -69,7 +75,7 @@ def write_row_ranges(
 
 def _read_row_ranges(workspace: Workspace, item: RegionInput) -> Int64:
     """Starts and sizes: int64 (2, partitions, S * cells)."""
-    path = workspace.path("values", _ROW_RANGES)
+    path = workspace.file(ROW_RANGES, 0).path
     ends = np.memmap(path, dtype=np.int64, mode="r", offset=item.offset, shape=(2, *item.shape))
     return np.stack([ends[0], ends[1] - ends[0]])
 
@@ -158,10 +164,10 @@ def _gather_region(
     (starts, sizes), dtype, has_passthrough = row_ranges, record_type(plan), bool(plan.along)
     encoded, passthrough = [], []
     for index in np.flatnonzero(sizes.any(axis=1)).tolist():
-        files, row_range = workspace.task_files("encode", index), (starts[index], sizes[index])
-        encoded.append(read_records(files.path("records"), dtype, *row_range))
+        row_range = starts[index], sizes[index]
+        encoded.append(workspace.file(RECORDS, index).read(dtype, *row_range))
         if has_passthrough:
-            passthrough.append(read_rows(files.path("passthrough"), *row_range))
+            passthrough.append(workspace.file(PASSTHROUGH, index).read_rows(*row_range))
     records = np.concatenate(encoded)
     subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, sizes[sizes > 0])
     order = np.lexsort((records[POSITION], subset_of))
@@ -212,4 +218,9 @@ def _pick_splitters(columns: list[Keys]) -> list[tuple[Any, ...]]:
     return [tuple(column[i].item() for column in columns) for i in picked]
 
 
-MICROAGGREGATE_TASK = Task("microaggregate", "microaggregating", microaggregate_task)
+MICROAGGREGATE_TASK = Task(
+    "microaggregate",
+    "microaggregating",
+    microaggregate_task,
+    (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
+)

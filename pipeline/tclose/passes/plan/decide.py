@@ -1,14 +1,22 @@
 """The plan pass: global distributions and subsets, class sizes, regions; or why there are none."""
 
+from tclose.passes.grow.grow_task import GROW_TASK
 from tclose.passes.grow.grow_trees import grow_trees
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN
+from tclose.passes.plan.plan_files import BUCKETED_VALUES
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
-from tclose.passes.summarise.records import JOINTS
+from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.summarise.source import naming_input
+from tclose.passes.summarise.summarise_task import (
+    DISTRIBUTE_TASK,
+    JOINT_COUNTS,
+    SAMPLE,
+    VALUE_COUNTS,
+)
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
 
@@ -37,8 +45,9 @@ def decide_plan(context: PassContext) -> None:
 DECIDE = Pass(
     "plan",
     "Decide class sizes, subsets and regions.",
-    reads=(INSPECTION, INPUT_SUMMARY),
-    writes=(PLAN, JOINTS, NOISE_DRAWS),
+    reads=(INSPECTION, INPUT_SUMMARY, VALUE_COUNTS, JOINT_COUNTS, SAMPLE),
+    writes=(PLAN, JOINTS, DISTRIBUTIONS, BUCKETED_VALUES, NOISE_DRAWS),
+    tasks=(DISTRIBUTE_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
 )

@@ -11,9 +11,9 @@ from tclose.model import Distribution, Int64, Kind
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
-from tclose.passes.summarise.summarise_task import PartitionSummary
+from tclose.passes.summarise.summarise_task import VALUE_COUNTS, PartitionSummary
 from tclose.privacy.t_closeness import with_metric
-from tclose.runtime.arrays import make_distribution, read_array
+from tclose.runtime.arrays import make_distribution
 from tclose.runtime.artifacts import Workspace
 
 Key = tuple[Any, ...]  # of a release partition: its partition values
@@ -65,8 +65,8 @@ class PartitionValueCounts:
 
     def _map_counts(self, index: int, attribute: int) -> np.ndarray:
         if (index, attribute) not in self.opened:
-            path = self.workspace.task_files("summarise", index).path(f"counts{attribute}")
-            self.opened[index, attribute] = read_array(path)
+            counts = self.workspace.file(VALUE_COUNTS, index, attribute)
+            self.opened[index, attribute] = counts.read()
         return self.opened[index, attribute]
 
     @property

@@ -10,13 +10,14 @@ from tclose.data.value_counts import (
 from tclose.errors import DataError
 from tclose.model import Distribution, Int64, Kind
 from tclose.passes.plan.plan import Plan
-from tclose.passes.summarise.input_summary import PARTITIONS
+from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.privacy.joint import Joint, append_joint
 from tclose.privacy.t_closeness import with_metric
-from tclose.runtime.arrays import read_distribution
-from tclose.runtime.artifacts import Workspace
-from tclose.runtime.wide_columns import References
+from tclose.runtime.arrays import DistributionFile
+from tclose.runtime.artifacts import FileArtifact, Workspace
 
+# The distribution of the values, where buckets are released in their place.
+BUCKETED_VALUES = FileArtifact("plan/bucketed-values", DistributionFile)
 POSITION = "position"
 ORIGINAL = "o"  # and a number: what noise was drawn for; it stays in the working files
 
@@ -30,7 +31,7 @@ def load_distributions(workspace: Workspace, plan: Plan) -> tuple[Distribution, 
 
 def load_distribution(workspace: Workspace, attribute: int, encoding: Encoding) -> Distribution:
     """The table's distribution of one confidential attribute."""
-    distribution = read_distribution(workspace.path("values", f"distribution{attribute}"))
+    distribution = workspace.file(DISTRIBUTIONS, attribute).read()
     return with_metric(distribution, encoding.column, encoding.texts)
 
 
@@ -62,14 +63,6 @@ def key_encodings(plan: Plan) -> list[Encoding]:
     by_name = {e.column.name: e for e in (*plan.partition_columns, *plan.encodings)}
     first = [by_name[name] for name in plan.partition_by]
     return first + [e for e in plan.encodings if e.column.name not in plan.partition_by]
-
-
-def load_references(workspace: Workspace) -> References:
-    """Load the locations of the referenced columns, which no record takes along."""
-    partitions = workspace.load_shared(PARTITIONS)
-    tasks = [workspace.task_files("encode", index) for index in range(len(partitions))]
-    firsts = np.array([partition.first_position for partition in partitions], dtype=np.int64)
-    return References(tasks, firsts)
 
 
 def record_type(plan: Plan) -> np.dtype:

@@ -13,17 +13,14 @@ from tclose.model import Column, Distance, Role
 from tclose.passes.plan.folder_names import check_folders, check_set_folders
 from tclose.passes.plan.model_feasibility import require_models
 from tclose.passes.plan.plan import Plan, check_k
-from tclose.passes.plan.plan_files import load_distributions
+from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.release_partitions import fill_release_partitions
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
+from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.policy.policy import Policy
-from tclose.runtime.arrays import (
-    make_distribution,
-    read_distribution,
-    write_distribution,
-)
+from tclose.runtime.arrays import make_distribution
 from tclose.runtime.artifacts import Workspace
 
 
@@ -97,20 +94,19 @@ def _is_passthrough(column: Column, partition_columns: tuple[str, ...]) -> bool:
 
 
 def _cut_buckets(workspace: Workspace, plan: Plan, policy: Policy) -> Plan:
-    """The plan with buckets; where they are released they replace the values (``source0``)."""
-    values = workspace.path("values", "distribution0")
+    """The plan with buckets; where they are released they replace the values, which are kept."""
+    values = workspace.new_file(DISTRIBUTIONS)
     bucketing = plan.method.cut_buckets(
         plan.confidential,
-        lambda: read_distribution(values),
+        values.read,
         plan.k,
         is_cut=bool(plan.partition_columns),
     )
     if not plan.method.releases_buckets:
         return replace(plan, bucketing=bucketing)
     _check_ordered(plan.confidential[0].column, policy)
-    write_distribution(read_distribution(values), workspace.path("values", "source0"))
-    in_buckets = make_distribution(np.arange(bucketing.sizes.size), bucketing.sizes)
-    write_distribution(in_buckets, values)
+    workspace.new_file(BUCKETED_VALUES).write(values.read())
+    values.write(make_distribution(np.arange(bucketing.sizes.size), bucketing.sizes))
     return replace(plan, bucketing=bucketing, confidential=(bucketing.released,))
 
 

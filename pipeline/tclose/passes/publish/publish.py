@@ -16,7 +16,7 @@ from tclose.data.places.untrusted_files import dump_json
 from tclose.errors import VerificationError
 from tclose.model import Verdict
 from tclose.passes.compare.comparison import compare_with_input
-from tclose.passes.compare.digest_task import DIGEST_KEY
+from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses
 from tclose.passes.microaggregate.refine_classes import merge_rounds
@@ -33,10 +33,10 @@ from tclose.passes.publish.build_manifest import (
     public_manifest,
 )
 from tclose.passes.publish.utility_summary import describe_utility
-from tclose.passes.publish.write_task import WRITE_TASK, FileInput, FileResult
+from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import SOURCE
-from tclose.passes.verify.key_range_task import KEY_RANGES, KeyRangeResult
+from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED, KeyRangeResult
 from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.documents import make_documents
@@ -165,8 +165,7 @@ def _stage_release(
     shutil.rmtree(staging, ignore_errors=True)
     for file in files:
         (staging / file.path).parent.mkdir(parents=True, exist_ok=True)
-    suffix = account.plan.output_format.suffix
-    written = [run.workspace.task_files("publish", i).path(suffix) for i in range(len(files))]
+    written = [run.workspace.file(WRITTEN, i) for i in range(len(files))]
     with ThreadPoolExecutor(SYNC_THREADS) as pool:
         list(pool.map(_place_file, written, [staging / file.path for file in files]))
     internal = staging / INTERNAL
@@ -238,10 +237,12 @@ PUBLISH = Pass(
         NOISE_DRAWS,
         REGION_RESULTS,
         KEY_RANGES,
+        RELEASED,
         VERDICT,
         LINEAGE,
         SECONDS,
     ),
     writes=(),
+    tasks=(WRITE_TASK, DIGEST_TASK),
     work=publish,
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -12,11 +13,13 @@ from tclose.formats.released_file import ReleasedFile
 from tclose.passes.compare.digest_task import WrittenDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes
 from tclose.passes.plan.plan import PLAN
+from tclose.passes.verify.key_range_task import RELEASED
 from tclose.releases.repository import file_sha256
-from tclose.runtime.arrays import as_bits, read_slices
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.arrays import as_bits
+from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
+WRITTEN = FileArtifact("publish/written", Path)  # in the format that the policy asks for
 COMPARED_BYTES = 1 << 24
 WRITTEN_AT_ONCE = 1_024  # values of a column between two looks at the size of a page
 
@@ -45,7 +48,7 @@ def write_task(workspace: Workspace, item: FileInput, pending: PendingFiles) -> 
     """Write one file, read it back, and compare it with the rows that were verified."""
     plan = workspace.load_shared(PLAN)
     output_format = plan.output_format
-    path, n_rows = pending.new(output_format.suffix), output_format.rows_per_chunk(plan.widths)
+    path, n_rows = pending.new(WRITTEN), output_format.rows_per_chunk(plan.widths)
     output_format.write(path, _cut_chunks(workspace, item, n_rows))
     with output_format.open(path) as written:
         reader = _Reader(workspace, item.path, written)
@@ -64,8 +67,8 @@ def _cut_chunks(workspace: Workspace, item: FileInput, n_rows: int) -> Iterator[
         at = start
         while at < stop:
             last = min(stop, at + room)
-            path = workspace.task_files("verify", index).path("released")
-            waiting += _aligned(read_slices(path, at, last), list(item.columns))
+            rows = workspace.file(RELEASED, index).read_slices(at, last)
+            waiting += _aligned(rows, list(item.columns))
             room -= last - at
             at = last
             if not room:
@@ -151,4 +154,4 @@ class _Reader:
         return VerificationError(f"file {self._path}: does not read back as it was written")
 
 
-WRITE_TASK = Task("publish", "writing files", write_task)
+WRITE_TASK = Task("publish", "writing files", write_task, (WRITTEN,))

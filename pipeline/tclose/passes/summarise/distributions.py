@@ -9,17 +9,15 @@ from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import ColumnSummary
 from tclose.model import Column, Kind
 from tclose.passes.summarise.input_summary import InputSummary
+from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.passes.summarise.summarise_task import (
     DISTRIBUTE_TASK,
+    MERGED_COUNTS,
+    VALUE_COUNTS,
     CountsSlice,
     DistributeInput,
 )
-from tclose.runtime.arrays import (
-    make_distribution,
-    map_new_array,
-    read_array,
-    write_distribution,
-)
+from tclose.runtime.arrays import make_distribution
 from tclose.runtime.artifacts import Workspace
 from tclose.runtime.pipeline import PassContext
 
@@ -55,7 +53,7 @@ def _write_nominal(
     assert categories is not None
     counts = np.array([summary.categories[v] for v in categories.to_pylist()], dtype=np.int64)
     distribution = make_distribution(np.arange(counts.size), counts)
-    write_distribution(distribution, workspace.path("values", f"distribution{attribute}"))
+    workspace.new_file(DISTRIBUTIONS, attribute).write(distribution)
 
 
 def _range_items(
@@ -78,31 +76,25 @@ def _range_items(
 
 
 def _pick(workspace: Workspace, attribute: int, part: CountsSlice) -> np.ndarray:
-    path = workspace.task_files("summarise", part.index).path(f"counts{attribute}")
-    return np.array(read_array(path)["value"][part.start : part.stop : 1024])
+    counts = workspace.file(VALUE_COUNTS, part.index, attribute).read()
+    return np.array(counts["value"][part.start : part.stop : 1024])
 
 
 def _join_ranges(workspace: Workspace, attribute: int, parts: list[int], sizes: list[int]) -> None:
     """Write a distribution's arrays part by part; memory stays at one part."""
-    folder = workspace.root / "values"
-    first = read_array(workspace.task_files("distribute", parts[0]).path("counts"))
-    total = sum(sizes)
-    paths = {
-        part: folder / f"distribution{attribute}.{part}.npy"
-        for part in ("values", "cumulative", "prefix")
-    }
+    distribution = workspace.new_file(DISTRIBUTIONS, attribute)
     dtypes: dict[str, Any] = {
-        "values": first["value"].dtype,
+        "values": workspace.file(MERGED_COUNTS, parts[0]).read()["value"].dtype,
         "cumulative": np.int64,
         "prefix": np.int64,
     }
     maps = {
-        part: map_new_array(paths[part], dtypes[part], (total + (part == "prefix"),))
-        for part in paths
+        part: distribution.part(part).map_new(dtype, (sum(sizes) + (part == "prefix"),))
+        for part, dtype in dtypes.items()
     }
     filled, records, work = 0, 0, 0
     for index in parts:
-        rows = read_array(workspace.task_files("distribute", index).path("counts"))
+        rows = workspace.file(MERGED_COUNTS, index).read()
         stop = filled + rows.size
         maps["values"][filled:stop] = rows["value"]
         cumulative = np.cumsum(rows["count"], out=maps["cumulative"][filled:stop])

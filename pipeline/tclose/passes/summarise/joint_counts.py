@@ -10,15 +10,10 @@ import pyarrow as pa
 from tclose.data.keys import Encoding
 from tclose.data.value_counts import own_values
 from tclose.model import Attribute, Distribution, Int64, Kind
-from tclose.passes.summarise.records import JOINTS, Source
-from tclose.passes.summarise.summarise_task import PartitionSummary
+from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS, Source
+from tclose.passes.summarise.summarise_task import JOINT_COUNTS, VALUE_COUNTS, PartitionSummary
 from tclose.privacy.joint import Joint, encode_joint, number_combinations, place_parts
-from tclose.runtime.arrays import (
-    make_distribution,
-    read_array,
-    read_distribution,
-    write_distribution,
-)
+from tclose.runtime.arrays import make_distribution
 from tclose.runtime.artifacts import Workspace
 
 
@@ -50,9 +45,7 @@ class Combiner:
             combinations, counts = number_combinations(rows[:-1], widths, rows[-1])
             joints.append(Joint(places, combinations))
             distribution = make_distribution(np.arange(counts.size), counts)
-            write_distribution(
-                distribution, self.workspace.path("values", f"distribution{len(tables) + j}")
-            )
+            self.workspace.new_file(DISTRIBUTIONS, len(tables) + j).write(distribution)
         self.workspace.save(JOINTS, tuple(joints))
         return tuple(map(encode_joint, self.source.joint))
 
@@ -69,8 +62,7 @@ class Combiner:
     def _count(self, j: int, index: int, key: tuple[Any, ...], tables: Any) -> Int64:
         """Codes of the parts and counts of the combinations, of one partition: int64 (p + 1, u)."""
         start, stop = self.pieces[index].joint_spans[j].get(key, (0, 0))
-        path = self.workspace.task_files("summarise", index).path(f"joint{j}")
-        rows = read_array(path)[:, start:stop]
+        rows = self.workspace.file(JOINT_COUNTS, index, j).read()[:, start:stop]
         codes = [
             self._table_codes(a, index, key, tables[a])[of_part]
             for a, of_part in zip(self._places(self.source.joint[j]), rows, strict=False)
@@ -81,8 +73,7 @@ class Combiner:
         """Return the table's codes of an attribute's values in an input and release partition."""
         piece = self.pieces[index]
         start, stop = piece.spans[a].get(key, (0, 0))
-        values = read_array(self.workspace.task_files("summarise", index).path(f"counts{a}"))
-        values = values["value"][start:stop]
+        values = self.workspace.file(VALUE_COUNTS, index, a).read()["value"][start:stop]
         encoding = self.confidential[a]
         if encoding.column.kind is not Kind.NOMINAL:
             return np.searchsorted(table.values, values).astype(np.int64)
@@ -93,4 +84,4 @@ class Combiner:
         return place_parts(attribute, [e.column.name for e in self.confidential])
 
     def _table(self, a: int) -> Distribution:
-        return read_distribution(self.workspace.path("values", f"distribution{a}"))
+        return self.workspace.file(DISTRIBUTIONS, a).read()

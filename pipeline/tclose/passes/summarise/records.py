@@ -1,7 +1,6 @@
 """The reading of records, alike in every pass, and the choice of those released."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,11 @@ from tclose.data.value_counts import (
 from tclose.model import Attribute, Column, Int64
 from tclose.passes.compare.record_digests import Compared
 from tclose.privacy.joint import Joint
-from tclose.runtime.artifacts import Artifact
+from tclose.runtime.arrays import ArrayFile, DistributionFile
+from tclose.runtime.artifacts import Artifact, FileArtifact
 
 JOINTS = Artifact("joints", tuple[Joint, ...])
+DISTRIBUTIONS = FileArtifact("plan/distribution", DistributionFile)  # of the table, by attribute
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def kept_positions(table: pa.Table, checked: tuple[Column, ...], first: int) -> 
 
 
 def write_counts(
-    counted: dict[tuple[Any, ...], ValueCounts], path: Path
+    counted: dict[tuple[Any, ...], ValueCounts], file: ArrayFile
 ) -> dict[tuple[Any, ...], tuple[int, int]]:
     """Write counts one release partition after the other; returns which rows are whose."""
     spans, filled = {}, 0
@@ -100,6 +101,5 @@ def write_counts(
     for (start, stop), counts in zip(spans.values(), counted.values(), strict=True):
         rows["value"][start:stop] = counts.values
         rows["count"][start:stop] = counts.counts
-    with path.open("wb") as stream:
-        np.save(stream, rows)
+    file.write(rows)
     return spans

@@ -25,7 +25,7 @@ from tclose.passes.summarise.source import (
     released_attributes,
     type_columns,
 )
-from tclose.passes.summarise.summarise_task import SUMMARISE_TASK
+from tclose.passes.summarise.summarise_task import INFER_TASK, SUMMARISE_TASK
 from tclose.runtime.engines.engine import least_memory
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
@@ -98,5 +98,6 @@ SUMMARISE = Pass(
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
     writes=(PARTITIONS, SOURCE, DIGEST_KEY, INPUT_SUMMARY),
+    tasks=(INFER_TASK, SUMMARISE_TASK),
     work=summarise,
 )

@@ -1,7 +1,6 @@
 """Pass 1: what is in the input, partition by partition, and its confidential values merged."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,8 @@ from tclose.passes.summarise.records import (
 )
 from tclose.passes.summarise.streaming import stream_partition
 from tclose.privacy.joint import number_combinations
-from tclose.runtime.arrays import read_array, write_table
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.arrays import ArrayFile, TableFile
+from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 
@@ -45,6 +44,10 @@ def infer_task(
     return len(table), counts
 
 
+VALUE_COUNTS = FileArtifact("summarise/counts", ArrayFile)  # by attribute
+JOINT_COUNTS = FileArtifact("summarise/joint", ArrayFile)  # by joint attribute
+SAMPLE = FileArtifact("summarise/sample", TableFile)
+MERGED_COUNTS = FileArtifact("distribute/counts", ArrayFile)
 Spans = dict[tuple[Any, ...], tuple[int, int]]
 
 
@@ -80,21 +83,21 @@ def summarise_task(
             release_partition: count_values(of_column[rows])
             for release_partition, rows in release_partitions.items()
         }
-        spans.append(write_counts(counted, pending.new(f"counts{a}")))
+        spans.append(write_counts(counted, pending.new(VALUE_COUNTS, a)))
     for j, attribute in enumerate(source.joint):
         parts = [keys[name] for name in attribute.combines]
-        joint_spans.append(_write_joint(parts, release_partitions, pending.new(f"joint{j}")))
+        joint_spans.append(_write_joint(parts, release_partitions, pending.new(JOINT_COUNTS, j)))
     if source.sample_share > 0:
         positions = kept_positions(table, source.checked, partition.first_position)
         rows = sampled_rows(positions, source.seed, source.sample_share)
-        write_table(kept.take(pa.array(rows)), pending.new("sample"))
+        pending.new(SAMPLE).write(kept.take(pa.array(rows)))
     return PartitionSummary(
         summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough
     )
 
 
 def _write_joint(
-    parts: list[Keys], release_partitions: dict[tuple[Any, ...], Int64], path: Path
+    parts: list[Keys], release_partitions: dict[tuple[Any, ...], Int64], file: ArrayFile
 ) -> Spans:
     """Count combinations of each release partition; a part's code is the index of its value there.
 
@@ -108,8 +111,7 @@ def _write_joint(
         counted.append(np.vstack([combinations.parts(), counts]))
         spans[release_partition] = (filled, filled + counts.size)
         filled += counts.size
-    with path.open("wb") as stream:
-        np.save(stream, np.concatenate(counted, axis=1))
+    file.write(np.concatenate(counted, axis=1))
     return spans
 
 
@@ -136,16 +138,18 @@ def distribute_task(workspace: Workspace, item: DistributeInput, pending: Pendin
     """Merge the counts of a range of values; returns how many distinct ones there are."""
     pieces = []
     for part in item.slices:
-        path = workspace.task_files("summarise", part.index).path(f"counts{item.attribute}")
-        rows = read_array(path)[part.start : part.stop]
+        counts = workspace.file(VALUE_COUNTS, part.index, item.attribute)
+        rows = counts.read()[part.start : part.stop]
         first = 0 if item.low is None else np.searchsorted(rows["value"], item.low)
         last = rows.size if item.high is None else np.searchsorted(rows["value"], item.high)
         pieces.append(ValueCounts(rows["value"][first:last], rows["count"][first:last]))
     merged = merge_counts(pieces)
-    write_counts({(): merged}, pending.new("counts"))
+    write_counts({(): merged}, pending.new(MERGED_COUNTS))
     return merged.values.size
 
 
 INFER_TASK = Task("infer", "finding types", infer_task)
-SUMMARISE_TASK = Task("summarise", "summarising", summarise_task)
-DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task)
+SUMMARISE_TASK = Task(
+    "summarise", "summarising", summarise_task, (VALUE_COUNTS, JOINT_COUNTS, SAMPLE)
+)
+DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task, (MERGED_COUNTS,))

@@ -7,8 +7,11 @@ from tclose.data.keys import Keys
 from tclose.model import Int64
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.whole_table import ClassRows, take_class_rows
-from tclose.runtime.arrays import column_array, key_array, read_table, write_table
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.arrays import TableFile, column_array, key_array
+from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+
+WHOLE_CLASSES = FileArtifact("verify/whole-classes", TableFile)
+WHOLE_ROWS = FileArtifact("verify/whole-rows", TableFile)
 
 
 def keep_class_rows(
@@ -23,9 +26,9 @@ def keep_class_rows(
         return
     piece = take_class_rows(keys, starts, codes, privacy_models)
     classes = {f"k{j}": column for j, column in enumerate(piece.keys)} | {"size": piece.sizes}
-    write_table(pa.table(classes), pending.new("whole-classes"))
+    pending.new(WHOLE_CLASSES).write(pa.table(classes))
     rows = {f"c{j}": column for j, column in enumerate(piece.codes)}
-    write_table(pa.table(rows), pending.new("whole-rows"))
+    pending.new(WHOLE_ROWS).write(pa.table(rows))
 
 
 def read_class_rows(
@@ -34,12 +37,11 @@ def read_class_rows(
     """Read the rows of all key ranges, in their order; key ranges without classes have none."""
     if not privacy_models.by_table:
         return []
-    tasks = [workspace.task_files("verify", index) for index in range(n_tasks)]
     pieces = []
-    for files in tasks:
-        if files.path("whole-classes").exists():
-            classes = read_table(files.path("whole-classes"))
-            rows = read_table(files.path("whole-rows"))
+    for index in range(n_tasks):
+        if workspace.file(WHOLE_CLASSES, index).exists:
+            classes = workspace.file(WHOLE_CLASSES, index).read()
+            rows = workspace.file(WHOLE_ROWS, index).read()
             keys = [key_array(classes, name) for name in classes.column_names[:-1]]
             sizes: Int64 = column_array(classes, "size").astype(np.int64)
             codes = [column_array(rows, name) for name in rows.column_names]

@@ -7,7 +7,7 @@ import numpy as np
 from tclose.model import Int64
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.plan_files import load_distributions
-from tclose.runtime.arrays import read_array
+from tclose.passes.verify.key_range_task import RELEASED_COUNTS
 from tclose.runtime.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
@@ -38,9 +38,9 @@ def compare_task(workspace: Workspace, item: CompareInput, _: PendingFiles) -> i
     table = np.diff(distribution.cumulative[item.first : item.last], prepend=before)
     released = np.zeros(table.size, dtype=np.int64)
     for index in range(item.n_ranges):
-        path = workspace.task_files("verify", index).path(f"counts{item.attribute}")
-        if path.exists():
-            _add_counts(released, read_array(path), item)
+        counts = workspace.file(RELEASED_COUNTS, index, item.attribute)
+        if counts.exists:
+            _add_counts(released, counts.read(), item)
     return int(np.count_nonzero(released != table))
 
 

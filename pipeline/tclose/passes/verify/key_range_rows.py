@@ -7,7 +7,6 @@ order of equal rows of a class, so a class is fetched as a whole.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,10 @@ import pyarrow.compute as pc
 
 from tclose.data.keys import Keys
 from tclose.model import Distribution, Int64
+from tclose.passes.encode.wide_columns import References
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import key_encodings
 from tclose.runtime.arrays import as_bits
-from tclose.runtime.wide_columns import References
 
 FETCHED_BYTES = 1 << 25
 
@@ -62,24 +61,13 @@ def _dense_ranks(values: pa.Array) -> Int64:
     return pc.rank(values, tiebreaker="dense").to_numpy()
 
 
-def write_rows(
-    path: Path,
-    plan: Plan,
-    rows: KeyRangeRows,
-    references: References,
-    distributions: Sequence[Distribution],
-) -> None:
-    """Write the rows of a key range, the referenced columns among them, as batches."""
-    writer = None
-    with pa.OSFile(str(path), "wb") as sink:
-        for piece in _cut(rows, references.measure(rows.positions)):
-            passthrough = _order_passthrough(plan, piece, references)
-            table = released_table(plan, piece, passthrough, distributions).combine_chunks()
-            if writer is None:
-                writer = pa.ipc.new_file(sink, table.schema)
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
+def cut_rows(
+    plan: Plan, rows: KeyRangeRows, references: References, distributions: Sequence[Distribution]
+) -> Iterator[pa.Table]:
+    """The rows of a key range as released, the referenced columns among them, piece by piece."""
+    for piece in _cut(rows, references.measure(rows.positions)):
+        passthrough = _order_passthrough(plan, piece, references)
+        yield released_table(plan, piece, passthrough, distributions)
 
 
 def _cut(rows: KeyRangeRows, widths: Int64) -> Iterator[KeyRangeRows]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,26 +10,26 @@ import pyarrow as pa
 from tclose.data.keys import Keys
 from tclose.data.value_counts import count_values
 from tclose.model import Int64
+from tclose.passes.encode.wide_columns import load_references
 from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
 from tclose.passes.microaggregate.region_classes import find_changes
 from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     load_distributions,
-    load_references,
 )
 from tclose.passes.summarise.records import JOINTS, write_counts
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
-from tclose.passes.verify.class_rows import keep_class_rows
+from tclose.passes.verify.class_rows import WHOLE_CLASSES, WHOLE_ROWS, keep_class_rows
 from tclose.passes.verify.key_range_rows import (
     KeyRangeRows,
+    cut_rows,
     order_rows,
     released_table,
-    write_rows,
 )
 from tclose.privacy.joint import append_joint
-from tclose.runtime.arrays import write_table
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.arrays import ArrayFile, TableFile
+from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 
@@ -60,6 +59,8 @@ class KeyRangeResult:
 
 
 KEY_RANGES = Artifact("key-ranges", list[KeyRangeResult])
+RELEASED = FileArtifact("verify/released", TableFile)  # the rows of a key range, in order
+RELEASED_COUNTS = FileArtifact("verify/counts", ArrayFile)  # by attribute
 
 
 def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles) -> KeyRangeResult:
@@ -83,10 +84,9 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     checks = check_classes(starts, codes, tables, plan.verification_limits, plan.privacy_models)
     keep_class_rows(class_keys, starts, codes, plan.privacy_models, pending)
     for a in range(len(plan.confidential)):
-        counted = {(): count_values(codes[a])}
-        write_counts(counted, pending.new(f"counts{a}"))
+        write_counts({(): count_values(codes[a])}, pending.new(RELEASED_COUNTS, a))
     rows = KeyRangeRows(class_keys, starts, codes, along, positions[:, order].ravel())
-    _write_released(workspace, plan, rows, pending.new("released"))
+    _write_released(workspace, plan, rows, pending.new(RELEASED))
     ends = [tuple(column[i].item() for column in class_keys) for i in (0, -1)]
     return KeyRangeResult(checks, _segments(plan, class_keys, starts), ends[0], ends[1])
 
@@ -99,21 +99,20 @@ def _gather_key_range(
     types = workspace.load_shared(CLASS_TYPES)
     ends, n_codes = (item.low, item.high), plan.n_released + bool(plan.referenced)
     classes = (
-        read_key_range(
-            workspace.task_files("microaggregate", regions[i].name), types[i], ends, n_codes
-        )
-        for i in item.regions
+        read_key_range(workspace, regions[i].name, types[i], ends, n_codes) for i in item.regions
     )
     parts = [part for part in classes if part is not None]
     return join_classes(parts) if parts else None
 
 
-def _write_released(workspace: Workspace, plan: Plan, rows: KeyRangeRows, path: Path) -> None:
+def _write_released(
+    workspace: Workspace, plan: Plan, rows: KeyRangeRows, released: TableFile
+) -> None:
     tables = load_distributions(workspace, plan)
     if plan.referenced:
-        write_rows(path, plan, rows, load_references(workspace), tables)
+        released.write_all(cut_rows(plan, rows, load_references(workspace), tables))
     else:
-        write_table(released_table(plan, rows, rows.along, tables), path)
+        released.write(released_table(plan, rows, rows.along, tables))
 
 
 def _segments(
@@ -131,4 +130,9 @@ def _segments(
     ]
 
 
-VERIFY_TASK = Task("verify", "verifying classes", verify_task)
+VERIFY_TASK = Task(
+    "verify",
+    "verifying classes",
+    verify_task,
+    (RELEASED, RELEASED_COUNTS, WHOLE_CLASSES, WHOLE_ROWS),
+)

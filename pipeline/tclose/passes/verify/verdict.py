@@ -7,6 +7,8 @@ from typing import Any
 from tclose.errors import VerificationError
 from tclose.methods.method import Method
 from tclose.model import Verdict
+from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES
+from tclose.passes.microaggregate.class_files import CLASS_CODES, CLASS_PASSTHROUGH, CLASSES
 from tclose.passes.microaggregate.region_task import (
     CLASS_TYPES,
     REGION_RESULTS,
@@ -16,7 +18,7 @@ from tclose.passes.microaggregate.region_task import (
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
-from tclose.passes.summarise.records import JOINTS
+from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
 from tclose.passes.verify.class_rows import read_class_rows
 from tclose.passes.verify.compare_task import COMPARE_TASK, CompareInput
@@ -129,7 +131,23 @@ def _count_changes(context: PassContext, plan: Plan, n_ranges: int) -> dict[str,
 VERIFY = Pass(
     "verify",
     "Check every class as it is to be released.",
-    reads=(PARTITIONS, INPUT_SUMMARY, PLAN, JOINTS, REGIONS, CLASS_TYPES, REGION_RESULTS),
+    reads=(
+        PARTITIONS,
+        INPUT_SUMMARY,
+        PLAN,
+        JOINTS,
+        DISTRIBUTIONS,
+        REGIONS,
+        REGION_RESULTS,
+        CLASS_TYPES,
+        CLASSES,
+        CLASS_CODES,
+        CLASS_PASSTHROUGH,
+        WIDE,
+        WIDE_ENDS,
+        WIDE_SIZES,
+    ),
     writes=(KEY_RANGES, VERDICT),
+    tasks=(VERIFY_TASK, COMPARE_TASK),
     work=verify,
 )

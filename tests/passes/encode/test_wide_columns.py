@@ -6,8 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tclose.passes.encode.wide_columns import (
+    WIDE,
+    WIDE_ENDS,
+    WIDE_SIZES,
+    References,
+    ReferenceWriter,
+)
 from tclose.runtime.artifacts import Workspace
-from tclose.runtime.wide_columns import References, ReferenceWriter
 
 N = 700
 WHOLE = pa.table(
@@ -26,14 +32,14 @@ def references(tmp_path):
     workspace, firsts = Workspace(tmp_path), [0, 300, 300]
     cuts = {0: [0, 1, 120, 300], 1: [300, 300], 2: [300, 550, 700]}
     for index, ends in cuts.items():
-        with workspace.task_files("encode", index).pending_files() as pending:
+        files = workspace.task_files("encode", index)
+        with files.pending_files((WIDE, WIDE_ENDS, WIDE_SIZES)) as pending:
             for group, names in enumerate((["x0", "x1"], ["x2", "x3"])):
                 writer = ReferenceWriter(pending, group)
                 for start, stop in pairwise(ends):
                     writer.write(WHOLE.select(names).slice(start, stop - start))
                 writer.finish()
-    tasks = [workspace.task_files("encode", index) for index in cuts]
-    return References(tasks, np.array(firsts))
+    return References(workspace, np.array(firsts))
 
 
 @pytest.mark.parametrize("seed", range(5))
