@@ -1,6 +1,8 @@
 """Figures: the same bytes for the same content, as XML, and an error where nothing can draw."""
 
+import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -23,6 +25,30 @@ def test_the_same_figures_give_the_same_bytes_whatever_is_set_up():
     with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 30, "svg.hashsalt": None}):
         assert draw() == first
     assert draw("b") != first
+
+
+# Prints what was taken from the working folder, and then a figure.
+DRAWS = """
+import sys; sys.path.insert(0, {tests!r})
+from render.test_charts import draw
+drawn = draw()
+import matplotlib
+print(matplotlib.rcParams['backend_fallback'])
+print(drawn)
+"""
+
+
+@pytest.mark.parametrize("planted", ["backend_fallback: False", "text.usetex: True", "\xff: ["])
+def test_settings_in_the_working_folder_are_not_read(planted, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "matplotlibrc").write_bytes(planted.encode("latin-1"))
+    script = DRAWS.format(tests=str(Path(__file__).parents[1]))
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    said, drawn = ended.stdout.decode().split("\n", 1)
+    assert said == "True"
+    assert drawn.strip() == draw().strip()
 
 
 def test_text_stays_text_and_says_no_date():

@@ -7,10 +7,12 @@ settings of the user's own matplotlib do not change it.
 import contextlib
 import io
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tclose.errors import UsageError
+from tclose.working_folder import away_from_working_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +56,9 @@ def require_charts() -> None:
         matplotlib is not installed.
     """
     try:
-        import matplotlib  # noqa: F401
+        if sys.modules.get("matplotlib") is None:
+            with away_from_working_folder():  # which may have a matplotlibrc
+                import matplotlib  # noqa: F401
     except ImportError:
         raise UsageError(
             "drawing charts needs the package matplotlib; install it with: "
