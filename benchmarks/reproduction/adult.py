@@ -34,10 +34,9 @@ from benchmarks.reproduction.printed import ADULT, ADULT_RECORDS, SIMILARITY
 from benchmarks.results import render_table
 from tclose.methods.incognito.lattice_search import find_generalisations
 from tclose.passes.microaggregate.utility import (
-    measure_average_size,
     measure_discernibility,
 )
-from tclose.privacy.attacks import Exposure, measure_similarity
+from tclose.privacy.attacks import Exposure, measure_homogeneity
 from tclose.privacy.class_counts import count_by_class
 
 PARAMETERS = (2, 5, 8, 10)  # k and l; Figures 3 (b) and 4 have some that the text does not name
@@ -84,12 +83,12 @@ def search(records: AdultRecords, measure: Measure, parameter: int, size: int) -
         top = tuple(len(table) - 1 for table in records.tables[size:])
         order, starts = records.classes_at((*node, *top))
         counts = count_by_class(starts, records.occupations[order])
-        exposures.append(measure_similarity(counts, records.groups))
+        exposures.append(measure_homogeneity(counts.grouped(records.groups)))
         close = CLOSE_20.predicate(records, 1)(order, starts)
         above.append(int(np.diff(starts)[~close].sum()))
         sizes = np.array(np.unique(np.diff(starts), return_counts=True))
         losses.append(measure_discernibility(sizes))
-        averages.append(measure_average_size(sizes, 1))
+        averages.append(order.size / (starts.size - 1))
     return Search(
         measure,
         parameter,

@@ -15,7 +15,6 @@ import pytest
 from support.pages import DEPLOY, PAGES, README, Block, Shown, blocks_of, commands_of, is_shown
 from tclose.cli.main import _parser, main
 from tclose.methods.method_registry import METHODS
-from tclose.policy.date_template import has_placeholder
 from tclose.policy.policy import Policy, parse_policy
 from tclose.policy.yaml_values import read_yaml
 from tclose.privacy.model_registry import MODELS
@@ -87,7 +86,7 @@ def read_policy(block: Block, base: Path) -> tuple[Policy, str]:
     if not block.file_name:
         whole = read_yaml(base.read_text()) | document
         return parse_policy(whole), Policy.model_validate(whole).model_dump_json(exclude_unset=True)
-    return parse_policy(document, as_of=DAY if has_placeholder(document) else None), block.text
+    return parse_policy(document, as_of=DAY if "{as_of" in block.text else None), block.text
 
 
 @pytest.fixture(scope="module")

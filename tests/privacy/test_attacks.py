@@ -27,7 +27,6 @@ from tclose.privacy.attacks import (
     Exposure,
     Skewness,
     measure_homogeneity,
-    measure_similarity,
     measure_skewness,
 )
 from tclose.privacy.class_counts import count_by_class, group_table
@@ -52,12 +51,12 @@ class TestPaper:
         assert len(DISEASES) == STOMACH.size == DISEASES_4.table.size
         for classes, groups in ((DISEASES_4, STOMACH), (SALARIES_4, np.arange(9) // 3)):
             assert measure_homogeneity(classes.counts) == Exposure(0, 0, 9, 3)
-            assert measure_similarity(classes.counts, groups) == Exposure(3, 1, 9, 3)
+            assert measure_homogeneity(classes.counts.grouped(groups)) == Exposure(3, 1, 9, 3)
 
     def test_table_5_prevents_it(self) -> None:
         """Li et al. 2007, section 5.3."""
         for classes, groups in ((DISEASES_5, STOMACH), (SALARIES_5, np.arange(9) // 3)):
-            assert measure_similarity(classes.counts, groups) == Exposure(0, 0, 9, 3)
+            assert measure_homogeneity(classes.counts.grouped(groups)) == Exposure(0, 0, 9, 3)
 
     def test_skewness_of_example_2(self) -> None:
         """Of 10,000 records 1 % are positive; 50 % and 98 % in two classes.
@@ -88,7 +87,9 @@ class TestDefinitions:
         one_value = [len(set(members)) == 1 for members in classes.members]
         one_group = [len({v % n_groups for v in members}) == 1 for members in classes.members]
         assert measure_homogeneity(classes.counts) == count_exposed(classes, one_value)
-        assert measure_similarity(classes.counts, groups) == count_exposed(classes, one_group)
+        assert measure_homogeneity(classes.counts.grouped(groups)) == count_exposed(
+            classes, one_group
+        )
 
     @repeatable
     @given(classified(), st.data())
@@ -138,7 +139,7 @@ class TestUnions:
             merged = classes.merged(i)
             for measure in (
                 measure_homogeneity,
-                lambda counts: measure_similarity(counts, groups),
+                lambda counts: measure_homogeneity(counts.grouped(groups)),
             ):
                 before, after = measure(classes.counts), measure(merged.counts)
                 assert after.exposed_records <= before.exposed_records

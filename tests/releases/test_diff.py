@@ -94,8 +94,8 @@ def test_values_of_the_data_are_never_told(tmp_path):
 
     def spoil(manifest):
         manifest["columns"][1] |= {"order": [canary, "rich"], "taxonomy": [[canary, "any"]]}
-        path = f"data/pay={canary}/part-00000.parquet"
-        manifest |= {"files": [manifest["files"][0] | {"path": path}], "partition_by": ["pay"]}
+        path = f"data/age={canary}/part-00000.parquet"
+        manifest |= {"files": [manifest["files"][0] | {"path": path}], "partition_by": ["age"]}
 
     def spoil_policy(policy):
         policy["input"]["missing_values"] = [canary, "?"]
@@ -109,7 +109,7 @@ def test_values_of_the_data_are_never_told(tmp_path):
         ("policy", "attributes.pay.groups"): (None, "1 entry"),
         ("columns", "pay: order"): ("2 entries", "2 entries, others or in another order"),
         ("columns", "pay: taxonomy"): (None, "1 entry"),
-        ("release", "partition_by"): ("", "pay"),
+        ("release", "partition_by"): ("", "age"),
         ("files", "digest"): found["files", "digest"],
     }
     assert canary not in repr(found)

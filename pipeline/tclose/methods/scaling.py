@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
-from tclose.model import Float64, Int64
+from tclose.model import Float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,15 +24,6 @@ class Scaled:
     nominal: NDArray[np.int32]
     n_levels: int
     weights: Float64
-
-    @property
-    def lowest(self) -> Int64:
-        """The column of each nominal attribute that has its values: int64 (attributes,)."""
-        found, column = [], 0
-        while column < self.weights.size:
-            found.append(column)
-            column += round(1.0 / self.weights[column])
-        return np.array(found, dtype=np.int64)
 
 
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:

@@ -48,11 +48,6 @@ def read_day(text: str) -> date:
         raise ValueError(f"{text} is a day that no calendar has") from None
 
 
-def has_placeholder(document: Any) -> bool:
-    """Return whether an unvalidated policy has ``{as_of}`` where it is allowed."""
-    return any(_PLACEHOLDER.search(text) for text in _texts(document).values())
-
-
 def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:
     """A policy that was read, with the day in place of ``{as_of}`` and ``{as_of:%Y-%m}``.
 

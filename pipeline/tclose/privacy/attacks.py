@@ -63,21 +63,11 @@ class Skewness:
 def measure_homogeneity(counts: ClassCounts) -> Exposure:
     """Records in classes with one confidential value: who is in one is known to have it.
 
-    Li et al. 2007, section 2, Example 1. Merging classes never exposes more records or classes.
+    Li et al. 2007, section 2, Example 1. Of `ClassCounts.grouped` counts it measures similarity:
+    records in classes whose values all lie in one group (section 3, Example 3, and section 6).
+    Merging classes never exposes more records or classes.
     """
     return _exposure(counts, counts.n_distinct == 1)
-
-
-def measure_similarity(counts: ClassCounts, groups: Int64) -> Exposure:
-    """Records in classes whose values all lie in one group of similar values.
-
-    Li et al. 2007, section 3, Example 3, and section 6. Merging classes never exposes more.
-
-    Parameters
-    ----------
-    groups : int64 (m,): the group of each value
-    """
-    return measure_homogeneity(counts.grouped(groups))
 
 
 def measure_skewness(counts: ClassCounts, table: Int64, factor: Fraction | int) -> Skewness:

@@ -133,13 +133,6 @@ def check_counts(requirement: PrivacyModel, counts: ClassCounts, table: Int64) -
     return requirement.kind.measure(requirement, counts, table)
 
 
-def check_model(
-    requirement: PrivacyModel, starts: Int64, codes: Int64, distribution: Distribution
-) -> ClassMeasures:
-    """The same from records: ``starts`` int64 (c + 1,), ``codes`` int64 (n,) of the attribute."""
-    return check_counts(requirement, count_by_class(starts, codes), distribution.counts)
-
-
 def meet_all(
     requirements: Sequence[PrivacyModel],
     starts: Int64,

@@ -53,10 +53,6 @@ def decode(data: bytes, declared: Any) -> Any:
         raise ValueError("not a value of the declared type") from None
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def _checked(*classes: type) -> Form:
     def check(value: Any) -> Any:
         if type(value) not in classes:

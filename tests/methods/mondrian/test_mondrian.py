@@ -16,9 +16,10 @@ from support.naive import naive_partition
 from support.tables.random_tables import distribution_of, quasi_identifiers, repeatable, seeds
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
-from tclose.methods.mondrian.mondrian import hold_k_and_t, partition_mondrian
-from tclose.model import Int64
+from tclose.methods.mondrian.mondrian import partition_mondrian
+from tclose.model import Distribution, Int64
 from tclose.passes.verify.class_checks import check_classes
+from tclose.privacy.t_closeness import find_above
 
 Case = tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]
 
@@ -43,6 +44,19 @@ def at_least(k: int) -> Callable[[Int64, Int64], np.ndarray]:
     return lambda order, starts: np.diff(starts) >= k
 
 
+def hold_k_and_t(
+    k: int, codes: np.ndarray, distribution: Distribution, t: Fraction
+) -> Callable[[Int64, Int64], np.ndarray]:
+    """The requirement of k-anonymity and t-closeness under the ordered distance, exact."""
+
+    def holds(order: Int64, starts: Int64) -> np.ndarray:
+        met: np.ndarray = np.diff(starts) >= k
+        met[find_above(order, starts, codes[None], (distribution,), (t,))] = False
+        return met
+
+    return holds
+
+
 def assert_strict(columns: list[list[float]], labels: np.ndarray) -> None:
     """Of any two classes, one is below the other in some attribute."""
     classes = naive.groups(labels.tolist())
@@ -64,7 +78,7 @@ def test_equals_the_recursive_twin(case: Case, k: int, limit: float) -> None:
 
     columns = columns_of(numeric, nominal, n_levels)
     expected = naive_partition.mondrian(columns, list(range(len(values))), holds)
-    tells = hold_k_and_t(k, codes[None], (distribution,), (t,))
+    tells = hold_k_and_t(k, codes, distribution, t)
     labels = partition_mondrian(numeric, nominal, n_levels, tells)
     assert naive.groups(labels.tolist()) == expected
     assert all(holds(rows) for rows in expected)
@@ -175,7 +189,7 @@ def test_classes_of_adult_meet_k_and_t(confidential: str, t: str) -> None:
     nominal = np.array([codes for codes, _ in names], np.int32)
     distribution, codes = distribution_of(frame[confidential].to_numpy())
     limits = (Fraction(t),)
-    holds = hold_k_and_t(5, codes[None], (distribution,), limits)
+    holds = hold_k_and_t(5, codes, distribution, limits[0])
     labels = partition_mondrian(numeric, nominal, np.array([len(n) for _, n in names]), holds)
     order, starts = group_by_label(labels, int(labels.max()) + 1)
     assert sorted(order.tolist()) == list(range(len(frame)))

@@ -12,15 +12,13 @@ requirement tells for each of them whether its best untried cut may be made.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
-from tclose.model import Distribution, Float64, Int64
-from tclose.privacy.t_closeness import find_above
+from tclose.model import Float64, Int64
 
 Bools = NDArray[np.bool_]
 Holds = Callable[[Int64, Int64], Bools]
@@ -69,26 +67,6 @@ def partition_mondrian(
     labels = np.empty(n_records, dtype=np.int64)
     labels[order] = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     return labels
-
-
-def hold_k_and_t(
-    k: int, codes: Int64, distributions: tuple[Distribution, ...], max_emds: tuple[Fraction, ...]
-) -> Holds:
-    """The requirement of k-anonymity and t-closeness under the ordered distance, exact.
-
-    ``codes`` int64 (p, n): confidential values as positions in their distribution.
-    """
-
-    def holds(order: Int64, starts: Int64) -> Bools:
-        found: Bools = np.diff(starts) >= k
-        large = np.flatnonzero(found)
-        if large.size:
-            kept, kept_starts = _take_classes(order, starts, found)
-            above = find_above(kept, kept_starts, codes, distributions, max_emds)
-            found[large[above]] = False
-        return found
-
-    return holds
 
 
 @dataclass(frozen=True, eq=False)

@@ -181,18 +181,6 @@ def measure_discernibility(size_counts: Int64, n_suppressed: int = 0) -> int:
     return sum(size * size * count for size, count in pairs) + n_suppressed * n_records
 
 
-def measure_average_size(size_counts: Int64, least: int) -> float:
-    """C_avg: mean class size over k = ``least``, the smallest allowed; 1 is the best there is.
-
-    LeFevre et al., *Mondrian multidimensional k-anonymity* (2006); with k = 1 the average group
-    size of Li et al. 2007, section 6. NaN without classes.
-    """
-    pairs = _as_pairs(size_counts)
-    n_classes = sum(count for _, count in pairs)
-    n_records = sum(size * count for size, count in pairs)
-    return n_records / (n_classes * least) if n_classes else float("nan")
-
-
 def _as_pairs(size_counts: Int64) -> Sequence[tuple[int, int]]:
     """Sizes and counts as integers without a bound: squares of sizes may pass 64 bits."""
     return list(zip(*size_counts.tolist(), strict=True))

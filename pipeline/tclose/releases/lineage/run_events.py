@@ -46,10 +46,6 @@ class Lineage:
     emitted_at: float = field(default_factory=time.monotonic)
     pending: list[Any] = field(default_factory=list, metadata={"kept": False})
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the events themselves: they have classes that are made where they are needed."""
-        return self.__dict__ | {"pending": []}
-
     def start(self, schema: pa.Schema) -> None:
         """The run has begun."""
         self._emit("START", inputs=[self._input(schema)])
