@@ -117,6 +117,8 @@ class Manifest(Section):
         """See that the comparison with the input names every column that may be compared."""
         if self.values is None:  # an earlier version compared nothing
             return
+        if self.format < FORMAT:
+            raise ValueError("values: are of a later format than it says it is of")
         of_records = {c.name for c in self.columns if c.role is not Role.QUASI_IDENTIFIER}
         named = {*self.values.compared, *self.values.left_out}
         if named != of_records or set(self.values.as_buckets) != set(self.bucketed):
