@@ -144,14 +144,14 @@ def find_failure(audited: list[Audited]) -> TcloseError | None:
     """Return all failures as one error; None if there are none."""
     wrong = [f"{one.name}: {'; '.join(one.findings)}" for one in audited if one.findings]
     errors = [f"{one.name}: {one.error}" for one in audited if one.error]
-    told = [
+    messages = [
         f"{len(lines)} of {len(audited)} current releases {what}: {' | '.join(lines)}"
         for lines, what in ((wrong, "fail"), (errors, "were not audited"))
         if lines
     ]
-    if not told:
+    if not messages:
         return None
-    return (VerificationError if wrong else TaskError)("; ".join(told))
+    return (VerificationError if wrong else TaskError)("; ".join(messages))
 
 
 def _format_audits(audited: list[Audited], folder: str) -> str:

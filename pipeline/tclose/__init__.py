@@ -75,9 +75,9 @@ def __getattr__(name: str) -> Any:
     """Import what a public name stands for when it is first used."""
     if name not in _PLACE_OF:
         raise AttributeError(f"module 'tclose' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_PLACE_OF[name]), name)
-    globals()[name] = found
-    return found
+    value = getattr(importlib.import_module(_PLACE_OF[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -20,9 +20,9 @@ def redact(text: str) -> str:
     return _URLS.sub(_redact_found, text)
 
 
-def _redact_found(found: re.Match[str]) -> str:
-    url = found[0].rstrip(_ENDS)
-    return redact_place(url) + found[0][len(url) :]
+def _redact_found(match: re.Match[str]) -> str:
+    url = match[0].rstrip(_ENDS)
+    return redact_place(url) + match[0][len(url) :]
 
 
 def redact_place(place: str) -> str:
@@ -61,10 +61,10 @@ def _split_at_last(user: str, rest: str) -> tuple[str, str]:
 
 
 def _split_query(rest: str) -> tuple[str, str, str]:
-    found = re.search("[?#]", rest)
-    if found is None:
+    match = re.search("[?#]", rest)
+    if match is None:
         return rest, "", ""
-    return rest[: found.start()], found[0], rest[found.end() :]
+    return rest[: match.start()], match[0], rest[match.end() :]
 
 
 def file_name(place: str) -> str:

@@ -36,10 +36,6 @@ def column(kind: Kind, dtype: pa.DataType, **more: object) -> Column:
     return Column(Attribute("pay", Role.CONFIDENTIAL, **more), kind, dtype)
 
 
-def tables(classes: Classes):
-    return distribution_from(np.arange(classes.table.size), classes.table)
-
-
 def measures(requirement: PrivacyModel, classes: Classes):
     return check_counts(requirement, classes.counts, classes.table)
 

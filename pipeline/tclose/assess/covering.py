@@ -64,9 +64,9 @@ def _find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]
         Not texts of the attribute's values, sets of them, or nodes of its taxonomy.
     """
     by_name = _values_by_name(encoding)
-    found = np.ones((len(texts), len(encoding.texts)), dtype=bool)
+    covered = np.ones((len(texts), len(encoding.texts)), dtype=bool)
     try:
-        for place, text in zip(found, texts, strict=True):
+        for place, text in zip(covered, texts, strict=True):
             if text != EVERYTHING:
                 place[:] = np.any([by_name[name] for name in parse_set(text)], axis=0)
     except KeyError:
@@ -74,7 +74,7 @@ def _find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]
             f"column {encoding.column.name!r}: a released value is none of the attribute's; audit "
             "the file with the policy it was made by"
         ) from None
-    return found
+    return covered
 
 
 def _values_by_name(encoding: Encoding) -> dict[str, NDArray[np.bool_]]:

@@ -99,8 +99,8 @@ def _compute_points(
             start = time.perf_counter()
             changed = {"k": k} if t is None else {"k": k, "t": t}
             privacy = policy.privacy.model_copy(update=changed)
-            asked = sample.policy.model_copy(update={"privacy": privacy})
-            run = Run(asked, "frontier", sample.path.parent / f"{len(points)}", address)
+            policy_of_point = sample.policy.model_copy(update={"privacy": privacy})
+            run = Run(policy_of_point, "frontier", sample.path.parent / f"{len(points)}", address)
             figures, reason = _try_point(run, sample, contents, policy.input.shown)
             points.append(Point(k, t, (k, t) == (grid.k, grid.t), figures, reason))
             if progress.style == "lines":

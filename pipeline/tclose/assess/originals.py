@@ -46,9 +46,9 @@ def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> Aud
     release = parse_location(audit.release)
     manifest = read_manifest(release)
     assert manifest is not None  # it was audited
-    found = compare_originals(release, manifest, policy, progress)
-    if found is not None:
-        return audit.extended(originals=found)
+    comparison = compare_originals(release, manifest, policy, progress)
+    if comparison is not None:
+        return audit.extended(originals=comparison)
     return audit.extended([_OTHERS])
 
 
@@ -78,8 +78,8 @@ def compare_originals(
     with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, address):
         run = Run(sample.policy, "audit", sample.path.parent / "work", address)
         verdict = _make_again(run, progress)
-        made = _Made(run, sample, verdict)
-        return made.measure() if made.is_same(release, manifest) else None
+        remade = _Remade(run, sample, verdict)
+        return remade.measure() if remade.is_same(release, manifest) else None
 
 
 def _make_again(run: Run, progress: Progress) -> Verdict:
@@ -90,7 +90,7 @@ def _make_again(run: Run, progress: Progress) -> Verdict:
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
+class _Remade:
     """The rows that were made again, in batches, each with the number of its record."""
 
     run: Run

@@ -57,12 +57,12 @@ def _move_bar(
 
 def _report_now_and_then(progress: Progress, n_rows: int) -> Callable[[int], None]:
     """A function of the records written so far."""
-    said = time.monotonic()
+    last_report = time.monotonic()
 
     def report(n_written: int) -> None:
-        nonlocal said
-        if time.monotonic() - said >= _SECONDS_BETWEEN_LINES:
-            said = time.monotonic()
+        nonlocal last_report
+        if time.monotonic() - last_report >= _SECONDS_BETWEEN_LINES:
+            last_report = time.monotonic()
             progress.info(f"{n_written:,} of {n_rows:,} records written")
 
     return report

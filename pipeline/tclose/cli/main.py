@@ -41,18 +41,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
-def _perform(given: argparse.Namespace) -> int:
+def _perform(arguments: argparse.Namespace) -> int:
     """Do what the command line asks; of an error that nobody foresaw say its type and place."""
     try:
         ensure_open_files(OPEN_FILES)
         clear_scratch()
-        return _COMMANDS[given.command](given)
+        return _COMMANDS[arguments.command](arguments)
     except (TcloseError, BrokenPipeError):
         raise
     except Exception as error:
         from tclose.runtime.engines.engine import to_safe_error
 
-        print(f"tclose: {to_safe_error(error, given.command)}", file=sys.stderr)
+        print(f"tclose: {to_safe_error(error, arguments.command)}", file=sys.stderr)
         return 1
 
 
@@ -150,28 +150,28 @@ def _add(
     )
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
     from tclose.policy.policy import load_policy
     from tclose.runtime.engines.engine import prestart_workers
 
-    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
+    policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
     prestart_workers(policy)  # so that its start goes on beside the imports
     from tclose.passes.release import run_release
     from tclose.runtime.profiling.profile import profiling
 
-    progress = Progress(default_style(given.quiet), profiled=given.profile is not None)
-    with profiling(given.profile, policy, progress):
+    progress = Progress(default_style(arguments.quiet), profiled=arguments.profile is not None)
+    with profiling(arguments.profile, policy, progress):
         outcome = run_release(policy, progress)
-    _print_release(given, outcome)
+    _print_release(arguments, outcome)
     return 0
 
 
-def _flow(given: argparse.Namespace) -> int:
+def _flow(arguments: argparse.Namespace) -> int:
     from tclose.policy.policy import load_policy
     from tclose.runtime.engines.engine import prestart_workers
 
     policy = load_policy(
-        given.policy, given.overrides, as_of=given.as_of
+        arguments.policy, arguments.overrides, as_of=arguments.as_of
     )  # refuse a bad one before Prefect starts
     from tclose_flows.prefect_files import check_prefect_files
 
@@ -179,20 +179,20 @@ def _flow(given: argparse.Namespace) -> int:
     prestart_workers(policy)
     from tclose_flows.flow_command import run_flow
 
-    outcome = run_flow(policy, quiet=given.quiet)
-    _print_release(given, outcome)
+    outcome = run_flow(policy, quiet=arguments.quiet)
+    _print_release(arguments, outcome)
     return 0
 
 
-def _print_release(given: argparse.Namespace, outcome: "Outcome") -> None:
+def _print_release(arguments: argparse.Namespace, outcome: "Outcome") -> None:
     from tclose.render.release_tables import report_release
 
     place = str(outcome.release)
-    if given.json:
+    if arguments.json:
         more = {"release": place, "already_published": outcome.already_published}
         print(json.dumps(outcome.manifest.to_json() | more, indent=2))
         return
-    print(_say_published(outcome))
+    print(_format_published(outcome))
     report = report_release(
         outcome.manifest, place, outcome.seconds, outcome.budget, outcome.beside
     )
@@ -201,69 +201,69 @@ def _print_release(given: argparse.Namespace, outcome: "Outcome") -> None:
         print(f"CURRENT is another release: {outcome.current}")
 
 
-def _say_published(outcome: "Outcome") -> str:
+def _format_published(outcome: "Outcome") -> str:
     if not outcome.already_published:
         return "published"
     what = "its manifest was signed" if outcome.signed_now else "nothing was changed"
     return f"already published; {what}"
 
 
-def _plan(given: argparse.Namespace) -> int:
+def _plan(arguments: argparse.Namespace) -> int:
     from tclose.passes.release import describe_only
     from tclose.policy.policy import load_policy
     from tclose.render.release_tables import report_plan
 
-    policy = load_policy(given.policy, given.overrides, as_of=given.as_of)
-    progress = Progress(default_style(given.quiet))
+    policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
+    progress = Progress(default_style(arguments.quiet))
     described, estimate, dropped = describe_only(policy, progress)
-    if given.json:
+    if arguments.json:
         print(json.dumps(described | {"estimate": estimate, "dropped": dropped}, indent=2))
     else:
         print(report_plan(described, estimate, dropped))
     return 0
 
 
-def _audit(given: argparse.Namespace) -> int:
+def _audit(arguments: argparse.Namespace) -> int:
     from tclose.assess.auditing.audit import audit_release
     from tclose.releases.catalog import find_release
     from tclose.releases.manifest.public_signatures import read_public_key
     from tclose.render.release_tables import report_audit
 
-    if (given.overrides or given.as_of) and not given.originals:
+    if (arguments.overrides or arguments.as_of) and not arguments.originals:
         raise UsageError("--set and --as-of go with --originals POLICY")
-    key = None if given.public_key is None else read_public_key(given.public_key)
-    audit = audit_release(find_release(given.release), key)
-    if given.originals and audit.checked:
+    key = None if arguments.public_key is None else read_public_key(arguments.public_key)
+    audit = audit_release(find_release(arguments.release), key)
+    if arguments.originals and audit.checked:
         from tclose.assess.originals import add_originals
         from tclose.policy.policy import load_policy
 
-        policy = load_policy(given.originals, given.overrides, as_of=given.as_of)
-        audit = add_originals(audit, policy, Progress(default_style(given.quiet)))
+        policy = load_policy(arguments.originals, arguments.overrides, as_of=arguments.as_of)
+        audit = add_originals(audit, policy, Progress(default_style(arguments.quiet)))
     print(
         json.dumps(audit.to_json(), indent=2)
-        if given.json
-        else report_audit(audit, brief=given.quiet)
+        if arguments.json
+        else report_audit(audit, brief=arguments.quiet)
     )
     return 3 if audit.findings else 0
 
 
-def _generate(given: argparse.Namespace) -> int:
-    print(generate(given, Progress(default_style(given.quiet))))
+def _generate(arguments: argparse.Namespace) -> int:
+    print(generate(arguments, Progress(default_style(arguments.quiet))))
     return 0
 
 
-def _frontier(given: argparse.Namespace) -> int:
-    print(show_frontier(given, Progress(default_style(given.quiet))))
+def _frontier(arguments: argparse.Namespace) -> int:
+    print(show_frontier(arguments, Progress(default_style(arguments.quiet))))
     return 0
 
 
-def _keys(given: argparse.Namespace) -> int:
-    print(make_keys(given))
+def _keys(arguments: argparse.Namespace) -> int:
+    print(make_keys(arguments))
     return 0
 
 
-def _register(given: argparse.Namespace) -> int:
-    text, status = answer(given)
+def _register(arguments: argparse.Namespace) -> int:
+    text, status = answer(arguments)
     print(text)
     return status
 

@@ -43,15 +43,15 @@ class OutputFormat(Registrable):
         cls, value: Any, handler: ModelWrapValidatorHandler["OutputFormat"]
     ) -> "OutputFormat":
         """A format of any name where any is allowed; a text is a name."""
-        given = {"name": value} if isinstance(value, str) else value
-        if cls is not OutputFormat or not isinstance(given, Mapping):
-            return handler(given)
-        name = given.get("name", DEFAULT_FORMAT)
-        found = FORMATS.find(name)
-        if found is None:
+        document = {"name": value} if isinstance(value, str) else value
+        if cls is not OutputFormat or not isinstance(document, Mapping):
+            return handler(document)
+        name = document.get("name", DEFAULT_FORMAT)
+        format_class = FORMATS.find(name)
+        if format_class is None:
             raise FORMATS.refuse_name(name, "OutputFormat")
-        made: OutputFormat = found.model_validate(given)
-        return made
+        output_format: OutputFormat = format_class.model_validate(document)
+        return output_format
 
     @classmethod
     def __get_pydantic_json_schema__(

@@ -115,11 +115,11 @@ class Method(Registrable):
         if cls is not Method or not isinstance(value, Mapping):
             return handler(value)
         name = value.get("name", DEFAULT_METHOD)
-        found = METHODS.find(name)
-        if found is None:
+        method_class = METHODS.find(name)
+        if method_class is None:
             raise METHODS.refuse_name(name, "Method")
-        made: Method = found.model_validate(_own_keys(name, found, value))
-        return made
+        method: Method = method_class.model_validate(_own_keys(name, method_class, value))
+        return method
 
     @model_validator(mode="after")
     def _check_refine(self) -> "Method":
@@ -136,11 +136,11 @@ class Method(Registrable):
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         """The keys of all methods in one section, for editors."""
-        found = handler(schema)
+        reference = handler(schema)
         if cls is Method:
-            full = handler.resolve_ref_schema(found)
+            full = handler.resolve_ref_schema(reference)
             full |= {"title": "MethodSettings", "properties": _all_properties()}
-        return found
+        return reference
 
     @classmethod
     def check_class(cls) -> None:
@@ -231,14 +231,14 @@ def method_keys() -> list[str]:
     return sorted({key for m in registered_methods().values() for key in m.model_fields})
 
 
-def _own_keys(name: str, method: type[Method], given: Mapping[str, Any]) -> dict[str, Any]:
+def _own_keys(name: str, method: type[Method], document: Mapping[str, Any]) -> dict[str, Any]:
     """The keys without those of other methods that ask for nothing but their default."""
-    kept = dict(given)
-    for key in given.keys() - method.model_fields.keys():
+    kept = dict(document)
+    for key in document.keys() - method.model_fields.keys():
         owners = [m for m in registered_methods().values() if key in m.model_fields]
         if not owners:
             continue  # refused as unknown
-        if any(given[key] != m.model_fields[key].default for m in owners):
+        if any(document[key] != m.model_fields[key].default for m in owners):
             raise ValueError(f"{key} goes with {_name_owners(key)}, not with {name}")
         del kept[key]
     return kept

@@ -221,7 +221,7 @@ class Policy(Settings):
     def resolve_attributes(self) -> tuple[Attribute, ...]:
         """The attributes as values, each confidential one with the t that holds for it."""
         pairs = self.attributes.items()
-        resolved = (given.resolve(name, self.privacy.limit(name)) for name, given in pairs)
+        resolved = (settings.resolve(name, self.privacy.limit(name)) for name, settings in pairs)
         return tuple(map(self._limit_noise, resolved))
 
     def _limit_noise(self, attribute: Attribute) -> Attribute:

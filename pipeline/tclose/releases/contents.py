@@ -14,7 +14,7 @@ from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError
 from tclose.releases.entries import Entries, list_inside, scan_folder
 from tclose.releases.manifest.internal_manifest import InternalManifest, Origin
-from tclose.releases.manifest.public_manifest import FORMAT, Manifest, parse_as
+from tclose.releases.manifest.public_manifest import Manifest, parse_as
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
 from tclose.releases.manifest.seals import INSIDE, SEAL_FILE, verify_signatures
 from tclose.releases.manifest.sections import DataFile, Document
@@ -111,8 +111,7 @@ def verify_checksums(release: Location, manifest: Manifest) -> list[str]:
     listed |= {entry.path: entry for entry in manifest.files}
     own = {MANIFEST, SIGNATURE_FILE}
     entries = scan_folder(release, {*listed, *own}, aside={INTERNAL})
-    damage = _find_wrong_list(manifest)
-    damage += [f"{name}: {what}" for name, what in entries.others if not _is_data(name)]
+    damage = [f"{name}: {what}" for name, what in entries.others if not _is_data(name)]
     damage += _find_strangers(entries, {*listed, *own})
     damage += [f"{name}: is missing" for name in sorted(listed.keys() - entries.names)]
     damage += [f"{name}: {what}" for name, what in entries.others if _is_data(name)]
@@ -123,19 +122,6 @@ def verify_checksums(release: Location, manifest: Manifest) -> list[str]:
         if path.stat().st_size != entry.bytes or file_sha256(path) != entry.sha256:
             damage.append(f"{name}: its content has changed")
     return damage + _find_strangers_inside(release)
-
-
-def _find_wrong_list(manifest: Manifest) -> list[str]:
-    """List what the manifest says of documents that no release has, or not of those that all have.
-
-    One without a list is of a version that made none, and says so by its format.
-    """
-    names = [entry.path for entry in manifest.documents]
-    wrong = [f"{MANIFEST}: lists {name!r}, which is no document" for name in names
-             if name not in DOCUMENTS]  # fmt: skip
-    if names or manifest.format >= FORMAT:
-        wrong += [f"{MANIFEST}: does not list {name}" for name in DOCUMENTS if name not in names]
-    return wrong
 
 
 def _is_data(name: str) -> bool:

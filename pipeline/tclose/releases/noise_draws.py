@@ -38,10 +38,10 @@ def read_neighbours(output: Location, own_id: str | None = None) -> Neighbours:
     """Read what the releases below an output folder are made of, but for one's own."""
     places = [place for place in find_releases(output) if place.name != own_id]
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-        found = list(pool.map(_read_origin, places))
+        origins = list(pool.map(_read_origin, places))
     named = [
         (f"{place.parent.name}/{place.name}", origin)
-        for place, origin in zip(places, found, strict=True)
+        for place, origin in zip(places, origins, strict=True)
     ]
     return Neighbours(
         {name: origin for name, origin in named if isinstance(origin, Origin)},

@@ -66,14 +66,14 @@ def release_rows(manifest: Manifest) -> list[tuple[str, str]]:
 
 def _privacy_rows(privacy: Privacy) -> list[tuple[str, str]]:
     rows = [("k", f"asked {privacy.k.asked}, achieved {privacy.k.achieved}")]
-    rows += [(f"t of {name}", _say_t(t)) for name, t in privacy.t.items()]
-    rows += [(f"t of {' with '.join(t.attributes)}", _say_t(t)) for t in privacy.joint]
+    rows += [(f"t of {name}", _format_t(t)) for name, t in privacy.t.items()]
+    rows += [(f"t of {' with '.join(t.attributes)}", _format_t(t)) for t in privacy.joint]
     for model in privacy.models or ():
         rows += _model_rows(model)
     return rows
 
 
-def _say_t(t: TResult | JointResult) -> str:
+def _format_t(t: TResult | JointResult) -> str:
     is_ordered = t.distance in (None, Distance.ORDERED)
     text = f"asked {t.asked:g}, largest EMD {t.largest_emd:.6f}"
     text += "" if is_ordered else f" ({t.distance})"
@@ -95,9 +95,9 @@ def _noise_rows(noise: Mapping[str, NoiseResult]) -> list[tuple[str, str]]:
     rows = []
     for name, settings in noise.items():
         text = f"epsilon {settings.epsilon:g} ({settings.mechanism})"
-        asked = f"asked {settings.asked_t:g}, " if settings.asked_t is not None else ""
+        limit = f"asked {settings.asked_t:g}, " if settings.asked_t is not None else ""
         rows.append(
-            (f"noise on {name}", f"{text}, {asked}stochastic t {settings.stochastic_t:.3f}")
+            (f"noise on {name}", f"{text}, {limit}stochastic t {settings.stochastic_t:.3f}")
         )
     return rows
 
@@ -115,9 +115,11 @@ def _model_rows(model: PrivacyModelResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _format_parameters(asked: Mapping[str, object]) -> str:
-    groups = asked.get("buckets")
-    shown = dict(asked) | ({"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {})
+def _format_parameters(parameters: Mapping[str, object]) -> str:
+    groups = parameters.get("buckets")
+    shown = dict(parameters) | (
+        {"buckets": f"{len(groups)} groups"} if isinstance(groups, list) else {}
+    )
     return ", ".join(f"{name} = {value}" for name, value in shown.items())
 
 
@@ -201,8 +203,8 @@ def _format_feasibility(plan: dict[str, Any]) -> str:
 
 
 def _partition_rows(partition: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:
-    said = partition.get("class_size_bound")
-    bound = [("  any class", said)] if said is not None else []
+    explanation = partition.get("class_size_bound")
+    bound = [("  any class", explanation)] if explanation is not None else []
     if not cut_by_subsets:
         records = f"{partition['records']:,} records, regions: {partition['regions']}"
         return [(partition["name"], records), *bound]

@@ -135,12 +135,12 @@ class Progress:
 
     @contextlib.contextmanager
     def _show_lines(self, label: str, work: Work) -> Iterator[Callable[[], None]]:
-        said = time.perf_counter()
+        last_line = time.perf_counter()
 
         def show() -> None:
-            nonlocal said
-            if time.perf_counter() - said >= LINE_SECONDS and not work.is_done:
-                said = time.perf_counter()
+            nonlocal last_line
+            if time.perf_counter() - last_line >= LINE_SECONDS and not work.is_done:
+                last_line = time.perf_counter()
                 self.info(f"{label}: {_describe_middle(work)}")
 
         self.info(f"{label}: {_describe_start(work)}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
 from tclose.assess.auditing.file_checks import check_data_files
-from tclose.assess.auditing.manifest_comparison import UNPROVEN, find_false_claims, find_gaps
+from tclose.assess.auditing.manifest_comparison import EARLIER, find_false_claims
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import compare_noise, measure_noise
@@ -119,14 +119,10 @@ def _check_content(
     if not lacking.suffixes:
         with after_the_door():
             audit = _check_rows(release, manifest, audit, lacking)
-    has_key, signature = find_key(release) is not None, audit.signature
-    is_proven = has_key or (signature is not None and signature.valid is True)
-    notes = [] if is_proven else [UNPROVEN]
-    notes += find_gaps(manifest, is_old=_is_old(release, manifest), is_proven=is_proven)
-    notes += find_hard_links(release, manifest)
+    notes = find_hard_links(release, manifest)
     if unknown := list(manifest.unknown_keys()):
         notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
-    if not has_key and (internal_of(release) / SEAL_FILE).is_file():
+    if find_key(release) is None and (internal_of(release) / SEAL_FILE).is_file():
         notes.append(f"internal/{SEAL_FILE}: not checked, as the release key is not at hand")
     edits = diff_manifests(release, manifest)
     return audit.extended([*edits, *find_broken_seals(release)], notes)
@@ -171,7 +167,7 @@ def _check_rows(
     joint = find_joint(stated.joint, columns, distributions, (r.codes for r in encode()))
     columns = (*columns, *joint.columns)
     distributions, limits = (*distributions, *joint.distributions), (*limits, *joint.limits)
-    is_old = _is_old(release, manifest)
+    is_old = is_earlier(manifest, _read_dictionary(release))
     if not is_old and (stated.models is None or manifest.risk is None):
         raise MalformedError("lacks further models or attacks")
     privacy_models = bind_models(stated, columns, distributions, categories)
@@ -201,6 +197,7 @@ def _check_rows(
     findings += find_false_claims(manifest, privacy, classes, None if is_old else risk)
     return audit.extended(
         findings,
+        [EARLIER] if is_old else [],
         checked=True,
         records=verdict.n_records,
         privacy=privacy,
@@ -210,10 +207,8 @@ def _check_rows(
     )
 
 
-def _is_old(release: Location, manifest: Manifest) -> bool:
-    """Return whether the manifest is of a version that had no further models."""
+def _read_dictionary(release: Location) -> str:
     try:
-        dictionary = read_bounded(release / "dictionary.md").decode(errors="replace")
+        return read_bounded(release / "dictionary.md").decode(errors="replace")
     except FileNotFoundError:
-        dictionary = ""
-    return is_earlier(manifest, dictionary)
+        return ""

@@ -7,34 +7,10 @@ from tclose.releases.manifest.sections import ClassesSection, Privacy, RiskSecti
 
 LARGEST_DIFFERENCE = 1e-12  # of a distance, computed twice in another order of its terms
 
-UNPROVEN = (
-    "manifest.json: believed in what rows do not show, as neither the release key nor a public key "
-    "is at hand: an edit of the k, t or further models that were asked, of name, date, method, "
-    "treatments, losses or epsilon would not be found, nor one of a document with its digest"
+EARLIER = (
+    "manifest.json: made by an earlier version, which asked for no further models and measured no "
+    "attacks; what is said of them here was measured now"
 )
-_ALIKE = "A later manifest from which they were taken out looks the same"
-
-
-def find_gaps(manifest: Manifest, *, is_old: bool, is_proven: bool) -> list[str]:
-    """Notes on what the manifest lacks, and so nobody can check.
-
-    Parameters
-    ----------
-    is_old : the manifest is of a version that had no further models
-    is_proven : the release key or a public key shows that nobody edited it
-    """
-    if is_proven and not is_old:
-        return []
-    lacking = ["further models", "attacks"] if is_old else []
-    lacking += [] if manifest.documents else ["documents"]
-    lacking += [] if manifest.values is not None else ["a comparison with the input"]
-    if not lacking:
-        return []
-    *first, last = lacking
-    told = f"{', '.join(first)} and {last}" if first else last
-    now = "; the attacks that are told here were measured now" if is_old else ""
-    alike = "" if is_proven else f". {_ALIKE}"
-    return [f"manifest.json: says nothing of {told}, as those of earlier versions{now}{alike}"]
 
 
 def find_false_claims(
@@ -64,12 +40,13 @@ def _compare_privacy(manifest: Manifest, privacy: Privacy, *, is_old: bool) -> l
     if find_differences(manifest.privacy.k, privacy.k, "k"):
         findings.append("manifest.json: k differs from what the rows say")
     for name, t in privacy.t.items():
-        said = manifest.privacy.t[name]
-        if not abs(said.largest_emd - t.largest_emd) <= LARGEST_DIFFERENCE:
+        stated = manifest.privacy.t[name]
+        if not abs(stated.largest_emd - t.largest_emd) <= LARGEST_DIFFERENCE:
             findings.append(f"manifest.json: largest EMD of {name!r} differs from the rows'")
-        distance = said.distance or (Distance.ORDERED if is_old else None)  # the only one there was
+        # Old manifests have no distance: the ordered one was the only one.
+        distance = stated.distance or (Distance.ORDERED if is_old else None)
         if distance != t.distance:
             findings.append(f"manifest.json: distance of {name!r} differs from its column's")
-        if said.of != t.of:
+        if stated.of != t.of:
             findings.append(f"manifest.json: what t of {name!r} is of differs from its column's")
     return findings

@@ -37,16 +37,16 @@ def measure_noise(manifest: Manifest, n_records: int, sizes: ClassSizes) -> Nois
     MalformedError
         It says it of other columns than those with noise, or of no records.
     """
-    said = manifest.noise
-    if set(said) != {column.name for column in manifest.columns if column.noised}:
+    noises = manifest.noise
+    if set(noises) != {column.name for column in manifest.columns if column.noised}:
         raise MalformedError("noise on other columns than those that have it")
-    if said and not n_records:
+    if noises and not n_records:
         raise MalformedError("noise on no records")
     return {
         name: noise.model_copy(
             update={"stochastic_t": state_closeness(Fraction(str(noise.epsilon)), n_records, sizes)}
         )
-        for name, noise in said.items()
+        for name, noise in noises.items()
     }
 
 
@@ -61,11 +61,11 @@ def compare_noise(manifest: Manifest, measured: Noises, paths: list[Location]) -
     places = find_differences(manifest.noise, measured, "noise")
     findings = [f"manifest.json: {place} differs from what the rows say" for place in places]
     for name, noise in measured.items():
-        asked = inf if noise.asked_t is None else noise.asked_t
-        found = noise.stochastic_t
-        if not found <= asked:
+        limit = inf if noise.asked_t is None else noise.asked_t
+        achieved = noise.stochastic_t
+        if not achieved <= limit:
             what = f"stochastic t of {name}"
-            findings.append(f"{what}: asked at most {asked:g}, found {found:.6f}")
+            findings.append(f"{what}: asked at most {limit:g}, found {achieved:.6f}")
         n_others = sum(_count_others(_read_column(path, name), noise) for path in paths)
         if n_others:
             findings.append(f"noise on {name}: {n_others:,} rows have values that it does not give")
@@ -82,10 +82,10 @@ def _read_column(path: Location, name: str) -> pa.Array:
 def _count_others(values: pa.Array, noise: NoiseResult) -> int:
     """Rows whose value is not on the grid, or not in the list, that the noise was drawn on."""
     if noise.low is None:
-        found = values.dictionary_encode()
-        listed = _read_listed(noise.values, found.dictionary.type)
-        known = pc.is_in(found.dictionary, listed).to_numpy(zero_copy_only=False)
-        rows = pc.fill_null(found.indices, -1).to_numpy(zero_copy_only=False)
+        encoded = values.dictionary_encode()
+        listed = _read_listed(noise.values, encoded.dictionary.type)
+        known = pc.is_in(encoded.dictionary, listed).to_numpy(zero_copy_only=False)
+        rows = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
         return int(np.count_nonzero(~np.append(known, False)[rows]))
     with refusing_misfits():
         grid = NoiseGrid(*(Fraction(str(number)) for number in (noise.low, noise.high, noise.step)))

@@ -310,5 +310,5 @@ def reading_file(name: str) -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     status = getattr(error, "status", None)
-    said = isinstance(error, OSError) and (error.strerror or str(error))
-    return f"HTTP status {status}" if status else said or type(error).__name__
+    message = isinstance(error, OSError) and (error.strerror or str(error))
+    return f"HTTP status {status}" if status else message or type(error).__name__

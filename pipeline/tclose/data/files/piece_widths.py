@@ -125,12 +125,12 @@ def _is_listed(encodings: Sequence[str]) -> bool:
 
 def _flat_columns(schema: pa.Schema, names: Collection[str]) -> list[tuple[int, str]]:
     """Places of the columns among the leaves of the file."""
-    found, at = [], 0
+    columns, at = [], 0
     for field in schema:
         if field.name in names and not pa.types.is_nested(field.type):
-            found.append((at, field.name))
+            columns.append((at, field.name))
         at += _count_leaves(field.type)
-    return found
+    return columns
 
 
 def _count_leaves(dtype: pa.DataType) -> int:

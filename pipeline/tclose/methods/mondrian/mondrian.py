@@ -144,15 +144,15 @@ def _try_axis(
     ends: Int64,
     chosen: Int64,
     tried: Bools,
-    made: tuple[Bools, Int64],
+    halves: tuple[Bools, Int64],
     holds: Holds,
 ) -> None:
     """Try both cuts beside the median of each class's ``chosen`` attribute; enter those made.
 
-    ``made``: is_upper bool (m,), the side of each record, and n_lower int64 (c,), records of the
+    ``halves``: is_upper bool (m,), the side of each record, and n_lower int64 (c,), records of the
     lower half, 0 for classes that are not cut.
     """
-    is_upper, n_lower = made
+    is_upper, n_lower = halves
     inside = np.repeat(tried, np.diff(ends))
     records, starts = _take_classes(members, ends, tried)
     sizes = np.diff(starts)

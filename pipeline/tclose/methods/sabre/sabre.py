@@ -117,9 +117,9 @@ def _halve(nodes: Int64) -> tuple[Int64, Int64]:
 
 
 def _may_be(buckets: SabreBuckets, nodes: Int64, k: int, max_emd: Fraction) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = nodes.sum(axis=1) >= max(k, 1)
-    found[found] = buckets.meet(nodes[found], max_emd)
-    return found
+    meets: NDArray[np.bool_] = nodes.sum(axis=1) >= max(k, 1)
+    meets[meets] = buckets.meet(nodes[meets], max_emd)
+    return meets
 
 
 def _distances_to_average(

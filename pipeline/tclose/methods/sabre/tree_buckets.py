@@ -119,8 +119,8 @@ def _enter_node(
 def _first_values(nodes: Int64, inside: Int64) -> list[int]:
     """The lowest value of each node among the values ``inside``."""
     _, places = np.unique(nodes[inside], return_index=True)
-    found: list[int] = inside[places].tolist()
-    return found
+    values: list[int] = inside[places].tolist()
+    return values
 
 
 def _number_nodes(ancestors: Int64, levels: Int64) -> tuple[Int64, Int64]:

@@ -147,7 +147,7 @@ class Plan:
     def epsilons(self) -> dict[str, Fraction]:
         """Epsilon of each column that noise is drawn for."""
         noise = {column.name: column.attribute.noise for column in self.passthrough}
-        return {name: given.epsilon for name, given in noise.items() if given is not None}
+        return {name: of.epsilon for name, of in noise.items() if of is not None}
 
     @cached_property
     def n_records(self) -> int:
@@ -225,7 +225,7 @@ def check_feasible(
             f"{n_records} at most, or publish a coarser partition",
             partition=name,
         )
-    farthest = sorted(zip(columns, emds, max_emds, strict=True), key=lambda given: -given[1])
+    farthest = sorted(zip(columns, emds, max_emds, strict=True), key=lambda pair: -pair[1])
     for encoding, emd, limit in farthest:
         if emd > limit:
             raise InfeasibleError(

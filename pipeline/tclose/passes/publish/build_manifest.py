@@ -171,7 +171,7 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, NoiseResult]:
         noise = column.attribute.noise
         if noise is None:
             continue
-        asked = {} if noise.max_t is None else {"asked_t": float(noise.max_t)}
+        asked_t = {} if noise.max_t is None else {"asked_t": float(noise.max_t)}
         described[column.name] = NoiseResult(
             epsilon=float(noise.epsilon),
             mechanism="discrete Laplace" if not noise.values else "randomised response",
@@ -180,7 +180,7 @@ def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, NoiseResult]:
             step=float(noise.step),
             values=list(noise.values or column.attribute.order),
             stochastic_t=state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
-            **asked,
+            **asked_t,
         )
     return described
 
@@ -195,8 +195,8 @@ def state_closeness(epsilon: Fraction, n_records: int, sizes: ClassSizes) -> flo
 
 def round_up(value: Fraction) -> float:
     """A float that is not below the value."""
-    found = float(value)
-    return found if Fraction(found) >= value else nextafter(found, inf)
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)
 
 
 def describe_rounds(account: ReleaseRecord) -> Refinement:
@@ -248,16 +248,16 @@ def describe_privacy(
 def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
     """Build the internal manifest: the public one, the policy, inputs, plan and times."""
     public = public_manifest(account)
-    said = {key: getattr(public, key) for key in public.model_fields_set}
+    values = {key: getattr(public, key) for key in public.model_fields_set}
     if account.draws:
-        said["earlier_draws"] = describe_draws(account.draws)
+        values["earlier_draws"] = describe_draws(account.draws)
         budget = add_up(account.draws, account.plan.epsilons)
-        said["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
+        values["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
     if account.siblings:
-        said["same_input"] = describe_siblings(account.siblings)
-    said["code"] = InternalCode(**code_version(), git=git_state(), **runtime())
+        values["same_input"] = describe_siblings(account.siblings)
+    values["code"] = InternalCode(**code_version(), git=git_state(), **runtime())
     return InternalManifest(
-        **said,
+        **values,
         exact_information_loss=describe_loss(account.loss),
         utility=account.utility,
         policy=account.policy.model_dump(mode="json"),

@@ -72,7 +72,7 @@ def publish(context: PassContext) -> None:
     if sum(file.rows for file in files) != verdict.n_records:
         raise VerificationError("the files hold another number of rows; nothing was published")
     compared = compare_with_input(context, plan, [file.digest for file in files])
-    account = _give_account(run, plan, verdict, files, compared)
+    account = _make_record(run, plan, verdict, files, compared)
     warn_of_siblings(account.siblings, context.progress)
     lineage = _complete_lineage(run, account)
     staging = _stage_release(run, account, files, lineage)
@@ -82,7 +82,7 @@ def publish(context: PassContext) -> None:
     lineage_events.report(lineage, context.progress)
 
 
-def _cut_files(made: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
+def _cut_files(plan: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
     """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
     rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
     for index, key_range in enumerate(key_ranges):
@@ -90,17 +90,17 @@ def _cut_files(made: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
         for prefix, n_rows in key_range.segments:
             rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
             start += n_rows
-    columns = tuple(name for name in made.released if name not in made.partition_by)
-    items, suffix = [], made.output_format.suffix
+    columns = tuple(name for name in plan.released if name not in plan.partition_by)
+    items, suffix = [], plan.output_format.suffix
     for prefix, pieces in rows_of.items():
-        folder = "/".join(("data", *_folder_names(made, prefix)))
-        for number, part in enumerate(_split_pieces(pieces, made.rows_per_file)):
+        folder = "/".join(("data", *_folder_names(plan, prefix)))
+        for number, part in enumerate(_split_pieces(pieces, plan.rows_per_file)):
             items.append(FileInput(f"{folder}/part-{number:05d}.{suffix}", part, columns))
     return items
 
 
-def _folder_names(made: Plan, prefix: tuple[Any, ...]) -> list[str]:
-    encodings = key_encodings(made)[: len(prefix)]
+def _folder_names(plan: Plan, prefix: tuple[Any, ...]) -> list[str]:
+    encodings = key_encodings(plan)[: len(prefix)]
     return [
         folder_name(encoding.column.name, encoding.decode(np.array([key]))[0].as_py())
         for encoding, key in zip(encodings, prefix, strict=True)
@@ -125,21 +125,21 @@ def _split_pieces(
     return [tuple(file) for file in files]
 
 
-def _give_account(
-    run: Run, made: Plan, verdict: Verdict, files: list[FileResult], compared: Compared
+def _make_record(
+    run: Run, plan: Plan, verdict: Verdict, files: list[FileResult], compared: Compared
 ) -> ReleaseRecord:
     workspace = run.workspace
     results = workspace.load(REGION_RESULTS)
     lost = merge_losses([result.losses for result in results])
     losses = (lost.squares / verdict.n_records).tolist()
-    names = [e.column.name for e in made.encodings]
+    names = [e.column.name for e in plan.encodings]
     return ReleaseRecord(
         release_id=run.release_id,
         policy=run.policy,
-        plan=made,
+        plan=plan,
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
-        utility=describe_utility(lost.comparison, compared_columns(made)),
+        utility=describe_utility(lost.comparison, compared_columns(plan)),
         files=tuple(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
         ),

@@ -36,8 +36,8 @@ def describe_columns(plan: Plan, levels: Levels = ()) -> list[ReleasedColumn]:
 
 def _describe_passthrough(column: Column) -> ReleasedColumn:
     noise = column.attribute.noise
-    said = "as it is" if noise is None else _describe_noise(noise, column)
-    treated: Keys = {"treatment": said} | ({} if noise is None else {"noised": True})
+    treatment = "as it is" if noise is None else _describe_noise(noise, column)
+    treated: Keys = {"treatment": treatment} | ({} if noise is None else {"noised": True})
     return _describe(column, plain_type(column.type), treated)
 
 
@@ -84,13 +84,13 @@ def _describe_generalised(encoding: Encoding, levels: Sequence[int]) -> str:
         cover = _describe_cover(encoding)
         return f"generalised class by class: {cover}; where all are equal, that one"
     height = height_of(encoding)
-    said = {
+    descriptions = {
         level: f"level {level} of {height}: {describe_level(encoding, level)}" for level in levels
     }
-    if len(said) == 1:
-        return f"full-domain generalisation to {said[levels[0]]}"
+    if len(descriptions) == 1:
+        return f"full-domain generalisation to {descriptions[levels[0]]}"
     counted = sorted(Counter(levels).items())
-    each = "; ".join(f"{said[level]}, in {n} of {len(levels)}" for level, n in counted)
+    each = "; ".join(f"{descriptions[level]}, in {n} of {len(levels)}" for level, n in counted)
     return f"full-domain generalisation, in each partition to a level of its own: {each}"
 
 

@@ -186,13 +186,17 @@ def _describe_sizes(checks: ClassChecks) -> ClassSizes:
 def _judge(requirement: PrivacyModel, achieved: Achieved, n_classes: int) -> list[Failure]:
     """Return why a model is not met, as it is not if some class was not measured."""
     what = f"{requirement.model} of {requirement.name}"
-    asked = ", ".join(f"{name} = {value}" for name, value in requirement.parameters.items())
+    parameters = ", ".join(f"{name} = {value}" for name, value in requirement.parameters.items())
     if achieved.n_classes != n_classes or not n_classes:
-        return [Failure(what, asked, f"{achieved.n_classes:,} of {n_classes:,} classes checked")]
+        return [
+            Failure(what, parameters, f"{achieved.n_classes:,} of {n_classes:,} classes checked")
+        ]
     if not achieved.n_failing:
         return []
     worst = _worst(requirement, achieved)
-    return [Failure(what, asked, f"{achieved.n_failing:,} classes fail, the worst has {worst:.6g}")]
+    return [
+        Failure(what, parameters, f"{achieved.n_failing:,} classes fail, the worst has {worst:.6g}")
+    ]
 
 
 def _worst(requirement: PrivacyModel, achieved: Achieved) -> float:

@@ -52,13 +52,13 @@ def _introduce(manifest: Manifest) -> str:
     from tclose.formats.format_registry import find_format  # slow to import, and for writing alone
 
     keys = ("name", "release_id", "published_at", "method")
-    given = {key: escape(getattr(manifest, key)) for key in keys}
+    texts = {key: escape(getattr(manifest, key)) for key in keys}
     version, n_files = escape(manifest.code.tclose), len(manifest.files)
     classes, files = manifest.classes, manifest.files
     title = f"{find_format(files[0].path).title} " if files else ""
-    made = (
-        f"Release {given['release_id']}, published at {given['published_at']}; made by tclose "
-        f"{version}, method {given['method']}."
+    provenance = (
+        f"Release {texts['release_id']}, published at {texts['published_at']}; made by tclose "
+        f"{version}, method {texts['method']}."
     )
     counts = (
         f"{manifest.records:,} records in {n_files:,} {title}file{'s' if n_files != 1 else ''} "
@@ -66,20 +66,22 @@ def _introduce(manifest: Manifest) -> str:
         f"{classes.largest:,} records, {classes.mean:.2f} on average; the records of a class "
         "share the values of all quasi-identifiers."
     )
-    parts = [f"# Data dictionary of {given['name']}", made, counts]
+    parts = [f"# Data dictionary of {texts['name']}", provenance, counts]
     if manifest.partition_by:
         apart = ", ".join(escape(name) for name in manifest.partition_by)
         parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
     if manifest.values is not None:
-        parts.append(_tell_comparison(manifest.values))
+        parts.append(_describe_comparison(manifest.values))
     return "\n\n".join(parts)
 
 
-def _tell_comparison(values: RecordComparison) -> str:
+def _describe_comparison(values: RecordComparison) -> str:
     """In which columns the records were compared with those of the input."""
     named = ", ".join(escape(name) for name in values.compared)
-    told = f"Before it was published, every record was compared with those of the input in {named}"
-    parts = [f"{told}: {escape(values.result)}."] if named else []
+    sentence = (
+        f"Before it was published, every record was compared with those of the input in {named}"
+    )
+    parts = [f"{sentence}: {escape(values.result)}."] if named else []
     if values.as_buckets:
         parts.append(f"Of {', '.join(map(escape, values.as_buckets))} the buckets were compared.")
     for name, reason in values.left_out.items():
@@ -139,9 +141,9 @@ def _describe_column(column: ReleasedColumn, manifest: Manifest) -> str:
 
 
 def _explain_role(column: ReleasedColumn, manifest: Manifest) -> str:
-    told = _ROLES.get(column.role, "")
+    explanation = _ROLES.get(column.role, "")
     t = manifest.privacy.t.get(column.name)
-    return told if t is None else f"{told} {_WITHIN_T.format(t.of or 'values')}"
+    return explanation if t is None else f"{explanation} {_WITHIN_T.format(t.of or 'values')}"
 
 
 def _as_json(value: Any) -> str:

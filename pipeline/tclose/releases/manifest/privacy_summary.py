@@ -59,24 +59,24 @@ def check_describable(requirement: PrivacyModel, k: int, *, is_bucketed: bool) -
     UsageError
         For the author of the model, who may be somebody else than who runs it.
     """
-    kind, asked = requirement.kind, requirement.parameters
-    more = kind.describe(asked, is_bucketed=is_bucketed)
+    kind, parameters = requirement.kind, requirement.parameters
+    more = kind.describe(parameters, is_bucketed=is_bucketed)
     try:
-        said = PrivacyModelResult.model_validate(
-            {"name": requirement.model, "attribute": requirement.name, "asked": asked}
+        written = PrivacyModelResult.model_validate(
+            {"name": requirement.model, "attribute": requirement.name, "asked": parameters}
             | {"reached": None, "failing_classes": 0}
             | more
         )
-        read = parse_as(PrivacyModelResult, dump_json(said.to_json()))
+        read = parse_as(PrivacyModelResult, dump_json(written.to_json()))
     except ValidationError as error:
         places = {".".join(map(str, problem["loc"][:2])) for problem in error.errors()}
         raise _blame(kind, f"{', '.join(sorted(places))}: {_MAY_HOLD}") from None
     except (PydanticSerializationError, MalformedError):
         raise _blame(kind, f"what describe gives: {_MAY_HOLD}") from None
-    if differing := find_differences(read, said, "describe"):
+    if differing := find_differences(read, written, "describe"):
         raise _blame(kind, f"{differing[0]} is read back as something else; {_MAY_HOLD}")
-    found = privacy_model_of(requirement.model, requirement.name, read.asked, k)
-    if found is None or _asked_of(found) != _asked_of(requirement):
+    reconstructed = privacy_model_of(requirement.model, requirement.name, read.asked, k)
+    if reconstructed is None or _parameters_of(reconstructed) != _parameters_of(requirement):
         keys = " and ".join(filter(None, [kind.limit_key, kind.count_key]))
         what = "describe_parameters gives what an audit cannot make the same requirement of"
         raise _blame(kind, f"{what}; it has to have {keys}, in numbers of double precision")
@@ -85,7 +85,7 @@ def check_describable(requirement: PrivacyModel, k: int, *, is_bucketed: bool) -
 _MAY_HOLD = "a manifest holds numbers and lists of lists of texts in asked, and JSON in the rest"
 
 
-def _asked_of(requirement: PrivacyModel) -> tuple[object, ...]:
+def _parameters_of(requirement: PrivacyModel) -> tuple[object, ...]:
     return requirement.limit, requirement.count, requirement.buckets, requirement.of_values
 
 
@@ -123,21 +123,21 @@ def three_digits(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def find_differences(said: Any, found: Any, place: str) -> list[str]:
+def find_differences(stated: Any, measured: Any, place: str) -> list[str]:
     """Places in which a manifest says something else than was found; rounding is no difference.
 
     A key that this version does not know is none: what it says is found nowhere.
     """
-    if isinstance(said, Section) and type(said) is type(found):
-        keys = (*type(said).model_fields, *(found.model_extra or ()))
-        pairs = [(getattr(said, k, None), getattr(found, k), f"{place}.{k}") for k in keys]
+    if isinstance(stated, Section) and type(stated) is type(measured):
+        keys = (*type(stated).model_fields, *(measured.model_extra or ()))
+        pairs = [(getattr(stated, k, None), getattr(measured, k), f"{place}.{k}") for k in keys]
         return [line for pair in pairs for line in find_differences(*pair)]
-    if isinstance(said, dict) and isinstance(found, dict) and said.keys() == found.keys():
-        pairs = [(said[key], found[key], f"{place}.{key}") for key in said]
+    if isinstance(stated, dict) and isinstance(measured, dict) and stated.keys() == measured.keys():
+        pairs = [(stated[key], measured[key], f"{place}.{key}") for key in stated]
         return [line for pair in pairs for line in find_differences(*pair)]
-    if isinstance(said, list) and isinstance(found, list) and len(said) == len(found):
-        items = enumerate(zip(said, found, strict=True))
+    if isinstance(stated, list) and isinstance(measured, list) and len(stated) == len(measured):
+        items = enumerate(zip(stated, measured, strict=True))
         return [line for i, pair in items for line in find_differences(*pair, f"{place}[{i}]")]
-    if isinstance(said, float) and isinstance(found, float):
-        return [] if abs(said - found) <= SAME_FIGURE * max(1.0, abs(found)) else [place]
-    return [] if said == found and type(said) is type(found) else [place]
+    if isinstance(stated, float) and isinstance(measured, float):
+        return [] if abs(stated - measured) <= SAME_FIGURE * max(1.0, abs(measured)) else [place]
+    return [] if stated == measured and type(stated) is type(measured) else [place]

@@ -117,8 +117,6 @@ class Manifest(Section):
         """See that the comparison with the input names every column that may be compared."""
         if self.values is None:  # an earlier version compared nothing
             return
-        if self.format < FORMAT:
-            raise ValueError("values: are of a later format than it says it is of")
         of_records = {c.name for c in self.columns if c.role is not Role.QUASI_IDENTIFIER}
         named = {*self.values.compared, *self.values.left_out}
         if named != of_records or set(self.values.as_buckets) != set(self.bucketed):
@@ -138,11 +136,11 @@ def parse_manifest(content: bytes) -> Manifest:
     MalformedError
         They are none; names the first keys that are wrong, not what they hold.
     """
-    found = parse_json(content)
-    written = found.get("format") if isinstance(found, dict) else None
+    document = parse_json(content)
+    written = document.get("format") if isinstance(document, dict) else None
     if type(written) is int and written > FORMAT:
         raise MalformedError(f"is of format {written}; audit it with a later version")
-    return _validate(Manifest, found)
+    return _validate(Manifest, document)
 
 
 def parse_as(kind: type[Parsed], content: bytes) -> Parsed:
@@ -156,9 +154,9 @@ def parse_as(kind: type[Parsed], content: bytes) -> Parsed:
     return _validate(kind, parse_json(content))
 
 
-def _validate(kind: type[Parsed], found: object) -> Parsed:
+def _validate(kind: type[Parsed], document: object) -> Parsed:
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(document)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         named = [_describe(problem) for problem in problems[:_MOST_TOLD]]

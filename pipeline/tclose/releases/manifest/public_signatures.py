@@ -103,23 +103,23 @@ def read_signature(release: Location) -> Signature | None:
     """
     try:
         content = read_bounded(release / SIGNATURE_FILE, _MOST_BYTES)
-        found = parse_json(content)
+        document = parse_json(content)
     except FileNotFoundError:
         return None
     except OSError:
         raise MalformedError("cannot be read") from None
     keys = ("algorithm", "key_id", "signature")
-    if not isinstance(found, dict) or not all(type(found.get(key)) is str for key in keys):
+    if not isinstance(document, dict) or not all(type(document.get(key)) is str for key in keys):
         raise MalformedError("is damaged")
-    if not _KEY_ID.fullmatch(found["key_id"]):
+    if not _KEY_ID.fullmatch(document["key_id"]):
         raise MalformedError("is damaged")
-    if found["algorithm"] != ALGORITHM:
+    if document["algorithm"] != ALGORITHM:
         raise MalformedError(f"is of another algorithm than {ALGORITHM}")
     try:
-        decoded = base64.b64decode(found["signature"], validate=True)
+        decoded = base64.b64decode(document["signature"], validate=True)
     except (binascii.Error, ValueError):
         raise MalformedError("is damaged") from None
-    signature = Signature(found["key_id"], decoded)
+    signature = Signature(document["key_id"], decoded)
     if _write(signature) != content:
         raise MalformedError("is damaged")
     return signature
@@ -178,7 +178,7 @@ def read_public_key(path: Path) -> PublicKey:
     return PublicKey(key.public_bytes_raw())
 
 
-def find_signer(asked: str | None) -> Signer | None:
+def find_signer(key_name: str | None) -> Signer | None:
     """The key that a policy's ``output.signing_key`` names, or the environment; None if neither.
 
     Raises
@@ -186,10 +186,10 @@ def find_signer(asked: str | None) -> Signer | None:
     PolicyError
         It cannot be read, could be read by others, or is no Ed25519 private key.
     """
-    named = asked or os.environ.get(KEY_VARIABLE)
+    named = key_name or os.environ.get(KEY_VARIABLE)
     if not named:
         return None
-    where = f"{'output.signing_key' if asked else KEY_VARIABLE} {named}"
+    where = f"{'output.signing_key' if key_name else KEY_VARIABLE} {named}"
     try:
         place = Path(named).resolve(strict=True)  # mounted secrets are links
         closed = _OF_OTHERS if place.stat().st_uid == os.geteuid() else _OF_ROOT

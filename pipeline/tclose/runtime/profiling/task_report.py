@@ -235,11 +235,11 @@ def _render_timeline(traces: list[Trace]) -> str:
 
 def _draw_span(name: str, span: Span, x: float, scale: float, row: int, colour: str) -> str:
     computes = span.action == "compute"
-    said = f"{name} {span.task}, {span.action}: {span.seconds:.3f} s on {span.worker}"
+    title = f"{name} {span.task}, {span.action}: {span.seconds:.3f} s on {span.worker}"
     return (
         f'<rect x="{x:.2f}" y="{row * _LANE + 2}" width="{max(span.seconds * scale, 0.3):.2f}" '
         f'height="{_LANE - 4}" fill="{colour if computes else _WAITING_COLOUR}">'
-        f"<title>{escape(said)}</title></rect>"
+        f"<title>{escape(title)}</title></rect>"
     )
 
 
@@ -256,10 +256,10 @@ def _render_code(trace: Trace) -> str:
     own: dict[str, int] = {}
     for calls in _walk(trace.calls):
         if calls.own and calls.place:
-            said = _name_function(calls)
-            own[said] = own.get(said, 0) + calls.own
+            function = _name_function(calls)
+            own[function] = own.get(function, 0) + calls.own
     most = sorted(own.items(), key=lambda pair: -pair[1])[:_MOST_FUNCTIONS]
-    rows = [(said, f"{100 * count / total:.0f} %") for said, count in most]
+    rows = [(function, f"{100 * count / total:.0f} %") for function, count in most]
     tree = "".join(_render_calls(call, total) for call in trace.calls.called)
     return (
         f"<h3>{escape(trace.task_name)}</h3><p>{total:,} samples.</p>"
@@ -279,8 +279,8 @@ def _name_function(calls: Calls) -> str:
 
 
 def _render_calls(calls: Calls, total: int) -> str:
-    said = f"{100 * calls.count / total:.0f} % {_name_function(calls)}"
+    line = f"{100 * calls.count / total:.0f} % {_name_function(calls)}"
     if not calls.called:
-        return f"<div>{said}</div>"
+        return f"<div>{line}</div>"
     inner = "".join(_render_calls(call, total) for call in calls.called)
-    return f"<details open><summary>{said}</summary>{inner}</details>"
+    return f"<details open><summary>{line}</summary>{inner}</details>"

@@ -27,12 +27,12 @@ def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
         progress.info(refusal)
     if not plan.method.cuts_by_subsets or kernels_are_compiled(plan.search_budget):
         return
-    said = COMPILING
+    notice = COMPILING
     limit = engine.memory_per_unit()
     needed = unit_megabytes(plan) + COMPILER_MEGABYTES
     if limit is not None and needed * 1e6 > limit:
-        said += (
+        notice += (
             f"; that and a task may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB "
             "for each of its threads: give workers more memory if they do not get through"
         )
-    progress.info(said)
+    progress.info(notice)
