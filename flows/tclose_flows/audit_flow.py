@@ -29,7 +29,7 @@ from tclose_flows.prefect_artifacts import describe_failure, leave, quote, table
 from tclose_flows.release_flow import NOTHING_KEPT, describe
 
 _LAST_VALUE = re.compile(r"(/[^/=]*=)[^/]*?(: (?:is|its|has|does|cannot) [^/:=]*)?\Z")
-_TO_DO = """What was published is not what stands there: keep whoever uses it from it.
+_TO_DO = """The stored release differs from what was published: keep its users from it.
 
 - `tclose audit {folder}/NAME` shows the whole account.
 - `tclose rollback {folder}/NAME` makes the release before it the current one, after auditing it.

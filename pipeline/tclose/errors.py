@@ -7,7 +7,7 @@ from tclose.redaction import redact
 
 
 class TcloseError(Exception):
-    """Whatever tclose refuses or fails at; ``exit_code`` is the command's exit status.
+    """Base of all errors of tclose; ``exit_code`` is the command's exit status.
 
     ``retryable``: the same run, begun again as it is, can succeed. ``partition``: the part of the
     message that names a partition, and so quotes values that its records share. ``whole``: the

@@ -73,7 +73,7 @@ def read_internal(release: Location) -> InternalManifest | None:
 
 
 def read_origin(release: Location) -> Origin | None:
-    """What tells whose records a release has; None where its internal manifest is not at hand.
+    """Return the origin of a release's records; None where its internal manifest is missing.
 
     Raises
     ------

@@ -76,7 +76,7 @@ def find_draws(
 
 
 def find_releases(output: Location) -> Iterator[Location]:
-    """Whatever stands where a release of any name would, by name and id."""
+    """Yield every entry that is where a release of any name would be, by name and id."""
     if not output.is_dir():
         return
     for repository in sorted((place for place in output.iterdir() if place.is_dir()), key=str):

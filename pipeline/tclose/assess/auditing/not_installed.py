@@ -1,4 +1,4 @@
-"""What a release was made with and this installation lacks: models and formats of others."""
+"""Models and formats of other distributions that a release needs and this installation lacks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

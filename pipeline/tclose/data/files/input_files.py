@@ -300,7 +300,7 @@ def file_stamp(path: str) -> str:
 
 @contextlib.contextmanager
 def reading_file(name: str) -> Iterator[None]:
-    """Whatever stops the reading of a file becomes one message that names it."""
+    """Turn any failure to read a file into one error that names it."""
     try:
         yield
     except OSError as error:

@@ -41,7 +41,7 @@ def filesystem() -> "S3FileSystem":
 
 @contextlib.contextmanager
 def refusing(place: object) -> Iterator[None]:
-    """Whatever stops a request is one clear error; that nothing is there is the caller's to say."""
+    """Turn any failure of a request into one error; the caller reports missing objects."""
     try:
         yield
     except (OutputError, FileNotFoundError):
