@@ -14,7 +14,8 @@ from typing import Any
 import attr
 import jsonschema
 import pytest
-from openlineage.client import generated
+import yaml
+from openlineage.client import OpenLineageClient, generated
 from openlineage.client.event_v2 import RunState
 
 from support.cases.people import people, policy_for, write_parquet
@@ -25,6 +26,7 @@ from tclose.passes import release
 from tclose.passes.release import open_release, run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.lineage import facets, run_events
+from tclose.releases.lineage.emit import emit_events
 from tclose.runtime import lineage_events
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.progress import Progress
@@ -250,6 +252,36 @@ def test_file_is_written_where_the_environment_says(tmp_path, monkeypatch):
     run_release(make(tmp_path), Progress("none"))
     lines = (tmp_path / "events.jsonl").read_text().splitlines()
     assert kinds([json.loads(line) for line in lines]) == ["START", "COMPLETE"]
+
+
+def test_file_of_the_working_folder_says_nothing(tmp_path, monkeypatch):
+    """It would come before the address in the environment."""
+    (tmp_path / "here").mkdir()
+    planted = {"type": "file", "log_file_path": str(tmp_path / "theirs"), "append": True}
+    (tmp_path / "here" / "openlineage.yml").write_text(yaml.safe_dump({"transport": planted}))
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("OPENLINEAGE_URL", "http://127.0.0.1:9")
+    assert [type(c.transport).__name__ for c in made_clients(monkeypatch)] == ["HttpTransport"]
+    named = tmp_path / "named.yml"
+    planted["log_file_path"] = str(tmp_path / "ours")
+    named.write_text(yaml.safe_dump({"transport": planted}))
+    monkeypatch.setenv("OPENLINEAGE_CONFIG", str(named))
+    assert [type(c.transport).__name__ for c in made_clients(monkeypatch)] == ["FileTransport"]
+
+
+def made_clients(monkeypatch) -> list[Any]:
+    """Every client that emitting makes."""
+    made: list[Any] = []
+
+    class Noted(OpenLineageClient):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            made.append(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("openlineage.client.OpenLineageClient", Noted)
+        assert emit_events([]) == ""
+    return made
 
 
 def test_nobody_there_is_said_and_fails_nothing(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,8 @@ import hashlib
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -212,3 +214,23 @@ def test_refusal_is_told_once(cache, monkeypatch, capsys):
     plan = type("Plan", (), {"method": Method.model_validate({"name": "mdav"})})()
     compile_notice.report_compiling(plan, InProcess(), Progress("lines"))
     assert capsys.readouterr().err.count("can be written to by others") == 1
+
+
+# Compiles with numba, and with a file that comes later.
+COMPILES = """
+from pathlib import Path
+from tclose.kernels.compiler import config, kernel
+assert not config.DISABLE_JIT
+Path(".numba_config.yaml").write_text("disable_jit: 1")
+import numpy as np
+kernel(lambda values: values[0])(np.array([1]))
+assert not config.DISABLE_JIT
+"""
+
+
+def test_settings_in_the_working_folder_are_not_read(tmp_path):
+    (tmp_path / ".numba_config.yaml").write_text("disable_jit: 1")
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", COMPILES]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, check=False, timeout=300)
+    assert ended.returncode == 0

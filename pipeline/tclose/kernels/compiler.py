@@ -25,16 +25,23 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 
-import numba
-from numba.core import config
-from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
-from numba.core.serialize import dumps
-
 from tclose.kernels.compile_lock import hold_compile_lock
 from tclose.trusted_paths import TrustedFolder, UntrustedError, open_trusted
+from tclose.working_folder import away_from_working_folder
+
+with away_from_working_folder():
+    import numba
+    from numba.core import config
+    from numba.core.caching import _Cache
+    from numba.core.compiler import CompileResult
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+    from numba.core.serialize import dumps
+
+# numba takes settings from the working folder, where others may write: when it is imported, and
+# whenever it compiles.
+# whenever it compiles.
+config._config_fname = os.devnull  # noqa: SLF001  # it has no other way
 
 _DIGEST_BYTES = 32
 _CODE = ".code"

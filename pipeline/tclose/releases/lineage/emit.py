@@ -1,12 +1,14 @@
 """Emission of lineage events to the listeners of OpenLineage's own settings: a file or a server.
 
 The settings are those of every OpenLineage client: ``OPENLINEAGE_URL`` (and
-``OPENLINEAGE_API_KEY``), ``OPENLINEAGE_CONFIG``, or ``OPENLINEAGE__TRANSPORT__...``.
+``OPENLINEAGE_API_KEY``), ``OPENLINEAGE_CONFIG``, or ``OPENLINEAGE__TRANSPORT__...``. A file of the
+working folder is none: others may have put it there, to have events sent to them.
 """
 
 import logging
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 ASKING = ("OPENLINEAGE_URL", "OPENLINEAGE_CONFIG", "OPENLINEAGE__TRANSPORT")
@@ -23,8 +25,17 @@ def emit_events(events: Iterable[Any]) -> str:
 
     # The client would log failures itself, at length.
     logging.getLogger("openlineage").setLevel(logging.CRITICAL)
+
+    class Client(OpenLineageClient):
+        @staticmethod
+        def _find_yaml_config_path() -> str | None:
+            named = os.environ.get("OPENLINEAGE_CONFIG")
+            usual = Path("~/.openlineage/openlineage.yml").expanduser()
+            found = [str(path) for path in (named, usual) if path and Path(path).is_file()]
+            return next(iter(found), None)
+
     try:
-        client = OpenLineageClient()
+        client = Client()
         for event in events:
             client.emit(event)
     except Exception as error:
