@@ -26,18 +26,18 @@ def defined(kind: type[ast.ClassDef | ast.FunctionDef]) -> Iterator[str]:
                 yield node.name
 
 
-def test_every_class_name_is_defined_once():
+def test_every_class_name_is_defined_once() -> None:
     assert repeated(defined(ast.ClassDef)) == set()
 
 
-def test_every_public_function_name_is_defined_once():
+def test_every_public_function_name_is_defined_once() -> None:
     assert repeated(defined(ast.FunctionDef)) == SHARED_FUNCTIONS
 
 
-def test_every_file_name_is_used_once():
+def test_every_file_name_is_used_once() -> None:
     assert repeated(m.name for m in MODULES if not m.name.startswith("__")) == set()
 
 
-def test_folders_are_small():
+def test_folders_are_small() -> None:
     folders = Counter(module.parent for module in MODULES if module.name != "__init__.py")
     assert {folder.name for folder, n in folders.items() if n > ENTRIES} == set()

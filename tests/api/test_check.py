@@ -15,7 +15,10 @@ from support.naive import naive_kernels as naive
 from support.naive import naive_taxonomy
 from support.tables.random_tables import repeatable
 
-TREE = ("any", [("fruit", ["apple", "pear"]), ("root", [("red", ["beet", "radish"]), "carrot"])])
+TREE: naive_taxonomy.Tree = (
+    "any",
+    [("fruit", ["apple", "pear"]), ("root", [("red", ["beet", "radish"]), "carrot"])],
+)
 PLANTS = naive_taxonomy.leaves(TREE)
 _rows = st.tuples(
     st.sampled_from(["x", "y", None]),

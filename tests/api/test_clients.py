@@ -1,6 +1,7 @@
 """Releases on a client that the caller has, and inside a running event loop."""
 
 import asyncio
+from typing import Any, cast
 
 import dask.dataframe as dd
 import pytest
@@ -84,7 +85,7 @@ def test_workers_that_do_not_see_the_frame(client, tmp_path, monkeypatch):
 def test_clients_that_cannot_be_used(client, tmp_path):
     document = frame_document(tmp_path)
     with pytest.raises(tclose.UsageError, match=r"distributed\.Client"):
-        tclose.release(TABLE, document, client="tcp://127.0.0.1:8786")
+        tclose.release(TABLE, document, client=cast(Any, "tcp://127.0.0.1:8786"))
     closed = Client(client.scheduler.address, set_as_default=False)
     closed.close()
     with pytest.raises(tclose.UnreachableError, match="closed"):

@@ -18,11 +18,13 @@ def _cells() -> list[str]:
 def _run_cell(cell: str, names: dict) -> object:
     """Run a cell; what its last expression gives."""
     tree = ast.parse(cell)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     exec(compile(tree, EXAMPLE.name, "exec"), names)
-    return None if last is None else eval(
-        compile(ast.Expression(last.value), EXAMPLE.name, "eval"), names
-    )  # fmt: skip
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(compile(ast.Expression(last.value), EXAMPLE.name, "eval"), names)
 
 
 def test_the_example_runs(capsys, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Frames as files: the same rows give the same bytes, however they are cut."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import dask
 import numpy as np
@@ -18,9 +19,14 @@ from tclose.errors import DataError
 TABLE = pa.table({"n": list(range(10)), "s": ["a", None] * 5, "x": np.linspace(0, 1, 10)})
 
 
+def file_of(staged: staging.Staged) -> Path:
+    assert staged.folder is not None
+    return staged.folder / "records.parquet"
+
+
 def _bytes(data) -> bytes:
     with staging.staged_data(data) as staged:
-        return (staged.folder / "records.parquet").read_bytes()
+        return file_of(staged).read_bytes()
 
 
 @repeatable
@@ -49,7 +55,7 @@ def test_a_partition_without_values_has_the_others_type():
     with dask.config.set({"dataframe.convert-string": False}):
         frame = dd.from_map(lambda i: parts[i], [0, 1], meta=meta)
     with staging.staged_data(frame) as staged:
-        table = pq.read_table(staged.folder / "records.parquet")
+        table = pq.read_table(file_of(staged))
     assert table["a"].to_pylist() == [None, None, 1.5, 2.5]
 
 
@@ -73,18 +79,18 @@ def test_index_metadata_and_categories_leave_no_trace():
     for categories in (["a", "b"], ["b", "a", "unused"]):
         listed = pd.DataFrame({"c": pd.Categorical(text["c"], categories)})
         with staging.staged_data(listed) as staged:
-            found = pq.read_table(staged.folder / "records.parquet")
+            found = pq.read_table(file_of(staged))
         assert found["c"].to_pylist() == ["b", "a", "b"]
         assert not pa.types.is_dictionary(found.schema.field("c").type)
 
 
 def test_nan_is_missing():
     with staging.staged_data(pd.DataFrame({"a": [1.0, np.nan]})) as staged:
-        assert pq.read_table(staged.folder / "records.parquet")["a"].null_count == 1
+        assert pq.read_table(file_of(staged))["a"].null_count == 1
 
 
 def test_an_empty_frame_has_its_columns():
     with staging.staged_data(TABLE.slice(0, 0)) as staged:
-        found = pq.read_table(staged.folder / "records.parquet")
+        found = pq.read_table(file_of(staged))
     assert found.schema.names == TABLE.schema.names
     assert len(found) == 0

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.discharge_policies import discharge_policy, write_discharges
+from support.cases.people import folder_of
 from support.cases.published import copy_at_home, edit_manifest, hand_out, publish_discharges
 from tclose.assess.auditing import audit as auditing
 from tclose.assess.auditing.audit import audit_release
@@ -355,9 +356,9 @@ def test_release_without_files_or_confidential_columns_is_found(tmp_path):
     path = write_discharges(tmp_path / "discharges.parquet", 500)
     document = {"attributes": {"age": "quasi-identifier"}, "privacy": {"k": 5}}
     made = run_release(discharge_policy(path, tmp_path / "out", **document), Progress("none"))
-    for file in sorted((made.release / "data").iterdir()):
+    for file in sorted((folder_of(made) / "data").iterdir()):
         file.unlink()
-    edit_manifest(made.release, lambda m: m["files"].clear())
+    edit_manifest(folder_of(made), lambda m: m["files"].clear())
     findings = audit_release(made.release).findings
     assert "records: asked 500, found 0" in findings
 

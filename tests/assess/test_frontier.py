@@ -144,7 +144,10 @@ def test_every_point_keeps_what_it_asks(tmp_path):
         figures = point.figures
         assert figures is not None
         assert figures.classes.smallest >= point.k
-        assert figures.attributes[0].largest_emd <= point.t
+        largest = figures.attributes[0].largest_emd
+        assert largest is not None
+        assert point.t is not None
+        assert largest <= point.t
         assert 0 <= figures.risk <= 1 / figures.classes.smallest
         assert figures.loss > 0
 

@@ -94,7 +94,7 @@ def test_columns_of_every_kind() -> None:
         ),
         "town": (pa.array(["x", "x", "x", "y"]), pa.array(["x", "x", "y", "y"])),
     }
-    given = {
+    given: dict[str, Any] = {
         "whole": {"rounded": False},
         "money": {"rounded": False},
         "grade": {"kind": Kind.ORDINAL, "order": ORDER},

@@ -16,7 +16,7 @@ from support.cases.patients import (
     patients,
     write_patients,
 )
-from support.cases.people import write_policy
+from support.cases.people import folder_of, write_policy
 from support.checks.released import read_rows
 from support.checks.utility_checks import naive_covering, naive_utility
 from tclose.cli.main import main
@@ -93,14 +93,14 @@ def test_figures(case: str, source: Path, table: pa.Table, tmp_path: Path, capsy
     method, keys = CASES[case]
     document = patient_document(source, tmp_path / "out", method, **keys)
     made = publish(document)
-    rows = read_rows(made.release)
+    rows = read_rows(folder_of(made))
     names = [n for n in ("age", "height", "day", "pay") if n in document["attributes"]]
     if case == "buckets":  # pay is released as them
         names.remove("pay")
-    utility = inside(made.release)["utility"]
+    utility = inside(folder_of(made))["utility"]
     check_utility(utility, rows, table, names)
     assert "utility" not in made.manifest.to_json()
-    found = audit(made.release, write_policy(tmp_path / "policy.yaml", document), capsys)
+    found = audit(folder_of(made), write_policy(tmp_path / "policy.yaml", document), capsys)
     beside = found["originals"]
     assert {what: beside[what] for what in utility} == utility
     assert beside["sse"] == made.manifest.information_loss.total
@@ -122,11 +122,11 @@ class TestNoise:
             attributes={"pay": PAY, "site": SITE},
         )  # fmt: skip
         made = publish(document)
-        rows = read_rows(made.release)
-        utility = inside(made.release)["utility"]
+        rows = read_rows(folder_of(made))
+        utility = inside(folder_of(made))["utility"]
         check_utility(utility, rows, table, ["age", "height", "pay"])
         assert utility["changes_of_variances"]["pay"] != 0
-        found = audit(made.release, write_policy(tmp_path / "policy.yaml", document), capsys)
+        found = audit(folder_of(made), write_policy(tmp_path / "policy.yaml", document), capsys)
         beside = found["originals"]
         assert list(beside["changes_of_means"]) == ["age", "height"]
         assert beside["changes_of_means"].items() <= utility["changes_of_means"].items()
@@ -143,9 +143,9 @@ class TestNoise:
             attributes={"pay": "identifier", "day": noised},
         )  # fmt: skip
         made = publish(document)
-        utility = inside(made.release)["utility"]
+        utility = inside(folder_of(made))["utility"]
         assert list(utility["changes_of_means"]) == ["age", "height", "day"]
-        expected = naive_utility(read_rows(made.release), table, ["age", "height", "day"], 2)
+        expected = naive_utility(read_rows(folder_of(made)), table, ["age", "height", "day"], 2)
         for what in ("changes_of_means", "changes_of_variances"):
             assert utility[what] == pytest.approx(expected[what], rel=0.006, abs=1e-9)
 
@@ -156,7 +156,7 @@ class TestNoise:
             source, tmp_path / "out", {"name": "mondrian"}, attributes=attributes
         )
         made = publish(document)
-        found = audit(made.release, write_policy(tmp_path / "policy.yaml", document), capsys)
+        found = audit(folder_of(made), write_policy(tmp_path / "policy.yaml", document), capsys)
         assert found["originals"]["il1s"] is None
         assert found["originals"]["changes_of_means"] == {}
 
@@ -169,7 +169,7 @@ class TestPaths:
     def test_other_originals_are_found(self, asked: dict[str, Any], tmp_path: Path, capsys: Any):
         made = publish(asked)
         policy = write_policy(tmp_path / "policy.yaml", asked)
-        found = audit(made.release, policy, capsys, "--set", "privacy.k=9", status=3)
+        found = audit(folder_of(made), policy, capsys, "--set", "privacy.k=9", status=3)
         assert "originals" not in found
         (finding,) = found["findings"]
         assert finding.startswith("originals: the policy and its input do not give these rows")
@@ -181,9 +181,9 @@ class TestPaths:
         scratch.mkdir()
         monkeypatch.setattr("tempfile.tempdir", str(scratch))
         made = publish(asked)
-        before = sorted(made.release.rglob("*"))
-        audit(made.release, write_policy(tmp_path / "policy.yaml", asked), capsys)
-        assert sorted(made.release.rglob("*")) == before
+        before = sorted(folder_of(made).rglob("*"))
+        audit(folder_of(made), write_policy(tmp_path / "policy.yaml", asked), capsys)
+        assert sorted(folder_of(made).rglob("*")) == before
         assert list(scratch.iterdir()) == []
 
     def test_overrides_without_originals_are_refused(

@@ -46,7 +46,13 @@ from benchmarks.reproduction.printed import (
     table_1_shares,
 )
 from benchmarks.reproduction.records import Partition, examine, load_records
-from benchmarks.reproduction.series import Series, measure_growth, measure_spikes, read_loss
+from benchmarks.reproduction.series import (
+    Series,
+    measure_growth,
+    measure_spikes,
+    read_loss,
+    run_series,
+)
 from benchmarks.reproduction.variants import VARIANTS
 from benchmarks.sources import fars, generated
 from support.cases.discharge_policies import shared_file
@@ -258,7 +264,7 @@ class TestSeries:
         assert [measure_spikes(self.GRID, n) for n in (1, 2)] == [2, 1]
 
     def test_runs_are_all_there(self):
-        found = curves.run_series("x", load_records(SMALL), (2, 4), ("0.1", "0.2"))
+        found = run_series("x", load_records(SMALL), (2, 4), ("0.1", "0.2"))
         assert len(found.runs) == 3 * 2 * 2
         assert (found.ks, found.ts) == ([2, 4], ["0.1", "0.2"])
         assert found.find(2, 4, "0.1").partition.smallest >= 4

@@ -3,7 +3,7 @@
 from benchmarks.scale import Timed, render_times
 
 
-def test_speed_up_is_of_medians():
+def test_speed_up_is_of_medians() -> None:
     manifest = {
         "seconds": {"plan": 1.25, "verify": 2.0},
         "files": [{"path": "data/a.parquet", "sha256": "00"}],

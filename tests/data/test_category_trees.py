@@ -72,7 +72,7 @@ class TestColumns:
         assert scaled.nominal.max() < scaled.n_levels
         for i, a in enumerate(values):
             for j, b in enumerate(values):
-                n_apart = np.count_nonzero(scaled.nominal[:, i] != scaled.nominal[:, j])
+                n_apart = int(np.count_nonzero(scaled.nominal[:, i] != scaled.nominal[:, j]))
                 assert Fraction(n_apart, height) == naive_taxonomy.distance(tree, a, b)
 
     @repeatable

@@ -115,7 +115,7 @@ class TestCertificates:
         make_certificates(tmp_path / "tls", hosts=("scheduler", "10.0.0.7"), days=30)
         context = ssl.create_default_context(cafile=str(tmp_path / "tls" / "ca.pem"))
         [authority] = context.get_ca_certs()
-        left = ssl.cert_time_to_seconds(authority["notAfter"]) - time.time()
+        left = ssl.cert_time_to_seconds(str(authority["notAfter"])) - time.time()
         assert 29.9 * 86_400 < left <= 30 * 86_400
         content = (tmp_path / "tls" / "scheduler.pem").read_bytes()
         found = x509.load_pem_x509_certificate(content)

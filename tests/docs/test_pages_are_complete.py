@@ -141,8 +141,10 @@ def test_targets_of_make_exist() -> None:
 
 
 # Folders that a run, a release or `make` makes, and those of machines.
-PLACES = ("stack", "demo", "internal", "profile", "NAME", "data", "policies")
-PLACES += (".claims", ".failed", ".work", "TMPDIR", "tclose")
+PLACES = (
+    "stack", "demo", "internal", "profile", "NAME", "data", "policies", ".claims", ".failed",
+    ".work", "TMPDIR", "tclose",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("page", [README, *PAGES, DEPLOY], ids=lambda page: page.name)
@@ -162,9 +164,8 @@ def test_map_of_the_folders() -> None:
     lines = section.split("```")[1].splitlines()
     named = [n for line in lines for n in re.findall(r"([\w]+(?:/\w+)*)/", line.split("    ")[0])]
     named += [n for line in lines for n in re.findall(r"\b(\w+)/", line)]
-    places = (ROOT, PACKAGE, PACKAGE / "passes", PACKAGE / "kernels", PACKAGE / "releases")
-    places = (*places, PACKAGE / "assess", PACKAGE / "runtime", PACKAGE / "data", ROOT / "pipeline")
-    places = (*places, ROOT / "flows")
+    inner = ("passes", "kernels", "releases", "assess", "runtime", "data")
+    places = [ROOT, PACKAGE, *(PACKAGE / n for n in inner), ROOT / "pipeline", ROOT / "flows"]
     assert [n for n in named if not any((place / n).is_dir() for place in places)] == []
     folders = [f.name for f in (*PACKAGE.iterdir(), *(PACKAGE / "passes").iterdir()) if f.is_dir()]
     assert [f for f in folders if f not in named and not f.startswith("_")] == []

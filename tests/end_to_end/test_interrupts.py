@@ -48,7 +48,10 @@ def workers_start(process: "subprocess.Popen[str]") -> bool:
 
 
 def work_is_done(process: "subprocess.Popen[str]") -> bool:
-    return workers_start(process) and not time.sleep(2)
+    if not workers_start(process):
+        return False
+    time.sleep(2)
+    return True
 
 
 @pytest.mark.parametrize(

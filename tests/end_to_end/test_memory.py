@@ -2,6 +2,7 @@
 
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,6 +78,9 @@ def test_workers_that_could_not_even_start_are_refused(tmp_path):
     assert not list(tmp_path.rglob("manifest.json"))
 
 
+ANY_PLAN: Any = None  # nobody looks at it
+
+
 class Limited(InProcess):
     """Workers that have 400 MB for a task."""
 
@@ -87,21 +91,21 @@ class Limited(InProcess):
 @pytest.mark.parametrize(("needed", "is_said"), [(500.0, True), (300.0, False)])
 def test_less_than_a_unit_may_need_is_said(needed, is_said, monkeypatch, capsys):
     monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: needed)
-    estimate.warn_of_short_memory(None, Limited(), Progress("lines"))
+    estimate.warn_of_short_memory(ANY_PLAN, Limited(), Progress("lines"))
     shown = capsys.readouterr().err
     assert ("may need 500 MB, and a worker has 400 MB for each of its threads" in shown) is is_said
 
 
 def test_nothing_is_said_where_there_is_no_limit(monkeypatch, capsys):
     monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 1e6)
-    estimate.warn_of_short_memory(None, InProcess(), Progress("lines"))
+    estimate.warn_of_short_memory(ANY_PLAN, InProcess(), Progress("lines"))
     assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize("engine", [Limited(), InProcess()])
 @pytest.mark.parametrize("name", ["t-closeness-first", "mdav"])
 def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys):
-    plan = SimpleNamespace(
+    plan: Any = SimpleNamespace(
         method=Method.model_validate({"name": name}),
         search_budget=choose_search_budget("off", 1000),
     )

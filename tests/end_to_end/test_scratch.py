@@ -31,7 +31,7 @@ COMMANDS = {
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where scratch folders are made; in a folder with a short name, as sockets are there too."""
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -1,6 +1,7 @@
 """Wide records: the same release whichever way columns take, in bounded memory, or a refusal."""
 
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ def wide_people(n_records=N):
 def wide_policy(source, name, partition_by=()):
     attributes = {"age": QUASI, "sex": QUASI, "pay": "confidential", "long": PASSTHROUGH}
     attributes |= {"score": PASSTHROUGH, "site": PASSTHROUGH, "note": PASSTHROUGH}
-    output = {"path": str(source.parent / name), "partition_by": list(partition_by)}
+    output: dict[str, Any] = {"path": str(source.parent / name), "partition_by": list(partition_by)}
     output["rows_per_file"] = 150
     return policy_for(source, attributes=attributes, missing="drop", output=output)
 
@@ -150,7 +151,9 @@ def test_one_long_value_is_refused_before_it_is_decoded(tmp_path):
 def test_a_dictionary_that_is_larger_than_the_disk_is_refused(tmp_path, monkeypatch):
     places = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), ["x" * 1_000_000])
     source = write_parquet(tmp_path / "people.parquet", people(50_000, text=places))
-    monkeypatch.setattr(footprint.shutil, "disk_usage", lambda _: Usage(0, 0, 10**9))
+    monkeypatch.setattr(
+        "tclose.passes.plan.notices.footprint.shutil.disk_usage", lambda _: Usage(0, 0, 10**9)
+    )
     with pytest.raises(DataError, match=r"columns take 50,\d+ MB when .* there are 1,000 MB"):
         plan_of(long_policy(source, "1GB"), tmp_path)
 

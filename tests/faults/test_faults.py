@@ -10,6 +10,7 @@ import os
 import pytest
 
 from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.cases.people import folder_of
 from support.faults.fault_trials import KINDS, METHOD, finish, make_site
 from support.faults.killed_run import SMALL_REGION
 from support.length import FULL
@@ -36,7 +37,7 @@ def undisturbed(discharges, tmp_path_factory):
         patch.setattr(coarse_tree, "MIN_REGION_RECORDS", SMALL_REGION)
         place = tmp_path_factory.mktemp("whole") / "releases"
         policy = discharge_policy(discharges, place, method=METHOD)
-        return data_digests(run_release(policy, Progress("none")).release)
+        return data_digests(folder_of(run_release(policy, Progress("none"))))
 
 
 @pytest.mark.parametrize(("number", "kind"), TRIALS, ids=[f"{n:02d}-{k}" for n, k in TRIALS])

@@ -8,6 +8,7 @@ import pytest
 
 from support.cases.people import people, policy_for, release, tree, write_csv
 from support.servers.flow_runs import artifacts_of, last_run
+from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.signing_keys import write_key_pair
@@ -90,14 +91,14 @@ class TestAudit:
     def test_one_that_cannot_be_audited_does_not_keep_the_others(self, releases, monkeypatch):
         from tclose_flows import audit_flow as flows_audit
 
-        works = flows_audit.audit_release
+        works = audit_release
 
-        def audit_release(place: Path, key: Any) -> Any:
+        def fail_for_first(place: Path, key: Any) -> Any:
             if "first" in place.parts:
                 raise PermissionError(13, "Permission denied")
             return works(place, key)
 
-        monkeypatch.setattr(flows_audit, "audit_release", audit_release)
+        monkeypatch.setattr(flows_audit, "audit_release", fail_for_first)
         state = audit(releases)
         assert state.is_failed()
         assert state.message.startswith(
@@ -114,16 +115,16 @@ class TestAudit:
     def test_what_was_changed_is_told_beside_what_was_not_audited(self, releases, monkeypatch):
         from tclose_flows import audit_flow as flows_audit
 
-        works = flows_audit.audit_release
+        works = audit_release
 
-        def audit_release(place: Path, key: Any) -> Any:
+        def fail_for_first(place: Path, key: Any) -> Any:
             if "first" in place.parts:
                 raise ZeroDivisionError
             return works(place, key)
 
         current = (releases / "second" / "CURRENT").read_text().strip()
         (releases / "second" / current / "dictionary.md").unlink()
-        monkeypatch.setattr(flows_audit, "audit_release", audit_release)
+        monkeypatch.setattr(flows_audit, "audit_release", fail_for_first)
         state = audit(releases)
         assert state.is_failed()
         failing, _, errors = state.message.partition("; ")
@@ -150,15 +151,15 @@ class TestAudit:
         from tclose.errors import StoreError
         from tclose_flows import audit_flow as flows_audit
 
-        works, left = flows_audit.audit_release, [1]
+        works, left = audit_release, [1]
 
-        def audit_release(place: Path, key: Any) -> Any:
+        def fail_once(place: Path, key: Any) -> Any:
             if left:
                 left.pop()
                 raise StoreError("the object store does not answer")
             return works(place, key)
 
-        monkeypatch.setattr(flows_audit, "audit_release", audit_release)
+        monkeypatch.setattr(flows_audit, "audit_release", fail_once)
         at_once = flows_audit.audit_current.with_options(retry_delay_seconds=0)
         monkeypatch.setattr(flows_audit, "audit_current", at_once)
         assert audit(releases).is_completed()

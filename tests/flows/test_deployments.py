@@ -42,7 +42,7 @@ def start(name: str, **parameters: Any) -> Any:
     from prefect.deployments import run_deployment
 
     given = {"overrides": [], **parameters} if name != "audit" else parameters
-    return run_deployment(f"{name}/{name}", parameters=given, timeout=0, _sync=True)
+    return run_deployment(f"{name}/{name}", parameters=given, timeout=0, _sync=True)  # type: ignore[call-arg]
 
 
 def ended(run: Any) -> Any:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from support.cases.people import folder_of
 from support.cases.published import data_of
 from support.passes import replace_work
 from support.servers.flow_runs import artifacts_of, last_run, passes_of, read_tasks
@@ -76,13 +77,13 @@ class TestRelease:
 
         assert not flowing.already_published
         assert flowing.manifest.verdict == "pass"
-        assert data_of(flowing.release) == data_of(plain.release)
-        assert len(data_of(flowing.release)) == N_RECORDS // 1_000
+        assert data_of(folder_of(flowing)) == data_of(folder_of(plain))
+        assert len(data_of(folder_of(flowing))) == N_RECORDS // 1_000
         run = last_run("release")
         assert run.state.type.value == "COMPLETED"
         assert run.state.message == f"published: {flowing.release}"
-        assert flow_run_of(flowing.release) == str(run.id)
-        assert flow_run_of(plain.release) is None
+        assert flow_run_of(folder_of(flowing)) == str(run.id)
+        assert flow_run_of(folder_of(plain)) is None
 
     def test_second_run_finds_the_release_published(self, discharges: Path, tmp_path: Path) -> None:
         from tclose_flows.flow_command import run_flow
@@ -123,17 +124,17 @@ class TestRelease:
         believing = {settings.PREFECT_RESULTS_PERSIST_BY_DEFAULT: True}
         with settings.temporary_settings(believing):
             first = run_flow(policy, quiet=True)
-            content = data_of(first.release)
+            content = data_of(folder_of(first))
             part = first.release / "data" / min(content)
             if damage == "deleted":
-                shutil.rmtree(first.release)
+                shutil.rmtree(folder_of(first))
             else:
                 part.write_bytes(part.read_bytes()[:-1] + b"?")
             second = run_flow(policy, quiet=True)
             third = run_flow(policy, quiet=True)
 
         assert (second.already_published, third.already_published) == (False, True)
-        assert data_of(second.release) == data_of(third.release) == content
+        assert data_of(folder_of(second)) == data_of(folder_of(third)) == content
 
     def test_policy_may_be_a_file_with_overrides(self, discharges: Path, tmp_path: Path) -> None:
         from tclose_flows.release_flow import release
@@ -145,7 +146,7 @@ class TestRelease:
             f"privacy: {{k: 5, t: 0.1}}\noutput: {{path: {tmp_path}}}\n"
         )
 
-        outcome = release(
+        outcome: Any = release(
             str(file), ("privacy.k=9", "name=short-{as_of:%Y-%m}"), date(2026, 11, 1), quiet=True
         )
 
@@ -164,7 +165,7 @@ class TestRelease:
         assert "| k | asked 5, achieved 5 |" in lines
         assert any(line.startswith("| t of charge | asked 0.1, largest EMD 0.") for line in lines)
         for name in ("manifest.json", "dictionary.md", "data"):
-            assert f"(<{(made.release / name).as_uri()}>)" in text
+            assert f"(<{(folder_of(made) / name).as_uri()}>)" in text
 
 
 @pytest.mark.usefixtures("prefect_home")

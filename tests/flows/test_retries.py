@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from distributed.client import FutureCancelledError
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from support.cases.people import people, policy_for, write_csv
 from support.passes import find_pass, replace_work
@@ -27,6 +27,7 @@ from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime import pipeline
 from tclose.runtime.engines.engine import to_safe_error
 from tclose.runtime.run import repository_of
+from tclose.runtime.tasks import run_tasks
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -70,13 +71,16 @@ def run(policy: Policy | dict[str, Any], **parameters: Any) -> Any:
     return release(policy, quiet=True, return_state=True, **parameters)
 
 
+NOTHING: Any = None  # nobody looks at it
+
+
 def _is_tried_again(error: Exception) -> bool:
     from prefect.states import Failed
 
     from tclose_flows.concurrency import retryable
 
     known = to_safe_error(error, "place").redacted()
-    return retryable(None, None, Failed(data=known))
+    return retryable(NOTHING, NOTHING, Failed(data=known))
 
 
 @pytest.mark.parametrize(
@@ -106,14 +110,13 @@ class TestAgain:
         self, policy, failing, monkeypatch
     ):
         seen = []
-        works = pipeline.run_tasks
 
-        def run_tasks(*given: Any, **more: Any) -> Any:
+        def noted(*given: Any, **more: Any) -> Any:
             unit_files = repository_of(policy).root.glob(f".work/*/{given[2].name}/*")
             seen.append((given[2].name, len(list(unit_files))))
-            return works(*given, **more)
+            return run_tasks(*given, **more)
 
-        monkeypatch.setattr(pipeline, "run_tasks", run_tasks)
+        monkeypatch.setattr(pipeline, "run_tasks", noted)
         failing("verify", LostError("lost"), times=2)
         assert run(policy).is_completed()
         ended = last_run("release")

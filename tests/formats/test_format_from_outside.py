@@ -207,13 +207,13 @@ class WithoutWriting(OutputFormat):
 
 
 class WithoutSuffix(ArrowFormat):
-    name: Literal["another"] = "another"
+    name: Literal["another"] = "another"  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("suffix", [".csv", "CSV", "csv.gz", "", "a/b", 7.5])
 def test_suffix_that_no_manifest_holds(suffix: Any) -> None:
     class Odd(ArrowFormat):
-        name: Literal["odd"] = "odd"
+        name: Literal["odd"] = "odd"  # type: ignore[assignment]
 
     Odd.suffix = suffix
     with pytest.raises(ValueError, match=r"Odd\.suffix is .*small letters and digits"):
@@ -226,7 +226,7 @@ def test_suffix_that_a_manifest_holds(suffix: str) -> None:
     DataFile(path=f"data/part-00000.{suffix}", rows=1, bytes=1, sha256="0" * 64)
 
     class Plain(ArrowFormat):
-        name: Literal["plain"] = "plain"
+        name: Literal["plain"] = "plain"  # type: ignore[assignment]
 
     Plain.suffix = suffix
     register_format(Plain)

@@ -36,7 +36,7 @@ def scatter(classes: list[list], seed: int, dtype: type) -> tuple[np.ndarray, ..
     """Keys of all classes in a random order of records, and where the kernels find each class."""
     starts = starts_of([len(members) for members in classes])
     order = np.random.default_rng(seed).permutation(starts[-1])
-    keys = np.empty(order.size, dtype=dtype)
+    keys: np.ndarray = np.empty(order.size, dtype=dtype)
     keys[order] = [key for members in classes for key in members]
     return keys, order, starts
 

@@ -94,7 +94,7 @@ class TestKept:
 def compile_in(folder: Path, start, told) -> None:
     """Compile when all have started, and tell what was done."""
     opened = open_trusted(folder)
-    compiler._open_cache = lambda: opened
+    compiler._open_cache = lambda: opened  # type: ignore[assignment]
     dispatcher = kernel(add)
     start.wait(60)
     told.put((dispatcher(WHOLE), *counts(dispatcher)))
@@ -157,7 +157,7 @@ class TestTurns:
             raise PermissionError(path)
 
         with monkeypatch.context() as patch:
-            patch.setattr(compile_lock.os, "unlink", refuse)
+            patch.setattr("tclose.kernels.compile_lock.os.unlink", refuse)
             with turn_at(folder / "add.turn"):
                 pass
         with turn_at(folder / "add.turn"):
@@ -201,7 +201,7 @@ class TestNotAsItSays:
 class TestNowhereToKeep:
     def test_a_folder_that_is_no_folder(self, tmp_path, monkeypatch):
         (tmp_path / "file").write_text("")
-        monkeypatch.setattr(compiler.config, "CACHE_DIR", str(tmp_path / "file"))
+        monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(tmp_path / "file"))
         assert compiler._open_cache.__wrapped__() is None
 
     def test_it_is_compiled_each_time(self, monkeypatch):
@@ -216,7 +216,7 @@ class TestNowhereToKeep:
         assert not folder.exists()
 
     def test_the_user_names_the_folder(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(compiler.config, "CACHE_DIR", str(tmp_path / "mine"))
+        monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(tmp_path / "mine"))
         found = compiler._open_cache.__wrapped__()
         assert isinstance(found, TrustedFolder)
         assert found.path.parent == tmp_path / "mine"

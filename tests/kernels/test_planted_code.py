@@ -53,7 +53,7 @@ def plant(folder: Path, mark: Path) -> None:
 def cache(tmp_path, monkeypatch):
     """The folder that NUMBA_CACHE_DIR names, with code of `add` below it."""
     home = tmp_path / "cache"
-    monkeypatch.setattr(compiler.config, "CACHE_DIR", str(home))
+    monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(home))
     compiler._open_cache.cache_clear()
     assert kernel(add)(WHOLE) == 6
     (folder,) = home.iterdir()
@@ -189,7 +189,7 @@ def test_cache_of_root_that_a_user_may_read_is_used(cache, tmp_path):
 
 
 def test_what_is_made_is_private_whatever_the_mask(tmp_path, monkeypatch):
-    monkeypatch.setattr(compiler.config, "CACHE_DIR", str(tmp_path / "a" / "b"))
+    monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(tmp_path / "a" / "b"))
     compiler._open_cache.cache_clear()
     before = os.umask(0)
     try:
@@ -203,9 +203,9 @@ def test_what_is_made_is_private_whatever_the_mask(tmp_path, monkeypatch):
 
 
 def test_without_a_home_nothing_is_kept(monkeypatch):
-    monkeypatch.setattr(compiler.config, "CACHE_DIR", "")
+    monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", "")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(compiler.os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr("tclose.kernels.compiler.os.path.expanduser", lambda path: path)
     assert compiler._open_cache.__wrapped__() is None
 
 

@@ -90,7 +90,7 @@ def test_classes_hold(name: str, values: list[int], k: int, limit: Fraction, see
 @given(values=confidential, k=st.integers(1, 6), seed=seeds)
 def test_classes_have_k_records(name: str, values: list[int], k: int, seed: int) -> None:
     values = [*(v % 2 for v in values), *([0, 1] * 6)]
-    keys = {"ratio": len(values) ** 2} if name == "bucketization" else {}
+    keys: dict[str, Any] = {"ratio": len(values) ** 2} if name == "bucketization" else {}
     problem = problem_of(name, values, min(k, len(values)), seed=seed, **keys)
     assert min(map(len, classes_of(problem))) >= problem.k
 
@@ -114,20 +114,21 @@ def test_holds_is_exact(values: list[int], k: int, limit: Fraction, seed: int, c
 
 def test_start_and_gamma_reach_the_algorithm() -> None:
     """v-MDAV may extend a cluster, MDAV never does: the 21st record stands near the first 20."""
+    cases: list[tuple[str, int, dict[str, Any]]] = [
+        ("mdav", 0, {}),
+        ("v-mdav", 0, {"gamma": 0.0}),
+        ("v-mdav", 2, {"gamma": 2.0}),
+        ("microaggregate-and-merge", 2, {"start": "v-mdav", "gamma": 2.0}),
+        ("dp-confidential", 2, {"start": "v-mdav", "gamma": 2.0}),
+        ("dp-confidential", 0, {}),
+    ]
     ages = [*range(4), 50, 51, 52, 53, 54, 100, 101, 102]
-    column = {"age": (pa.array(ages), {})}
+    column: dict[str, Any] = {"age": (pa.array(ages), {})}
     sizes = {
         (name, gamma): sorted(
             map(len, classes_of(problem_of(name, ages, 4, Fraction(1), columns=column, **keys)))
         )
-        for name, gamma, keys in [
-            ("mdav", 0, {}),
-            ("v-mdav", 0, {"gamma": 0.0}),
-            ("v-mdav", 2, {"gamma": 2.0}),
-            ("microaggregate-and-merge", 2, {"start": "v-mdav", "gamma": 2.0}),
-            ("dp-confidential", 2, {"start": "v-mdav", "gamma": 2.0}),
-            ("dp-confidential", 0, {}),
-        ]
+        for name, gamma, keys in cases
     }
     assert sizes["mdav", 0] == sizes["dp-confidential", 0] == [4, 4, 4]
     extended = sizes["v-mdav", 2]

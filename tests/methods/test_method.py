@@ -1,5 +1,7 @@
 """What each method says that it can do, and what follows for policies that name it."""
 
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -13,7 +15,7 @@ WITHOUT_T = {"mdav", "v-mdav", "dp-confidential"}
 WHOLE = {"incognito", "sabre", "bucketization"}
 QUADRATIC = {"mdav", "v-mdav", "microaggregate-and-merge", "k-anonymity-first", "dp-confidential"}
 METHODS = registered_methods()
-GIVEN = {"bucketization": {"ratio": 2}}  # what has no default
+GIVEN: dict[str, Any] = {"bucketization": {"ratio": 2}}  # what has no default
 
 
 def method_of(name: str, **keys: object) -> Method:

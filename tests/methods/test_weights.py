@@ -4,6 +4,7 @@ Both leave distances exactly as they are, so that the classes have to be the ver
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def drawn(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int64:
 
 def sabre(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int64:
     table, codes = distribution_of(CODES)
-    return partition_sabre((numeric, nominal, weights), codes, table, k=K, max_emd=1)
+    return partition_sabre((numeric, nominal, weights), codes, table, k=K, max_emd=Fraction(1))
 
 
 def in_blocks(numeric: Float64, nominal: np.ndarray, weights: Float64) -> Int64:

@@ -7,9 +7,10 @@ from typing import Any
 PREFIX = "counted "
 
 
-def report(
-    record_property: Callable[[str, object], None], kind: str, counts: Mapping[str, int]
-) -> None:
+Record = Callable[[str, object], None]
+
+
+def report(record_property: Record, kind: str, counts: Mapping[str, int]) -> None:
     """Record the counts of a test under a kind of trial."""
     record_property(PREFIX + kind, dict(counts))
 

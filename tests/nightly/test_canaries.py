@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from nightly.counts import report
+from nightly.counts import Record, report
 from nightly.kernel_cache import kernel_cache
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ N = 120
 PERSON, UNLISTED, PLACE = "CANARY-person-7f3a", "CANARY-unlisted-99e0", "CANARY-place-c41d"
 AGE, DAY = 73_141_592, "1907-05-23"
 CANARIES = (PERSON, UNLISTED, PLACE, str(AGE), DAY)
-ENDS = {
+ENDS: dict[str, tuple[list[str], dict[str, Any], int]] = {
     "success": (["run"], {}, 0),
     "profile": (["run", "--profile", "profile"], {}, 0),
     "two workers": (["run"], {"engine": {"workers": 2}}, 0),
@@ -169,7 +169,7 @@ def search(folder: Path, *, goes_on: bool) -> tuple[int, list[str]]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("end", CHOSEN)
-def test_canaries_are_nowhere(end, tmp_path, record_property):
+def test_canaries_are_nowhere(end: str, tmp_path: Path, record_property: Record) -> None:
     arguments, changes, status = ENDS[end]
     write_input(tmp_path / "in", with_gaps=end == "bad data", with_header=end != "no header")
     write_policy(tmp_path, changes)
@@ -188,7 +188,7 @@ def test_canaries_are_nowhere(end, tmp_path, record_property):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
-def test_planted_canaries_are_found(encoding, tmp_path):
+def test_planted_canaries_are_found(encoding: str, tmp_path: Path) -> None:
     """The search itself: it finds what it is for in each kind of file."""
     texts = f"some {PERSON}-3 text".encode(encoding)
     (tmp_path / "plain.log").write_bytes(texts)

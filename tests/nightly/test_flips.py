@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nightly.counts import report
+from nightly.counts import Record, report
 from support.cases.people import mixed_people, mixed_policy, release, write_parquet
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import TcloseError
@@ -55,7 +55,7 @@ def is_found(root: Path, key: PublicKey) -> bool:
 
 
 @pytest.mark.timeout(3600)
-def test_every_flip_is_found(tmp_path, record_property):
+def test_every_flip_is_found(tmp_path: Path, record_property: Record) -> None:
     source = write_parquet(tmp_path / "in.parquet", mixed_people(150))
     keys = write_key_pair(tmp_path / "keys")
     key = read_public_key(keys.public)

@@ -9,6 +9,7 @@ import os
 import random
 import signal
 from collections import Counter
+from pathlib import Path
 
 import psutil
 import pytest
@@ -23,7 +24,7 @@ from nightly.commands import (
     run_to_end,
     sleep_a_part,
 )
-from nightly.counts import report
+from nightly.counts import Record, report
 
 N_KILLS = int(os.environ.get("TCLOSE_KILLS", "8"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))
@@ -78,7 +79,7 @@ def try_kill(site: Site, rng: random.Random, kind: str, seconds: float) -> tuple
 
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("start", STARTS)
-def test_killed(start, tmp_path, record_property):
+def test_killed(start: int, tmp_path: Path, record_property: Record) -> None:
     site, template = make_site(tmp_path / "site"), tmp_path / "template"
     expect(site, template)
     seconds: dict[str, float] = {}

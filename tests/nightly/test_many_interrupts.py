@@ -9,12 +9,13 @@ import random
 import signal
 import time
 from collections import Counter
+from pathlib import Path
 
 import psutil
 import pytest
 
 from nightly.commands import Site, Started, expect, make_site, measure, run_to_end, sleep_a_part
-from nightly.counts import report
+from nightly.counts import Record, report
 
 N_INTERRUPTS = int(os.environ.get("TCLOSE_INTERRUPTS", "5"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))
@@ -54,7 +55,7 @@ def try_interrupt(
 
 
 @pytest.mark.timeout(7200)
-def test_interrupted(tmp_path, record_property):
+def test_interrupted(tmp_path: Path, record_property: Record) -> None:
     site, template = make_site(tmp_path / "site"), tmp_path / "template"
     expect(site, template)
     seconds: dict[str, float] = {}

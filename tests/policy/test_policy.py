@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tclose.errors import PolicyError, UsageError
+from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
 from tclose.model import Distance, Kind, Role
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.policy.policy import Policy, load_policy, parse_policy, policy_schema
@@ -29,6 +30,7 @@ class TestReading:
     def test_defaults(self):
         policy = parse_policy(document())
         assert (policy.unlisted, policy.missing, policy.seed) == ("error", "error", 1)
+        assert isinstance(policy.method, TClosenessFirst)
         assert policy.method.scope == "blocks"
         assert (policy.method.class_size, policy.method.refine) == ("auto", "fast")
         assert policy.engine.scheduler == "local"
@@ -130,7 +132,9 @@ class TestReading:
 
     @pytest.mark.parametrize("size", ["auto", "paper", 2, 17])
     def test_class_sizes(self, size):
-        assert parse_policy(document(method={"class_size": size})).method.class_size == size
+        method = parse_policy(document(method={"class_size": size})).method
+        assert isinstance(method, TClosenessFirst)
+        assert method.class_size == size
 
     @pytest.mark.parametrize("size", [1, 0, -3, 2.5, True, False, None, "", "k", "auto ", [3]])
     def test_no_class_sizes(self, size):

@@ -25,7 +25,7 @@ def parse(*models: Any, **keys: Any) -> Policy:
     return parse_policy(document(*models, **keys))
 
 
-EXAMPLES = {
+EXAMPLES: dict[str, Any] = {
     "distinct-l-diversity": ({"l": 3}, Fraction(3), 0),
     "entropy-l-diversity": ({"l": 2.5}, Fraction(5, 2), 0),
     "recursive-cl-diversity": ({"c": 0.1, "l": 2}, Fraction(1, 10), 2),

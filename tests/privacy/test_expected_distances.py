@@ -34,6 +34,7 @@ class TestDealing:
         mean, deviation = expected_emd(table, n_subsets)
         assert mean == pytest.approx(np.mean(emds), abs=1e-9)
         assert deviation >= 0
+        assert table.metric is not None
         assert mean >= rounding_work(table.metric, n_subsets) - 1e-9
 
     def test_spread_is_not_below_what_is_drawn(self) -> None:

@@ -39,7 +39,7 @@ def parts(draw: st.DrawFn, min_records: int = 1) -> np.ndarray:
     """Codes int64 (p, n): few values or many, one that rules, parts that follow one another."""
     n_parts, n_records = draw(st.integers(2, 4)), draw(st.integers(min_records, 50))
     rng = np.random.default_rng(draw(seeds))
-    columns = []
+    columns: list[np.ndarray] = []
     for _ in range(n_parts):
         shape = draw(st.sampled_from(["few", "many", "one rules", "follows"]))
         if shape == "few":

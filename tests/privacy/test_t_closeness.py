@@ -30,11 +30,11 @@ from tclose.errors import DataError
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
 from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
-from tclose.passes.microaggregate.region_classes import find_above
 from tclose.passes.plan.class_sizes import mean_cluster_emd
 from tclose.privacy.t_closeness import (
     class_distances,
     classes_above,
+    find_above,
     make_target,
     partition_distance,
     rounding_work,

@@ -4,13 +4,12 @@ import os
 import pwd
 
 from support.cases.people import people, policy_for, release, write_parquet
-from tclose.releases import provenance
 from tclose.releases.provenance import who
 from tclose.releases.repository import DOCUMENTS
 
 
 def test_user_and_host_are_named_inside_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance.platform, "node", lambda: "canary-host")
+    monkeypatch.setattr("tclose.releases.provenance.platform.node", lambda: "canary-host")
     made = release(policy_for(write_parquet(tmp_path / "people.parquet", people())))
     run = made.internal["run"]
     assert run["host"] == "canary-host"
@@ -32,5 +31,5 @@ def test_user_without_a_name_is_a_number(monkeypatch):
     def unknown(_):
         raise KeyError
 
-    monkeypatch.setattr(provenance.pwd, "getpwuid", unknown)
+    monkeypatch.setattr("tclose.releases.provenance.pwd.getpwuid", unknown)
     assert who()["user"] == f"uid {os.getuid()}"

@@ -11,7 +11,6 @@ from tclose.errors import BusyError, OutputError
 from tclose.releases.catalog import list_releases
 from tclose.releases.operations_log import read_lines
 from tclose.releases.prune import plan_pruning, prune
-from tclose.releases.stores import filesystem
 from tclose.runtime.artifacts import Workspace
 
 IDS = [fake_id(text) for text in "edcba"]
@@ -126,7 +125,7 @@ def test_stopped_prune_leaves_whole_releases_and_the_next_clears_up(when, reposi
             (folder / "manifest.json").unlink()
         raise KilledError
 
-    monkeypatch.setattr(filesystem.shutil, "rmtree", killed)
+    monkeypatch.setattr("tclose.releases.stores.filesystem.shutil.rmtree", killed)
     with pytest.raises(KilledError):
         prune(repository, 2)
     monkeypatch.undo()
@@ -141,7 +140,7 @@ def test_stopped_prune_leaves_whole_releases_and_the_next_clears_up(when, reposi
 
 
 def test_run_clears_what_a_stopped_prune_has_left(repository, monkeypatch):
-    monkeypatch.setattr(filesystem.shutil, "rmtree", lambda *_, **__: None)
+    monkeypatch.setattr("tclose.releases.stores.filesystem.shutil.rmtree", lambda *_, **__: None)
     with pytest.raises(OutputError, match=r"removed-.*cannot be deleted; remove it by hand"):
         prune(repository, 4)
     monkeypatch.undo()

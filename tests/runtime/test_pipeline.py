@@ -1,5 +1,6 @@
 """Pipelines: what is read was written before, and passes use what they declare and nothing else."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,14 +115,14 @@ def test_task_uses_what_its_pass_declares_alone(run):
     functions = (reads, shares, writes, reads_file, writes_file)
     for number, function in enumerate(functions):
         task = Task(f"reach{number}", "", function)
-        one = Pass("other", "", (NUMBER,), (), lambda c, task=task: c.map(task, [1]), (task,))
+        one = Pass("other", "", (NUMBER,), (), partial(map_one, task), (task,))
         with pytest.raises(TaskError, match="stopped by LookupError"):
             run_pipeline(Pipeline((NUMBER,), (one,)), run, Progress("none"))
     assert run.workspace.load(NUMBER) == 21
 
 
 def test_pass_does_its_own_tasks_alone(run):
-    one = Pass("other", "", (), (), lambda context: context.map(DOUBLE_TASK, [1]))
+    one = Pass("other", "", (), (), partial(map_one, DOUBLE_TASK))
     with pytest.raises(LookupError, match="pass other does not declare task double"):
         run_pipeline(Pipeline((), (one,)), run, Progress("none"))
 
@@ -202,6 +203,10 @@ class TestCheckpoints:
             assert value[:1] in b'0123456789"{['
 
 
+def map_one(task: Task, context: PassContext) -> None:
+    context.map(task, [1])
+
+
 def test_result_has_to_be_declared(run):
     def undeclared(_: Any, item: int, __: Any):
         return item
@@ -209,7 +214,7 @@ def test_result_has_to_be_declared(run):
     task = Task("undeclared", "", undeclared)
     with pytest.raises(KeyError):
         run_pipeline(
-            Pipeline((), (Pass("p", "", (), (), lambda c: c.map(task, [1]), (task,)),)),
+            Pipeline((), (Pass("p", "", (), (), partial(map_one, task), (task,)),)),
             run,
             Progress("none"),
         )

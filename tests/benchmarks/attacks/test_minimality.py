@@ -1,12 +1,14 @@
 """The attack that knows the algorithm: where it must succeed, and where nothing can be gained."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pytest
 
 from benchmarks.attacks.minimality import (
     LEAST_KEPT,
+    Inference,
+    Release,
     SearchBudget,
     count_arrangements,
     infer,
@@ -18,10 +20,10 @@ ILL, WELL = 1, 0
 ALL = SearchBudget(10_000, 0, 0)
 
 
-def merge_if_needed(parts: Sequence[np.ndarray], most: float):
+def merge_if_needed(parts: Sequence[np.ndarray], most: float) -> Release:
     """A minimal algorithm: parts by quasi-identifiers, all merged if in one too many are ill."""
 
-    def release(values: np.ndarray):
+    def release(values: np.ndarray) -> Hashable:
         shares = [np.mean(values[part] == ILL) for part in parts]
         groups = [np.concatenate(parts)] if max(shares) > most else parts
         return tuple((g.tolist(), sorted(values[g].tolist())) for g in map(np.sort, groups))
@@ -29,7 +31,12 @@ def merge_if_needed(parts: Sequence[np.ndarray], most: float):
     return release
 
 
-def believe(release, values, groups, effort=ALL):
+def believe(
+    release: Release,
+    values: Sequence[int] | np.ndarray,
+    groups: Sequence[np.ndarray],
+    effort: SearchBudget = ALL,
+) -> Inference:
     return infer(release, np.array(values), groups, effort, np.random.default_rng(1))
 
 
@@ -67,7 +74,7 @@ class TestNothingToGain:
     def test_classes_by_quasi_identifiers_alone(self) -> None:
         parts = (np.arange(3), np.arange(3, 7))
 
-        def release(values: np.ndarray):
+        def release(values: np.ndarray) -> Hashable:
             return tuple(tuple(sorted(values[part].tolist())) for part in parts)
 
         found = believe(release, [0, 1, 2, 0, 0, 1, 3], parts)

@@ -1,5 +1,7 @@
 """Places in a bucket: what is read, and writes that depend on what stands there."""
 
+from typing import Any
+
 import pytest
 
 from tclose.data.places.bucket_client import refusal
@@ -47,7 +49,8 @@ def test_reply_that_was_lost_is_no_conflict(bucket, monkeypatch):
 
 
 def test_two_writes_at_once_are_tried_again(bucket, monkeypatch):
-    call, refused = BucketPath._call, []
+    call = BucketPath._call
+    refused: list[Any] = []
 
     def contested(path, method, **arguments):
         if method == "put_object" and len(refused) < 2:

@@ -177,7 +177,11 @@ class TestRefusals:
     @pytest.mark.parametrize("name", ["a.parquet", "a"])
     def test_target_that_appears_meanwhile_is_kept(self, tmp_path: Path, name: str) -> None:
         path = tmp_path / name
+
+        def appear(_: int) -> None:
+            path.write_text("mine")
+
         with pytest.raises(OutputError, match="exists already"):
-            write_microdata(path, 10, SEED, progress=lambda _: [path.write_text("mine")])
+            write_microdata(path, 10, SEED, progress=appear)
         assert path.read_text() == "mine"
         assert list(tmp_path.iterdir()) == [path]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,7 +48,7 @@ def write_forged(release, table):
     (release / "manifest.json").write_text(json.dumps(manifest))
 
 
-POOLS = []  # for good: what is allocated from a pool may be freed after the test
+POOLS: list[Any] = []  # for good: what is allocated from a pool may be freed after the test
 
 
 @pytest.mark.parametrize("column", ["town", "ill", "note"])
@@ -97,7 +98,7 @@ def has_buckets(model, of_values):
 
 def test_error_of_the_audit_itself_is_no_finding(texts, monkeypatch, capsys):
     """Else a fault of tclose would say that somebody has changed the release."""
-    monkeypatch.setattr(module, "column_roles", lambda _: {}["nothing"])
+    monkeypatch.setattr(module, "column_roles", lambda _: dict[str, Any]()["nothing"])
     assert main(["audit", str(texts)]) == 1
     said = capsys.readouterr()
     assert "stopped by KeyError" in said.err

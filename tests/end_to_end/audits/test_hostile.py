@@ -269,7 +269,7 @@ def mutate(document: dict[str, Any], data) -> None:
     for _ in range(data.draw(st.integers(1, 3))):
         places = [place for place in places_of(document) if place]
         *way, last = data.draw(st.sampled_from(places))
-        holder = document
+        holder: Any = document
         for key in way:
             holder = holder[key]
         act = data.draw(st.sampled_from(["put", "put", "remove", "copy", "add"]))

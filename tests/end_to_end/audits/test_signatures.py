@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from support.cases.people import people, policy_for, write_parquet
 from support.cases.published import hand_out
@@ -167,6 +168,7 @@ def test_same_signature_for_another_use_of_the_key_does_not_hold(signed, keys):
     key = serialization.load_pem_private_key(keys.private.read_bytes(), None)
     path = signed / "manifest.sig"
     written = path.read_text()
+    assert isinstance(key, Ed25519PrivateKey)
     bare = base64.b64encode(key.sign((signed / "manifest.json").read_bytes())).decode()
     path.write_text(written.replace(json.loads(written)["signature"], bare))
     assert "does not fit" in find(signed, keys)[0]

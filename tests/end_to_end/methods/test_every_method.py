@@ -14,6 +14,7 @@ from distributed import LocalCluster
 from support.cases.discharge_policies import data_digests
 from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, N_RECORDS, QUASI, STAGE, publish
 from support.cases.patients import patient_document, write_patients
+from support.cases.people import folder_of
 from support.checks.released import check_release, classes_in, read_rows
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.files import input_partitions
@@ -33,7 +34,7 @@ def test_release_is_what_it_says(case: str, source: Path, table: pa.Table, tmp_p
     assert made.manifest.method == method["name"]
     assert made.manifest.classes.n_classes > 3
     assert audit_release(made.release).findings == []
-    check_release(made.release, table, document)
+    check_release(folder_of(made), table, document)
 
 
 @pytest.fixture(scope="module")
@@ -75,21 +76,21 @@ class TestRegions:
         document = patient_document(source, tmp_path / "here", method, **keys)
         made = publish(document)
         assert audit_release(made.release).findings == []
-        check_release(made.release, table, document)
+        check_release(folder_of(made), table, document)
         plan = json.loads((made.release / "internal" / "plan.json").read_text())
         assert plan["release_partitions"][0]["regions"] == (
             1 if registered_methods()[method["name"]].whole_table else 4
         )
-        expected = data_digests(made.release)
+        expected = data_digests(folder_of(made))
         for number, address in enumerate(clusters):
             document["engine"] = {"scheduler": address}
             document["output"] = {"path": str(tmp_path / f"{number}")}
-            assert data_digests(publish(document).release) == expected
+            assert data_digests(folder_of(publish(document))) == expected
         monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 400)
         monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 1)
         cut = write_patients(tmp_path / "cut", N_RECORDS, cuts=3)
         document = patient_document(cut, tmp_path / "out", method, **keys)
-        assert data_digests(publish(document).release) == expected
+        assert data_digests(folder_of(publish(document))) == expected
 
     @pytest.mark.parametrize("case", ["mondrian", "merge", "k first"])
     def test_region_that_is_above_t_as_a_whole_is_joined(
@@ -101,7 +102,7 @@ class TestRegions:
         document = patient_document(
             source, tmp_path, method, privacy={"k": 5, "t": 0.01}, attributes=tight
         )
-        check_release(publish(document).release, table, document)
+        check_release(folder_of(publish(document)), table, document)
 
 
 def test_mondrian_cuts_between_the_leaves_of_a_taxonomy(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_mondrian_cuts_between_the_leaves_of_a_taxonomy(tmp_path: Path) -> None:
         "pay": CONFIDENTIAL,
     }
     document["privacy"] = {"k": 80, "t": 0.5}
-    rows = check_release(publish(document).release, table, document)
+    rows = check_release(folder_of(publish(document)), table, document)
     assert sorted(rows["town"].unique()) == ["east", "west"]
 
 
@@ -128,10 +129,10 @@ def test_helpers_can_fail(source: Path, table: pa.Table, tmp_path: Path) -> None
     made = publish(document)
     tight = document | {"privacy": {"k": 5, "t": 0.01}}
     with pytest.raises(AssertionError):
-        check_release(made.release, table, tight)
+        check_release(folder_of(made), table, tight)
     with pytest.raises(AssertionError):
-        check_release(made.release, table, document | {"privacy": {"k": 50, "t": 0.2}})
+        check_release(folder_of(made), table, document | {"privacy": {"k": 50, "t": 0.2}})
     moved = table.set_column(1, "age", pa.array(np.roll(table["age"].to_numpy(), 1)))
     with pytest.raises(AssertionError):
-        check_release(made.release, moved, document)
-    assert len(classes_in(read_rows(made.release), document)) == made.manifest.classes.n_classes
+        check_release(folder_of(made), moved, document)
+    assert len(classes_in(read_rows(folder_of(made)), document)) == made.manifest.classes.n_classes

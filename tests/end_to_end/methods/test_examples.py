@@ -11,6 +11,7 @@ import pytest
 from support.cases.discharge_policies import shared_file, write_discharges
 from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, QUASI, publish
 from support.cases.patients import patient_document
+from support.cases.people import folder_of
 from support.checks.released import check_release
 from tclose.assess.auditing.audit import audit_release
 from tclose.methods.generalisation.notation import parse_interval, parse_set
@@ -57,7 +58,7 @@ def test_adult(case: str, adults: Path, tmp_path: Path) -> None:
     document["attributes"] = ADULT | (by_width if case == "incognito" else {})
     made = publish(document)
     assert audit_release(made.release).findings == []
-    check_release(made.release, pq.read_table(adults), document)
+    check_release(folder_of(made), pq.read_table(adults), document)
 
 
 def test_example_of_generalised_discharges(tmp_path: Path) -> None:

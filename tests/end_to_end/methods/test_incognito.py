@@ -11,6 +11,7 @@ import pytest
 
 from support.cases.method_cases import QUASI, publish
 from support.cases.patients import STAGES, TOWNS, patient_document, patients
+from support.cases.people import folder_of
 from support.checks.released import as_tree, check_release, quoted
 from support.naive import naive_kernels as naive
 from support.naive import naive_taxonomy
@@ -44,7 +45,7 @@ class TestIncognito:
             attributes=attributes,
             privacy=privacy,
         )
-        rows = check_release(publish(document).release, table, document).sort_values("id")
+        rows = check_release(folder_of(publish(document)), table, document).sort_values("id")
         texts = {
             name: [[spell(v) for v in table[name].to_pylist()] for spell in spellings(name, levels)]
             for name, levels in self.LEVELS

@@ -12,13 +12,15 @@ import pytest
 
 from support.cases.method_cases import BY_MAP, BY_WIDTH, CASES, CONFIDENTIAL, LOOSE, QUASI, publish
 from support.cases.patients import TOWNS, patient_document
+from support.cases.people import folder_of
 from support.checks.released import as_tree, quoted, read_rows
 from support.naive import naive_taxonomy
+from tclose.releases.manifest.public_manifest import Manifest
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
 
-def transformations(manifest: dict[str, Any]) -> dict[str, str]:
+def transformations(manifest: Manifest) -> dict[str, str]:
     return {column.name: column.treatment for column in manifest.columns}
 
 
@@ -30,7 +32,7 @@ class TestTreatments:
         method, keys = CASES["incognito"]
         document = patient_document(source, tmp_path, method, privacy={"k": k, "t": 0.5}, **keys)
         made = publish(document)
-        rows = read_rows(made.release)
+        rows = read_rows(folder_of(made))
         own = table.to_pandas().set_index("id").loc[rows["id"].tolist()]
         said = transformations(made.manifest)
         heights = {"age": 3, "height": 4, "town": 3, "day": 1, "stage": 1}
@@ -65,7 +67,7 @@ class TestTreatments:
             "full-domain generalisation, in each partition to a level of its own: level 0 of 1: "
             "the value itself, in 1 of 2; level 1 of 1: * for all values, in 1 of 2"
         )
-        assert set(read_rows(made.release)["age"]) == {"30", "*"}
+        assert set(read_rows(folder_of(made))["age"]) == {"30", "*"}
 
     @pytest.mark.parametrize("case", ["mondrian several", "sabre"])
     def test_of_classes(self, case: str, source: Path, tmp_path: Path) -> None:
@@ -101,7 +103,7 @@ def at_level(name: str, value: Any, level: int, what: str) -> str:
             "the root of the taxonomy" if top else f"nodes of level {level} of the taxonomy"
         )
         return quoted(naive_taxonomy.generalised(tree, value, level))
-    given = BY_WIDTH[name]["intervals"]
+    given: Any = BY_WIDTH[name]["intervals"]
     width = given["widths"][level - 1]
     assert what == f"intervals of width {width}"
     low = Fraction(str(given.get("origin", 0)))

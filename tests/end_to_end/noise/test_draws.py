@@ -12,13 +12,15 @@ import pytest
 from support.cases.discharge_policies import data_digests
 from support.cases.noise_cases import N_RECORDS, STAGE, document_of, publish
 from support.cases.patients import patient_document, write_patients
-from support.cases.people import write_policy
+from support.cases.people import folder_of, write_policy
 from support.checks.released import read_rows
 from support.passes import find_pass, replace_work
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError
+from tclose.methods.dp.noise import add_noise
 from tclose.passes.encode import encode_task
+from tclose.runtime.arrays import TableFile
 from tclose.runtime.pipeline import PassContext
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -30,17 +32,17 @@ class TestDrawnOnce:
     @pytest.fixture
     def drawn(self, monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
         """All that was drawn, partition by partition: row groups of 701 records and 299."""
-        original, found = encode_task.add_noise, []
+        found: list[np.ndarray] = []
 
-        def add_noise(values: pa.Array, column: Any) -> pa.Array:
-            made = original(values, column)
+        def noted(values: pa.Array, column: Any) -> pa.Array:
+            made = add_noise(values, column)
             found.append(made.to_numpy())
             return made
 
-        monkeypatch.setattr(encode_task, "add_noise", add_noise)
+        monkeypatch.setattr(encode_task, "add_noise", noted)
         return found
 
-    @pytest.mark.parametrize("stage", ["microaggregate", "verify", "publish"])
+    @pytest.mark.parametrize("pass_name", ["microaggregate", "verify", "publish"])
     def test_run_that_goes_on_releases_what_was_drawn(
         self, pass_name: str, source: Path, drawn: list[np.ndarray], tmp_path: Path
     ) -> None:
@@ -50,7 +52,7 @@ class TestDrawnOnce:
             with pytest.raises(RuntimeError):
                 publish(document)
         assert [values.size for values in drawn] == [701, 299]
-        rows = read_rows(publish(document).release)
+        rows = read_rows(folder_of(publish(document)))
         assert len(drawn) == 2  # nothing was drawn again
         by_id = rows.sort_values("id")["pay"].to_numpy().astype(np.int64)
         assert np.array_equal(by_id, np.concatenate(drawn))
@@ -60,11 +62,11 @@ class TestDrawnOnce:
     ) -> None:
         document = document_of(source, tmp_path)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(encode_task, "write_table", stop_at_second(encode_task.write_table))
+            patch.setattr(TableFile, "write", stop_at_second(TableFile.write))
             with pytest.raises(Exception, match="RuntimeError"):
                 publish(document)
         assert [values.size for values in drawn] == [701, 299]
-        rows = read_rows(publish(document).release)
+        rows = read_rows(folder_of(publish(document)))
         assert [values.size for values in drawn] == [701, 299, 299]
         by_id = rows.sort_values("id")["pay"].to_numpy().astype(np.int64)
         assert np.array_equal(by_id, np.concatenate([drawn[0], drawn[2]]))
@@ -78,7 +80,7 @@ class TestDrawnOnce:
         assert len(drawn) == 2
         other = publish(document_of(source, tmp_path / "b"))
         assert len(drawn) == 4
-        assert data_digests(first.release) != data_digests(other.release)
+        assert data_digests(folder_of(first)) != data_digests(folder_of(other))
         assert not np.array_equal(drawn[0], drawn[2])
 
 
@@ -126,7 +128,7 @@ class TestDrawnBefore:
         self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         made = publish(document_of(source, tmp_path))
-        (made.release / "data" / "part-00000.parquet").write_bytes(b"")
+        (folder_of(made) / "data" / "part-00000.parquet").write_bytes(b"")
         again = publish(document_of(source, tmp_path))
         assert (again.release, again.already_published) == (made.release, False)
         assert "together 4" in capsys.readouterr().err

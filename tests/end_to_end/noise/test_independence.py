@@ -10,6 +10,7 @@ import pytest
 
 from support.cases.noise_cases import ILLS, document_of, publish
 from support.cases.patients import CONFIDENTIAL, patients
+from support.cases.people import folder_of
 from support.checks.exact_odds import clamped_odds, find_dependence, find_deviations, response_odds
 from support.checks.released import read_rows
 
@@ -48,7 +49,7 @@ def test_equal_values_of_all_partitions(workers: str | int, tmp_path: Path) -> N
         attributes=attributes,
         engine={"workers": workers},
     )
-    rows = read_rows(publish(document).release).sort_values("id")
+    rows = read_rows(folder_of(publish(document))).sort_values("id")
     steps = (rows["pay"].to_numpy().astype(np.int64) - 800) // 50
     codes = rows["ill"].map(ILLS.index).to_numpy().astype(np.int64)
     for drawn, odds in (

@@ -11,7 +11,7 @@ import pytest
 from support.cases.discharge_policies import shared_file
 from support.cases.noise_cases import HEIGHT, ILL, ILLS, N_RECORDS, STAGE, document_of, publish
 from support.cases.patients import CONFIDENTIAL, STAGES, patient_document, patients
-from support.cases.people import write_policy
+from support.cases.people import folder_of, write_policy
 from support.cases.published import edit_manifest, hand_out
 from support.checks.released import check_release, read_rows
 from tclose.assess.auditing.audit import audit_release
@@ -26,7 +26,7 @@ pytest.importorskip("opendp")
 def published(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     attributes = {"stage": STAGE, "ill": ILL, "height": HEIGHT}
     document = document_of(source, tmp_path_factory.mktemp("noise"), attributes=attributes)
-    return publish(document).release
+    return folder_of(publish(document))
 
 
 def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_every_kind_on_its_grid(source: Path, tmp_path: Path) -> None:
     document = document_of(source, tmp_path, attributes=attributes)
     made = publish(document)
     assert audit_release(made.release).findings == []
-    rows = check_release(made.release, patients(N_RECORDS), document)
+    rows = check_release(folder_of(made), patients(N_RECORDS), document)
     assert set(rows["pay"]) <= set(range(200, 1_501, 25))
     assert {200, 1_500} <= set(rows["pay"])  # clamped
     assert set(rows["stage"]) <= set(STAGES)
@@ -63,10 +63,10 @@ def test_manifest_tells_what_was_drawn(source: Path, tmp_path: Path) -> None:
 
 def test_classes_know_nothing_of_the_confidential_values(source: Path, tmp_path: Path) -> None:
     """They are those that mdav makes of the quasi-identifiers alone."""
-    with_noise = read_rows(publish(document_of(source, tmp_path / "noise")).release)
+    with_noise = read_rows(folder_of(publish(document_of(source, tmp_path / "noise"))))
     document = patient_document(source, tmp_path / "plain", {"name": "mdav"}, privacy={"k": 5})
     document["attributes"]["pay"] = "identifier"
-    plain = read_rows(publish(document).release)
+    plain = read_rows(folder_of(publish(document)))
     columns = ["id", "age", "height", "town"]
     pd.testing.assert_frame_equal(
         with_noise[columns].sort_values("id", ignore_index=True),
@@ -93,9 +93,10 @@ def test_adult(tmp_path: Path) -> None:
     made = publish(document)
     audit = audit_release(made.release)
     assert audit.findings == []
-    rows = read_rows(made.release)
+    rows = read_rows(folder_of(made))
     share = rows.groupby(["age", "sex"]).size().min() / len(rows)
     assert share * len(rows) >= 5
+    assert audit.noise is not None
     found = audit.noise["hours-per-week"].stochastic_t
     assert found == pytest.approx(share + (1 - share) * exp(0.69), rel=1e-12)
     assert set(rows["hours-per-week"]) <= set(range(1, 100))
@@ -111,7 +112,7 @@ def test_start_and_partitions(source: Path, tmp_path: Path) -> None:
     )
     made = publish(document)
     assert audit_release(made.release).findings == []
-    check_release(made.release, patients(N_RECORDS), document)
+    check_release(folder_of(made), patients(N_RECORDS), document)
 
 
 class TestAudit:
@@ -129,6 +130,7 @@ class TestAudit:
         rows = read_rows(copied)
         share = rows.groupby(["age", "town"]).size().min() / len(rows)
         for name, epsilon in {"pay": 2, "stage": 1.5, "ill": 0.5, "height": 3}.items():
+            assert audit.noise is not None
             found = audit.noise[name].stochastic_t
             assert found == pytest.approx(share + (1 - share) * exp(epsilon), rel=1e-12)
         assert main(["audit", str(copied)]) == 0
@@ -210,7 +212,7 @@ class TestAsked:
         made = publish(document)
         assert made.manifest.noise["pay"].asked_t == 7.4
         assert audit_release(made.release).findings == []
-        copy = hand_out(made.release, tmp_path / "copy")
+        copy = hand_out(folder_of(made), tmp_path / "copy")
         edit_manifest(copy, lambda m: m["noise"]["pay"].update(asked_t=7))
         (finding,) = audit_release(copy).findings
         assert finding.startswith("stochastic t of pay: asked at most 7, found 7.3")

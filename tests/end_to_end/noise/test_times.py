@@ -20,7 +20,7 @@ pytest.importorskip("opendp")
 N_RECORDS = 400
 HOUR = 3_600
 MORNING, NOON = (datetime.fromisoformat(f"1970-01-01 {hour}:00") for hour in ("08", "12"))
-CASES = {
+CASES: dict[str, Any] = {
     "time32[s]": (pa.time32("s"), 1, ["08:00", "12:00:00"], {time(8), time(12)}),
     "time64[us]": (pa.time64("us"), 10**6, ["08:00", "12:00"], {time(8), time(12)}),
     "timestamp[us]": (
@@ -42,7 +42,10 @@ def release_of(case: str, folder: Path, **attribute: Any) -> Any:
     pq.write_table(table, folder / "people.parquet")
     method = {"name": "dp-confidential"}
     noise = {"epsilon": 1}
-    attributes = {"age": QUASI, "at": {"role": CONFIDENTIAL, "noise": noise} | attribute}
+    attributes: dict[str, Any] = {
+        "age": QUASI,
+        "at": {"role": CONFIDENTIAL, "noise": noise} | attribute,
+    }
     if "order" not in attribute:
         attributes["at"]["noise"]["values"] = listed
     document = policy_for(

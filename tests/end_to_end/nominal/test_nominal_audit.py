@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pytest
 from support.cases.nominal_cases import document
 from support.cases.people import release
 from tclose.assess.auditing.audit import audit_release
+from tclose.assess.auditing.audit_result import AuditResult
 from tclose.cli.main import main
 from tclose.releases.repository import file_sha256
 
@@ -76,7 +76,7 @@ class TestAudit:
         (published.parents[1] / ".release-key").unlink()
         assert audit_release(published).findings == []
 
-    def rewrite(self, folder: Path, change) -> dict[str, Any]:
+    def rewrite(self, folder: Path, change) -> AuditResult:
         """Change the rows and forge the digests; drop what is kept inside."""
         path = folder / "manifest.json"
         manifest = json.loads(path.read_text())

@@ -58,7 +58,9 @@ def test_signature_is_not_put_over_what_somebody_else_puts_there(document, root,
 
         monkeypatch.setattr(type(held), "check_lease", interfere)
         with pytest.raises(ConflictError):
-            held.sign(made.release.name, find_signer(str(keys.private)))
+            signer = find_signer(str(keys.private))
+        assert signer is not None
+        held.sign(made.release.name, signer)
     assert signature.read_bytes() == b"another"
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,7 +143,7 @@ def begin_and_publish_late(document, meanwhile):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_run_whose_lease_was_taken_over_publishes_nothing(seed, document, root, monkeypatch):
     """By a run of the same policy, or of another one."""
-    others = []
+    others: list[Any] = []
 
     def overtake():
         patch.undo()

@@ -48,7 +48,7 @@ def cluster_in_blocks(region: RegionTable, block_clusters: int) -> np.ndarray:
 def shares(region: RegionTable, labels: np.ndarray) -> np.ndarray:
     """Records of each cluster in each subset."""
     counts = np.zeros((region.n_clusters, region.take.size), dtype=np.int64)
-    np.add.at(counts, (labels, region.subsets), 1)
+    np.add.at(counts, (labels, np.array(region.subsets)), 1)
     return counts
 
 
@@ -73,7 +73,7 @@ class TestTwin:
         self, seed: int, n_clusters: int, size: int
     ) -> None:
         rng = np.random.default_rng(seed)
-        sizes = np.array(subset_sizes(n_clusters * size + rng.integers(n_clusters), size))
+        sizes = np.array(subset_sizes(n_clusters * size + int(rng.integers(n_clusters)), size))
         n_records = int(sizes.sum())
         numeric = rng.normal(size=(3, n_records))
         nominal = rng.integers(0, 3, (1, n_records), dtype=np.int32)

@@ -1,5 +1,6 @@
 """Blocks: cuts along quasi-identifiers that keep every subset's share, exactly."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -31,7 +32,7 @@ from tclose.methods.scaling import Scaled
 
 # Squares of these have no small common multiples, nor with those of 0/1 distances: spreads of two
 # attributes are equal only where both are zero, and then every axis gives the same cut.
-WEIGHTS = np.array([np.pi / 2, np.e / 4, np.log(2)])
+WEIGHTS = np.array([np.pi / 2, math.e / 4, np.log(2)])
 
 
 def weigh(numeric: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Filling classes with given counts: the listing, record by record, and blocks of it."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,9 +56,9 @@ def test_makes_the_classes_of_the_listing(task) -> None:
 
 @repeatable
 @given(tasks(), st.integers(1, 9))
-def test_every_class_has_its_counts_in_blocks_too(task, block_classes: int) -> None:
-    counts = task[-1]
-    labels = fill(*task, block_classes)[0]
+def test_every_class_has_its_counts_in_blocks_too(task: Any, block_classes: int) -> None:
+    numeric, nominal, n_levels, counts = task
+    labels = fill(numeric, nominal, n_levels, counts, block_classes)[0]
     found = np.zeros_like(counts)
     np.add.at(found, (labels, buckets_of(counts)), 1)
     assert found.tolist() == counts.tolist()
@@ -65,9 +66,11 @@ def test_every_class_has_its_counts_in_blocks_too(task, block_classes: int) -> N
 
 @repeatable
 @given(tasks(), st.integers(1, 9))
-def test_each_block_is_filled_by_itself(task, block_classes: int) -> None:
-    numeric, nominal, _, counts = task
-    labels, (order, edges), starts, cumulative = fill(*task, block_classes)
+def test_each_block_is_filled_by_itself(task: Any, block_classes: int) -> None:
+    numeric, nominal, n_levels, counts = task
+    labels, (order, edges), starts, cumulative = fill(
+        numeric, nominal, n_levels, counts, block_classes
+    )
     assert np.diff(edges).max() <= block_classes
     assert sorted(order.tolist()) == list(range(labels.size))
     for first, last in pairwise(edges):

@@ -26,10 +26,13 @@ def on_a_line(values: list[float]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([values], dtype=np.float64), np.empty((0, len(values)), np.int32)
 
 
+Table = tuple[np.ndarray, np.ndarray]
+
+
 class TestMdav:
     @repeatable
     @given(places(), st.integers(1, 7))
-    def test_makes_the_clusters_of_the_listing(self, table, k: int) -> None:
+    def test_makes_the_clusters_of_the_listing(self, table: Table, k: int) -> None:
         labels = mdav(*table, k)
         assert labels.dtype == np.int64
         assert labels.tolist() == naive_microaggregation.mdav(*table, k)
@@ -46,7 +49,7 @@ class TestMdav:
 
     @repeatable
     @given(places(max_records=200), st.integers(1, 9))
-    def test_all_clusters_but_the_last_have_k_records(self, table, k: int) -> None:
+    def test_all_clusters_but_the_last_have_k_records(self, table: Table, k: int) -> None:
         sizes = np.bincount(mdav(*table, k))
         assert (sizes[:-1] == k).all()
         assert min(k, sizes.sum()) <= sizes[-1] <= 2 * k - 1
@@ -76,7 +79,7 @@ class TestMdav:
 class TestVMdav:
     @repeatable
     @given(places(), st.integers(1, 6), st.sampled_from(GAMMAS))
-    def test_makes_the_clusters_of_the_listing(self, table, k: int, gamma: float) -> None:
+    def test_makes_the_clusters_of_the_listing(self, table: Table, k: int, gamma: float) -> None:
         labels = v_mdav(*table, k, gamma)
         assert labels.dtype == np.int64
         assert labels.tolist() == naive_microaggregation.v_mdav(*table, k, Fraction(gamma))
@@ -93,7 +96,9 @@ class TestVMdav:
 
     @repeatable
     @given(places(max_records=200), st.integers(1, 9), st.sampled_from(GAMMAS))
-    def test_clusters_have_k_to_2k_minus_1_records(self, table, k: int, gamma: float) -> None:
+    def test_clusters_have_k_to_2k_minus_1_records(
+        self, table: Table, k: int, gamma: float
+    ) -> None:
         sizes = np.bincount(v_mdav(*table, k, gamma))
         assert min(k, sizes.sum()) <= sizes.min()
         assert sizes.max() <= 2 * k - 1

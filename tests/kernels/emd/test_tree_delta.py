@@ -105,8 +105,8 @@ class TestExchanges:
         block, rows = records.gather()
         error = err_at_most(block)
         for c in range(records.n_classes):
-            inside = np.flatnonzero(records.labels[rows] == c)
-            outside = np.flatnonzero(records.labels[rows] != c)
+            inside = np.flatnonzero(records.labels[rows] == c).tolist()
+            outside = np.flatnonzero(records.labels[rows] != c).tolist()
             for u, a in enumerate(records.nominal_ones):
                 for x in inside:
                     left = [rows[i] for i in inside if i != x]
@@ -126,8 +126,8 @@ class TestExchanges:
         block, rows = records.gather()
         for u, a in enumerate(records.nominal_ones):
             codes = records.codes[a][rows]
-            for x in np.flatnonzero(records.labels[rows] == 0):
-                for y in np.flatnonzero(codes == codes[x]):
+            for x in np.flatnonzero(records.labels[rows] == 0).tolist():
+                for y in np.flatnonzero(codes == codes[x]).tolist():
                     same = Fraction(block.tree_sums[0, u, SAME])
                     assert after_swap(block, u, 0, x, y) == same
 
@@ -170,8 +170,8 @@ class TestManyNodes:
 
     @pytest.mark.parametrize("size", [2, MAX_SEARCHED])
     def test_sums_are_off_by_less_than_the_margin(self, size: int) -> None:
-        ground = star_over(3_000)
-        table, codes, ground = draw_attribute(np.random.default_rng(5), ground, 20_000)
+        given = star_over(3_000)
+        table, codes, ground = draw_attribute(np.random.default_rng(5), given, 20_000)
         trees = stack_trees([(codes, table, 1.0)], codes.size)
         counts = np.zeros(trees.weights.size, dtype=np.int32)
         for node in trees.nodes[:size].ravel():

@@ -30,7 +30,7 @@ from tclose.kernels.refinement.search import (
     make_scratch,
     search_block,
 )
-from tclose.model import Int64
+from tclose.model import Distribution, Int64
 
 # Of a score: what a hundred margins and the sums of squares can be off by.
 NEAR = 1e-9
@@ -59,7 +59,7 @@ def check_best(
         for tried in naive_refine.exchanges(a, b, 1, cap)
         if tuple(len(rows) for rows in tried) == kinds
     ]
-    best, _ = naive_refine.best_worth(records, a, b, tried, EXCESS_PRICE)
+    best, _ = naive_refine.best_worth(records, a, b, iter(tried), EXCESS_PRICE)
     if exchange is None:
         assert best <= NEAR
         return
@@ -169,7 +169,8 @@ def line_of(
     keys: list[int], sizes: list[int], values: list[int] | None = None, limit: float = 1.0
 ) -> ClassedRecords:
     """One numeric quasi-identifier, in 64ths; classes of these sizes, one after the other."""
-    tables, codes = (), np.empty((0, len(keys)), np.int64)
+    tables: tuple[Distribution, ...] = ()
+    codes = np.empty((0, len(keys)), np.int64)
     if values is not None:
         table, of_table = distribution_of(values)
         tables, codes = (table,), of_table[np.newaxis]
@@ -230,7 +231,7 @@ class TestBlocks:
         cap = block.members.shape[2]
         for a, b in combinations(classes, 2):
             tried = naive_refine.exchanges(a, b, records.k, cap)
-            best, _ = naive_refine.best_worth(records, a, b, tried, EXCESS_PRICE)
+            best, _ = naive_refine.best_worth(records, a, b, iter(tried), EXCESS_PRICE)
             assert best <= NEAR
 
     def test_search_of_a_pair_goes_on_after_many_exchanges(self) -> None:

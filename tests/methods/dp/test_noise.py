@@ -23,7 +23,7 @@ def column_of(
     return Column(Attribute("pay", Role.CONFIDENTIAL, kind, order, noise=made), kind, dtype)
 
 
-def bounds(low: float | str, high: float | str, step: float | str = 1) -> dict[str, Fraction]:
+def bounds(low: float | str, high: float | str, step: float | str = 1) -> dict[str, Any]:
     return {n: Fraction(v) for n, v in (("low", low), ("high", high), ("step", step))}
 
 
@@ -40,7 +40,7 @@ class TestCheck:
         ],
         ids=str,
     )
-    def test_numbers(self, dtype: pa.DataType, given: dict[str, Fraction]) -> None:
+    def test_numbers(self, dtype: pa.DataType, given: dict[str, Any]) -> None:
         check_noise(column_of(dtype, **given))
 
     @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ KINDS = {
 @pytest.mark.parametrize("name", KINDS)
 def test_intervals_of_every_type(name: str) -> None:
     values, expected = KINDS[name]
-    given = {"kind": Kind.ORDINAL, "order": ORDER} if name == "ordinal" else {}
+    given: dict[str, Any] = {"kind": Kind.ORDINAL, "order": ORDER} if name == "ordinal" else {}
     generalised = generalise(values, [2, 2], **given)
     assert generalised.texts.tolist() == expected
     encoding, keys = encode(values, **given)

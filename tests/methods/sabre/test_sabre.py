@@ -1,6 +1,7 @@
 """SABRE: classes within t whichever records they are given, and against the twins."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,7 @@ def test_classes_meet_k_and_t_exactly(
     numeric, nominal, _ = data.draw(quasi_identifiers(len(values)))
     distribution, codes = distribution_of(values)
     k = min(k, len(values))
-    options = {"shares": WHOLE} if as_described else {}
+    options: dict[str, Any] = {"shares": WHOLE} if as_described else {}
     labels = partition_sabre((numeric, nominal), codes, distribution, k=k, max_emd=limit, **options)
     classes = naive.groups(labels.tolist())
     assert sorted(i for rows in classes for i in rows) == list(range(len(values)))

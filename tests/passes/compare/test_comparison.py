@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,14 @@ from tclose.passes.compare.digest_task import restore_folders
 from tclose.passes.compare.record_digests import Compared, RecordDigest
 from tclose.passes.encode import encode_task
 from tclose.passes.microaggregate import class_files, region_task
+from tclose.passes.plan.plan_files import confidential_codes
 from tclose.passes.publish import publish as publishing
 from tclose.passes.release import run_release
 from tclose.passes.summarise import summarise_task
 from tclose.passes.verify import key_range_task
+from tclose.passes.verify.key_range_rows import released_table
 from tclose.policy.policy import parse_policy
+from tclose.privacy.bucket_cuts import cut_buckets
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import repository_of
 
@@ -87,7 +91,7 @@ def check_refused(document: dict[str, Any], *said: str) -> None:
 
 def patch_codes(monkeypatch, change) -> None:
     """Let a bug change the codes of confidential values as records are encoded."""
-    original = encode_task.confidential_codes
+    original = confidential_codes
 
     def changed(table, column, distribution):
         codes = original(table, column, distribution)
@@ -144,7 +148,7 @@ class TestBugs:
                 return original(table, column)
             return np.array([order.get(v, -1) for v in table["grade"].to_pylist()], np.int64)
 
-        for module in (summarise_task, encode_task.confidential_codes.__globals__):
+        for module in (summarise_task, confidential_codes.__globals__):
             if isinstance(module, dict):
                 monkeypatch.setitem(module, "confidential_keys", stripped)
             else:
@@ -152,7 +156,7 @@ class TestBugs:
         check_refused(document, "not the input's values: 'grade'\n")
 
     def test_passthrough_values_move(self, source, monkeypatch):
-        original = region_task.StoredClasses.write
+        original = class_files.StoredClasses.write
 
         def write(self, pending):
             column = self.passthrough["x0"].combine_chunks()
@@ -161,11 +165,11 @@ class TestBugs:
                 replace(self, passthrough=self.passthrough.set_column(0, "x0", rolled)), pending
             )
 
-        monkeypatch.setattr(region_task.StoredClasses, "write", write)
+        monkeypatch.setattr(class_files.StoredClasses, "write", write)
         check_refused(make_document(source), "records have other values together")
 
     def test_a_passthrough_value_changes(self, source, monkeypatch):
-        original = key_range_task.released_table
+        original = released_table
 
         def released(*args):
             table = original(*args)
@@ -178,7 +182,7 @@ class TestBugs:
         check_refused(make_document(source), "not the input's values: 'sum'\n")
 
     def test_a_record_stands_in_the_place_of_another(self, source, monkeypatch):
-        original = key_range_task.released_table
+        original = released_table
 
         def released(*args):
             table = original(*args)
@@ -202,7 +206,7 @@ class TestBugs:
         check_refused(document | {"name": "other"}, "in another order")
 
     def test_buckets_are_those_of_other_values(self, source, monkeypatch):
-        original = value_buckets.cut_buckets
+        original = cut_buckets
 
         def cut(*args):
             found = original(*args)
@@ -323,7 +327,7 @@ class TestChoice:
         return Column(Attribute(name, role, **keys), Kind.NUMERIC, pa.int64())
 
     def test_columns(self):
-        noise = Noise(epsilon=1)
+        noise = Noise(epsilon=Fraction(1))
         columns = [
             self.column("age", Role.QUASI_IDENTIFIER),
             self.column("pay", Role.CONFIDENTIAL),

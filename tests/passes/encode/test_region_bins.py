@@ -51,7 +51,7 @@ class Binned:
     def sorted_rows(self) -> list[list[int]]:
         """Position in its partition of each row, once the partition is sorted by bin."""
         return [
-            sorted(range(len(records)), key=lambda i, records=records: self.bin_of(records[i]))
+            sorted(range(len(records)), key=[self.bin_of(record) for record in records].__getitem__)
             for records in self.partitions
         ]
 

@@ -1,6 +1,7 @@
 """Columns of classes: aggregates of each kind, what they lose, and where keys change."""
 
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from support.tables.random_tables import repeatable, starts_of
 from support.tables.value_encodings import NOMINAL, ORDINAL, encoding
 from tclose.data.keys import Encoding
-from tclose.model import Kind
+from tclose.model import Float64, Int64, Kind
 from tclose.passes.microaggregate.losses import measure_aggregation
 from tclose.passes.microaggregate.region_classes import aggregate_column, find_changes
 
@@ -48,7 +49,7 @@ class TestAggregateColumn:
             (ORDINAL, [0, 1, 3, 4], 1),
         ],
     )
-    def test_examples(self, of_column: Encoding, keys: list, released: float) -> None:
+    def test_examples(self, of_column: Encoding, keys: list, released: Any) -> None:
         column = np.array(keys)
         found = aggregate_column(of_column, column, np.arange(column.size), starts_of([len(keys)]))
         assert found.tolist() == [released]
@@ -88,7 +89,9 @@ class TestChanges:
     @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
     def test_mark_the_first_row_of_each_key(self, rows: list[tuple[int, int]]) -> None:
         rows = sorted(rows)
-        columns = [np.array([row[j] for row in rows], dtype=np.int64) for j in range(2)]
+        columns: list[Int64 | Float64] = [
+            np.array([row[j] for row in rows], dtype=np.int64) for j in range(2)
+        ]
         changed = find_changes(columns)
         assert [row for row, first in zip(rows, changed, strict=True) if first] == sorted(set(rows))
         assert changed.tolist() == [i == rows.index(row) for i, row in enumerate(rows)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from support.naive import naive_kernels as naive
 from support.naive import naive_refine
+from support.naive.naive_taxonomy import Tree
 from support.tables.classed_records import (
     MARGIN,
     ClassedRecords,
@@ -152,7 +153,7 @@ def test_limits_leave_room_for_what_sums_can_err() -> None:
 
 def test_the_order_of_nominal_values_forbids_nothing() -> None:
     """Two siblings stand at the ends of the order: classes of one of them are near by the tree."""
-    tree = ("any", [("g", [("h", ["a", "b"])]), "c"])
+    tree: Tree = ("any", [("g", [("h", ["a", "b"])]), "c"])
     ground = replace(ground_over(tree), leaves=("a", "c", "b"))
     codes = np.array([0, 2, 1, 0, 2, 1])
     table, _ = distribution_of(codes)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -234,7 +235,8 @@ class TestRegion:
             for value, members in zip(released.tolist(), members_of(classes), strict=True):
                 for i in members:
                     difference = Fraction(value) - Fraction(keys[i].item())
-                    exact += (value != keys[i]) if name == "nominal" else (difference / span) ** 2
+                    square: Any = (difference / span) ** 2
+                    exact += (value != keys[i]) if name == "nominal" else square
             assert loss >= 0
             assert loss == pytest.approx(float(exact), rel=1e-13, abs=0)
 

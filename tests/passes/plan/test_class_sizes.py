@@ -202,6 +202,7 @@ class TestManyValues:
         table = self.table(40, 100)
         size = wanted_size((table, Fraction("0.3")), table.n_records)
         assert size <= MAX_SEARCHED
+        assert table.metric is not None
         assert rounding_work(table.metric, size) <= SHARE_OF_T * 0.3
 
     def test_subsets_that_values_just_fill_are_found(self) -> None:

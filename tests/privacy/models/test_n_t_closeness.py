@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import combinations
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,8 @@ class TestDefinition:
             for i in range(len(classes.members))
         ]
         finite = [d for d in exact if d < inf] or [Fraction(1, 3)]
-        limit = data.draw(st.sampled_from(finite)) + data.draw(st.sampled_from([-TINY, 0, TINY]))
+        difference = data.draw(st.sampled_from([-TINY, Fraction(0), TINY]))
+        limit: Any = data.draw(st.sampled_from(finite)) + difference
         found = check(classes, tree, least, max(limit, Fraction(0)))
         assert found.meets.tolist() == [d <= max(limit, 0) for d in exact]
         assert found.values.tolist() == pytest.approx([float(d) for d in exact], abs=1e-13)

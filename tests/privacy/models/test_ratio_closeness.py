@@ -4,6 +4,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations
 from math import exp, inf, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,7 +95,8 @@ class TestDistance:
     @given(bucketed(), st.data())
     def test_is_decided_as_in_exact_arithmetic(self, classes: Classes, data: st.DataObject) -> None:
         exact = distances(classes)
-        limit = data.draw(st.sampled_from(exact)) + data.draw(st.sampled_from([-TINY, 0, TINY]))
+        difference = data.draw(st.sampled_from([-TINY, Fraction(0), TINY]))
+        limit: Any = data.draw(st.sampled_from(exact)) + difference
         assume(limit >= 1)
         found = check_ratio(classes.counts, classes.table, limit)
         assert found.meets.tolist() == [d <= limit for d in exact]

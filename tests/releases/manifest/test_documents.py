@@ -3,11 +3,12 @@
 import json
 import re
 import shutil
+from typing import Any
 
 import jsonschema
 import pytest
 
-from support.cases.people import people, policy_for, read_document, release, write_parquet
+from support.cases.people import Released, people, policy_for, read_document, release, write_parquet
 from support.cases.repositories import fake_manifest, publish_on, write_people
 from tclose.assess.auditing.audit import audit_release
 from tclose.formats.parquet_format import Parquet
@@ -120,9 +121,16 @@ def test_package_is_as_the_standard_demands(made):
         assert (resource["format"], resource["mediatype"]) == ("parquet", Parquet.media_type)
 
 
+def manifest_of(made: Released) -> Manifest:
+    manifest = read_manifest(made.folder)
+    assert manifest is not None
+    return manifest
+
+
 def test_fields_are_the_columns_of_the_files_in_their_order(made):
-    package = describe_package(read_manifest(made.folder))
-    for resource in package["resources"]:
+    package = describe_package(manifest_of(made))
+    resources: Any = package["resources"]
+    for resource in resources:
         fields = resource["schema"]["fields"]
         assert [field["name"] for field in fields] == made.schema.names
     types = {field["name"]: field["type"] for field in fields}
@@ -164,7 +172,8 @@ def test_partition_columns_are_described_apart(tmp_path):
     package = json.loads((found.folder / "datapackage.json").read_text())
     jsonschema.Draft7Validator(SCHEMA).validate(package)
     assert [field["name"] for field in package["partitionFields"]] == ["site"]
-    for resource in package["resources"]:
+    resources: Any = package["resources"]
+    for resource in resources:
         assert [f["name"] for f in resource["schema"]["fields"]] == found.schema.names
         assert "site" not in found.schema.names
     text = (found.folder / "dictionary.md").read_text()
@@ -191,7 +200,7 @@ def test_dictionary_says_of_each_column_what_it_is_and_how_it_was_treated(made):
 def test_documents_come_from_the_public_manifest_alone(made):
     """No reading of anything else, and the same bytes from the same manifest."""
     written = {name: (made.folder / name).read_bytes() for name in DOCUMENTS}
-    manifest = read_manifest(made.folder)
+    manifest = manifest_of(made)
     assert make_documents(manifest) == written
     assert list_documents(manifest) == manifest.documents
     later = manifest.model_copy(update={"published_at": "2030-01-01T00:00:00+00:00"})
@@ -203,7 +212,7 @@ def test_documents_come_from_the_public_manifest_alone(made):
 
 def test_documents_hold_no_figure_that_the_manifest_lacks(made):
     """Every number in the dictionary is one of the manifest's, but for how it is rounded."""
-    text = write_dictionary(read_manifest(made.folder))
+    text = write_dictionary(manifest_of(made))
     figures = re.findall(r"(?<![\w.])\d[\d,]*\.?\d*(?![\w-])", text)
     numbers = {float(figure.replace(",", "")) for figure in figures}
     told = {float(n) for n in re.findall(r"-?\d+\.?\d*", json.dumps(made.manifest))}

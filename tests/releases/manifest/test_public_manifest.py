@@ -2,6 +2,7 @@
 
 import copy
 import json
+from typing import Any
 
 import jsonschema
 import pytest
@@ -27,7 +28,7 @@ def made(tmp_path_factory):
 @pytest.fixture(scope="module")
 def schema():
     with pytest.MonkeyPatch.context() as patch:
-        printed = []
+        printed: list[Any] = []
         patch.setattr("builtins.print", printed.append)
         assert main(["schema", "--manifest"]) == 0
     found = json.loads(printed[0])

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def publish(held: ReleaseRepository, release_id: str, made_by: str = "") -> None
 
 
 def test_second_lease_is_refused_while_the_first_is_alive(repository):
-    told = []
+    told: list[Any] = []
     with repository.acquire_lease(ALIVE):
         with pytest.raises(BusyError, match=r"another run is working.*process"):
             repository.acquire_lease(ALIVE, told.append).__enter__()
@@ -137,7 +138,7 @@ def test_wall_clocks_decide_nothing(repository, monkeypatch):
 def test_dead_of_this_machine_are_not_waited_for(tmp_path):
     repository = ReleaseRepository(tmp_path / "releases", "people")
     lease_of_a_dead_run(repository, machine=filesystem.name_machine(), expiry=600)
-    told = []
+    told: list[Any] = []
     with repository.acquire_lease(notify=told.append):
         assert told == []  # nor said to be
 

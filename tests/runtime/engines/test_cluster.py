@@ -10,10 +10,11 @@ from deploy.certificates import make_certificates
 from deploy.stack.processes import Processes
 from deploy.stack.services import start_scheduler, start_worker
 from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.cases.people import folder_of
 from support.servers.clusters import clean_environment
 from tclose.errors import ClusterError, LostError
 from tclose.passes.release import run_release
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines import engine, versions
 from tclose.runtime.progress import Progress
 
@@ -37,7 +38,9 @@ def test_existing_cluster_gives_the_same_bytes(address, tmp_path):
     there = discharge_policy(path, tmp_path / "there", engine={"scheduler": address})
     here = discharge_policy(path, tmp_path / "here")
     made = run_release(there, Progress("none"))
-    assert data_digests(made.release) == data_digests(run_release(here, Progress("none")).release)
+    assert data_digests(folder_of(made)) == data_digests(
+        folder_of(run_release(here, Progress("none")))
+    )
     with Client(address, set_as_default=False) as client:
         assert len(client.scheduler_info(n_workers=-1)["workers"]) == 2
 
@@ -77,7 +80,7 @@ def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):
     with Processes(tmp_path, clean_environment()) as processes:
         dask = start_scheduler(processes, tmp_path / "tls")
         start_worker(processes, dask, 1, tmp_path)
-        settings = EngineSettings(scheduler=dask.address, tls=dask.client_files())
+        settings = EngineSettings(scheduler=dask.address, tls=TlsSettings(**dask.client_files()))
         with (
             engine.local_address(settings, 0) as address,
             engine.connect(address) as connected,

@@ -19,7 +19,7 @@ from distributed import LocalCluster
 
 from support.servers.clusters import ROOT
 from tclose.errors import ClusterError, PolicyError, UnreachableError
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.engine_settings import EngineSettings, KubernetesSettings
 from tclose.runtime.engines import kubernetes, scheduler
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.scheduler import check_scheduler
@@ -32,7 +32,7 @@ CLUSTERS = "/apis/kubernetes.dask.org/v1/namespaces/night/daskclusters"
 
 def settings_of(**keys: Any) -> EngineSettings:
     keys = {"cluster": "tclose", "namespace": "night"} | keys
-    return EngineSettings(scheduler="kubernetes", kubernetes=keys)
+    return EngineSettings(scheduler="kubernetes", kubernetes=KubernetesSettings(**keys))
 
 
 class Api(http.server.BaseHTTPRequestHandler):

@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
 from distributed import Client
 
 from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.cases.people import folder_of
 from support.passes import UNTIL_VERDICT, run_passes
 from tclose.passes.release import open_release, run_release
 from tclose.policy.engine_settings import EngineSettings
@@ -113,7 +115,9 @@ def test_end_of_the_server_changes_nothing(tmp_path):
         run_passes(run, progress, "summarise")
         assert end_the_server() == 1
         run_passes(run, progress, *UNTIL_VERDICT[1:], "publish")
-    assert data_digests(run.repository.release(run.release_id)) == data_digests(alone.release)
+    made = run.repository.release(run.release_id)
+    assert isinstance(made, Path)
+    assert data_digests(made) == data_digests(folder_of(alone))
 
 
 def end_the_server() -> int:

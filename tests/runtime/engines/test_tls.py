@@ -12,10 +12,11 @@ from deploy.certificates import make_certificates
 from deploy.stack.processes import Processes
 from deploy.stack.services import start_scheduler, start_worker
 from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
+from support.cases.people import folder_of
 from support.servers.clusters import clean_environment
 from tclose.errors import PolicyError, UnreachableError
 from tclose.passes.release import run_release
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines import scheduler
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.scheduler import check_scheduler
@@ -47,7 +48,7 @@ def settings_of(cluster, **files):
         "cert": str(cluster.tls / "client.pem"),
         "key": str(cluster.tls / "client-key.pem"),
     }
-    return EngineSettings(scheduler=cluster.address, tls=ours | files)
+    return EngineSettings(scheduler=cluster.address, tls=TlsSettings(**ours | files))
 
 
 def test_run_gives_the_same_bytes_as_in_this_process(cluster, tmp_path):
@@ -55,7 +56,7 @@ def test_run_gives_the_same_bytes_as_in_this_process(cluster, tmp_path):
     asked = settings_of(cluster).model_dump()
     there = run_release(discharge_policy(path, tmp_path / "there", engine=asked), Progress("none"))
     here = run_release(discharge_policy(path, tmp_path / "here"), Progress("none"))
-    assert data_digests(there.release) == data_digests(here.release)
+    assert data_digests(folder_of(there)) == data_digests(folder_of(here))
     assert "client-key.pem" not in (there.release / "manifest.json").read_text()
 
 

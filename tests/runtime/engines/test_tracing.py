@@ -71,6 +71,7 @@ def test_work_on_a_cluster_is_known_by_tasks_code_and_records(cluster, tmp_path)
     assert (work.pass_name, work.task_name, work.n_records, work.records_done) == (
         "plan", "encode", 36_000, 36_000,
     )  # fmt: skip
+    assert work.records_per_second is not None
     assert 0 < work.records_per_second < 36_000 / 1.6  # two workers, eight times 0.4 s
     computed = [span for span in trace.spans if span.action == "compute"]
     assert sorted(span.task for span in computed) == list(range(8))
@@ -84,7 +85,8 @@ def test_work_on_a_cluster_is_known_by_tasks_code_and_records(cluster, tmp_path)
     html = render_report(progress.traces, "people")
     place = r"<td>square_slowly <small>\S+/test_tracing.py:\d+</small></td>"
     shares = [int(share) for share in re.findall(r"</small></td><td>(\d+) %", html)]
-    assert int(re.search(place + r"<td>(\d+) %", html)[1]) == max(shares)
+    [share] = re.findall(place + r"<td>(\d+) %", html)
+    assert int(share) == max(shares)
     assert re.search(r"encode 7, compute: \d+\.\d+ s on tcp://", html)
 
 

@@ -12,7 +12,7 @@ from deploy.stack.processes import Processes
 from deploy.stack.services import start_scheduler, start_worker
 from support.servers.clusters import ROOT, clean_environment, pretend_version
 from tclose.errors import ClusterError
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.versions import check_versions
 
@@ -34,7 +34,7 @@ def message_of(dask, n_workers, folder) -> str:
     files = {"ca": dask.tls / "ca.pem", "cert": dask.tls / "client.pem"}
     files["key"] = dask.tls / "client-key.pem"
     settings = EngineSettings(
-        scheduler=dask.address, tls={key: str(path) for key, path in files.items()}
+        scheduler=dask.address, tls=TlsSettings(**{key: str(path) for key, path in files.items()})
     )
     with (
         local_address(settings, 0) as address,

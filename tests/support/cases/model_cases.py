@@ -7,8 +7,11 @@ from typing import Any
 import pandas as pd
 
 from support.cases.discharge_policies import discharge_document
+from tclose.assess.auditing.audit_result import AuditResult
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import PrivacyModelResult
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Outcome
 
@@ -55,3 +58,10 @@ def groups_of(release: Path, column: str) -> list[Counter[Any]]:
     """Counts of the values in each class, by pandas."""
     frame = frame_of(release)
     return [Counter(of_class) for _, of_class in frame.groupby(QUASI, observed=True)[column]]
+
+
+def models_of(of: AuditResult | Manifest) -> list[PrivacyModelResult]:
+    """Results of the further models, in the order of the policy."""
+    assert of.privacy is not None
+    assert of.privacy.models is not None
+    return of.privacy.models

@@ -22,7 +22,7 @@ QUASI, CONFIDENTIAL, PASSTHROUGH = "quasi-identifier", "confidential", "non-conf
 N_PEOPLE = 60
 
 
-def people(n_records: int = N_PEOPLE, **columns: Any) -> pa.Table:
+def people(n_records: int = N_PEOPLE, /, **columns: Any) -> pa.Table:
     """A table with a number, a text and a confidential number; ``columns`` replace or add."""
     rng = np.random.default_rng(20_260_101)
     table = {

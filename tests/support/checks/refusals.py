@@ -90,7 +90,7 @@ def _read_message(capsys: Capture, fragments: tuple[str, ...]) -> str:
     return message
 
 
-def table_of(n_records: int = 60, **columns: Any) -> pa.Table:
+def table_of(n_records: int = 60, /, **columns: Any) -> pa.Table:
     """People with an illness, a day and a site; pays are far from each other."""
     rng = np.random.default_rng(5)
     days = pa.array((18_000 + np.arange(n_records) % 90).astype(np.int32)).cast(pa.date32())

@@ -6,7 +6,7 @@ Ratios are Fractions; ``inf`` stands for a quotient with 0 below.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import exp, floor, inf
@@ -144,7 +144,7 @@ def response_odds(code: int, n_categories: int, epsilon: float) -> list[float]:
 
 
 def stochastic_distances(
-    classes: Sequence[Sequence[Any]], odds: dict[Any, Sequence[float]]
+    classes: Sequence[Sequence[Any]], odds: Mapping[Any, Sequence[float]]
 ) -> Iterator[float]:
     """Distance of each class to the table by what its values are turned into: Definition 3."""
     table = [value for members in classes for value in members]

@@ -1,6 +1,7 @@
 """What a search needs of memory, and the refusal of one that no worker has the memory for."""
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ from support.tables.small_plans import make_plan, make_release_partition
 from tclose.errors import PolicyError
 from tclose.passes.plan.notices.estimate import check_memory, search_bytes
 from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
-from tclose.policy.policy import EngineSettings
+from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import worker_memory
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -55,8 +56,9 @@ class TestMemory:
         assert worker_memory(EngineSettings(memory_per_worker="1GiB"), 0) == 2**30
 
     def test_here_it_is_the_machines(self):
-        assert worker_memory(EngineSettings(), 0) > 10**8
-        assert 10**7 < worker_memory(EngineSettings(), 10**9) <= worker_memory(EngineSettings(), 0)
+        alone, beside = (worker_memory(EngineSettings(), n) or 0 for n in (0, 10**9))
+        assert alone > 10**8
+        assert 10**7 < beside <= alone
 
     def test_elsewhere_it_is_not_known(self):
         assert worker_memory(EngineSettings(scheduler="tcp://there:8786"), 0) is None
@@ -80,7 +82,7 @@ class TestRefusal:
     def test_before_anything_is_done(self, tmp_path):
         path = tmp_path / "people.parquet"
         pq.write_table(people(400), path)
-        attributes = {"age": "quasi-identifier", "sex": "quasi-identifier"}
+        attributes: dict[str, Any] = {"age": "quasi-identifier", "sex": "quasi-identifier"}
         attributes["pay"] = {"role": "confidential", "distance": "equal", "t": 0.97}
         asked = policy_for(path, attributes=attributes, engine={"memory_per_worker": "2kB"})
         with pytest.raises(PolicyError, match=r"a worker has 0\.0 MB: 'pay' together have"):

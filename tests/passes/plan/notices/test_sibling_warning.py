@@ -11,6 +11,7 @@ import pytest
 
 from support.cases.people import people, policy_for, write_policy
 from tclose.cli.main import main
+from tclose.passes.plan.notices.sibling_warning import find_others
 from tclose.passes.publish import publish
 from tclose.runtime import run
 
@@ -109,7 +110,7 @@ def test_another_version_of_tclose(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
     """The same policy: only the bytes tell that the classes are others."""
     runs.run()
     first = f"people/{runs.current().name}"
-    monkeypatch.setattr(publish, "find_others", partial(pretend_other_rows, publish.find_others))
+    monkeypatch.setattr(publish, "find_others", partial(pretend_other_rows, find_others))
     monkeypatch.setattr(run, "library_versions", lambda: {"numpy": "another"})
     out, told = runs.run()
     assert f"already: {first} (other version of tclose); whoever" in told
