@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from benchmarks.run import say, working_folder
 from tclose.errors import TcloseError
-from tclose.passes.plan.notices.estimate import unit_megabytes
+from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.release import RELEASE, open_release
 from tclose.policy.policy import parse_policy
@@ -197,7 +197,7 @@ def _release(shape: Shape, path: Path, place: Path, progress: Progress) -> tuple
         widths = [w for c in run.workspace.load(INSPECTION) for w in c.widths]
         made = run.workspace.load(PLAN)
         run_pipeline(RELEASE, run, progress)  # what is done already is not done again
-    return sum(w.held + w.passthrough for w in widths) / 1e6, unit_megabytes(made)
+    return sum(w.held + w.passthrough for w in widths) / 1e6, task_megabytes(made)
 
 
 def _names(path: Path) -> list[str]:

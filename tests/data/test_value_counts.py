@@ -119,7 +119,7 @@ class TestSummaries:
         assert complete_records(table.slice(0, 1), COLUMNS[:1]) is None
         assert [c.name for c in checked_columns(COLUMNS, ())] == ["age", "sex", "size", "grade"]
 
-    def test_domains(self):
+    def test_release_partitions(self):
         table = table_of([{"area": "n"}, {"area": "s"}, {"area": "n"}])
         assert count_release_partitions(table, ("area",)) == {("n",): 2, ("s",): 1}
         assert count_release_partitions(table, ()) == {(): 3}

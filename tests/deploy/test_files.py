@@ -201,7 +201,7 @@ class TestPromises:
         kinds = [d["spec"]["type"] for d in documents() if d["kind"] == "Service"]
         assert kinds == ["ClusterIP"]
 
-    def test_files_stand_under_one_path_wherever_units_run(self) -> None:
+    def test_files_stand_under_one_path_wherever_tasks_run(self) -> None:
         def mounted(name: str) -> set[str]:
             [container] = dict(pods())[name]["containers"]
             return {mount["mountPath"] for mount in container["volumeMounts"]}

@@ -108,7 +108,7 @@ def make(folder: Path) -> Any:
     return parse_policy(policy_for(write_parquet(folder / "people.parquet", people())))
 
 
-def test_published_run_is_told_of_when_it_is_there(heard, tmp_path):
+def test_published_run_is_reported_once_published(heard, tmp_path):
     made = run_release(make(tmp_path), Progress("none"))
     assert kinds(heard) == ["START", "COMPLETE"]
     for event in heard:
@@ -158,7 +158,7 @@ def test_input_has_a_version_that_tells_nothing_without_the_key(heard, tmp_path)
         (KeyboardInterrupt(), "ABORT", True),
     ],
 )
-def test_end_without_a_release_is_told_of(error, kind, kept, heard, tmp_path, monkeypatch):
+def test_end_without_a_release_is_reported(error, kind, kept, heard, tmp_path, monkeypatch):
     def failing(_: PassContext) -> None:
         raise error
 
@@ -215,7 +215,7 @@ def test_long_run_says_that_it_goes_on(heard, tmp_path, monkeypatch):
         check_event(event)
 
 
-def test_long_stage_says_that_it_goes_on(heard, tmp_path, monkeypatch):
+def test_long_pass_sends_heartbeats(heard, tmp_path, monkeypatch):
     """Not only when it has ended."""
 
     def failing(context: PassContext) -> None:

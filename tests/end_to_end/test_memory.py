@@ -13,7 +13,7 @@ from support.passes import run_passes
 from tclose.errors import LostError, PolicyError
 from tclose.methods.method import Method
 from tclose.passes.plan.notices import compile_notice, estimate
-from tclose.passes.plan.notices.estimate import unit_megabytes
+from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.release import (
@@ -47,7 +47,7 @@ def test_no_pass_holds_more_than_the_stated_multiple_of_a_piece(tmp_path):
 
     held = {trace.task_name: max(trace.peaks.values()) for trace in progress.traces}
     assert {"inspect", "summarise", "encode", "microaggregate", "verify"} <= set(held)
-    assert max(held.values()) <= unit_megabytes(made) * 1e6
+    assert max(held.values()) <= task_megabytes(made) * 1e6
     assert min(held.values()) > 50e6  # of a process that has numpy and pyarrow: it was measured
 
 
@@ -89,15 +89,15 @@ class Limited(InProcess):
 
 
 @pytest.mark.parametrize(("needed", "is_said"), [(500.0, True), (300.0, False)])
-def test_less_than_a_unit_may_need_is_said(needed, is_said, monkeypatch, capsys):
-    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: needed)
+def test_less_than_a_task_may_need_is_a_warning(needed, is_said, monkeypatch, capsys):
+    monkeypatch.setattr(estimate, "task_megabytes", lambda plan: needed)
     estimate.warn_of_short_memory(ANY_PLAN, Limited(), Progress("lines"))
     shown = capsys.readouterr().err
     assert ("may need 500 MB, and a worker has 400 MB for each of its threads" in shown) is is_said
 
 
 def test_nothing_is_said_where_there_is_no_limit(monkeypatch, capsys):
-    monkeypatch.setattr(estimate, "unit_megabytes", lambda plan: 1e6)
+    monkeypatch.setattr(estimate, "task_megabytes", lambda plan: 1e6)
     estimate.warn_of_short_memory(ANY_PLAN, InProcess(), Progress("lines"))
     assert not capsys.readouterr().err
 
@@ -109,7 +109,7 @@ def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys)
         method=Method.model_validate({"name": name}),
         search_budget=choose_search_budget("off", 1000),
     )
-    monkeypatch.setattr(compile_notice, "unit_megabytes", lambda plan: 300.0)
+    monkeypatch.setattr(compile_notice, "task_megabytes", lambda plan: 300.0)
     monkeypatch.setattr(compile_notice, "is_kept", lambda kernel: False)
     compile_notice.report_compiling(plan, engine, Progress("lines"))
     shown = capsys.readouterr().err

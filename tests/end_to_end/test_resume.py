@@ -133,7 +133,7 @@ def test_second_run_changes_nothing(discharges, undisturbed, tmp_path):
     assert {p: p.stat().st_mtime_ns for p in files} == files
 
 
-def test_finished_units_are_not_run_again(discharges, tmp_path, monkeypatch):
+def test_finished_tasks_are_not_run_again(discharges, tmp_path, monkeypatch):
     policy_file = write_policy(discharges, tmp_path)
     run_and_crash(policy_file, "verify")
     done = []

@@ -36,7 +36,7 @@ def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("n_tasks", [1, 2])
-def test_domains_have_the_same_trees(n_tasks, discharges, tmp_path, monkeypatch):
+def test_release_partitions_have_the_same_trees(n_tasks, discharges, tmp_path, monkeypatch):
     outputs = {"output": {**BY_SEX["output"], "path": str(tmp_path / "out")}}
     policy = discharge_policy(discharges, tmp_path, **(BY_SEX | outputs), method=OFF)
     plans = []

@@ -22,7 +22,7 @@ from tclose.errors import DataError, PolicyError, VerificationError
 from tclose.passes.encode.wide_columns import References
 from tclose.passes.plan import plan
 from tclose.passes.plan.notices import footprint
-from tclose.passes.plan.notices.estimate import unit_megabytes
+from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.publish import write_task
 from tclose.passes.release import decide_only
 from tclose.passes.verify import key_range_rows
@@ -168,7 +168,7 @@ def test_records_that_do_not_fit_together_are_refused(tmp_path):
     ):
         plan_of(long_policy(source, "400MB"), tmp_path / "less")
     made = plan_of(long_policy(source, "1GB"), tmp_path / "more")
-    assert 500 < unit_megabytes(made) < 1_000
+    assert 500 < task_megabytes(made) < 1_000
 
 
 def test_many_long_quasi_identifiers_are_refused(tmp_path):

@@ -157,7 +157,7 @@ class TestRun:
         assert scheduled.state.message.startswith(f"published: {place}/")
 
     @pytest.mark.nightly
-    def test_damage_is_found_by_the_audit_and_mended_by_the_next_run(
+    def test_damage_is_found_by_the_audit_and_repaired_by_the_next_run(
         self, deployed, policy, tmp_path
     ):
         first = ended(start("backfill", policy=policy, first="2026-11-03", last="2026-11-04",

@@ -99,7 +99,7 @@ class TestRelease:
         assert passes_of(run, 0) == {}
         assert "Already published" in artifacts_of(run)["release-discharges"]
 
-    def test_each_stage_is_one_task_in_order(self, discharges: Path, tmp_path: Path) -> None:
+    def test_each_pass_is_one_task_in_order(self, discharges: Path, tmp_path: Path) -> None:
         from tclose_flows.flow_command import run_flow
 
         run_flow(policy_of(discharges, tmp_path), quiet=True)

@@ -145,7 +145,7 @@ def test_schema_knows_the_models():
         assert not check.is_valid(document(wrong))
 
 
-def test_policy_reads_back_from_its_own_account():
+def test_policy_reads_back_from_its_own_document():
     policy = parse(*({"name": name} | given for name, (given, _, _) in EXAMPLES.items()))
     assert parse_policy(policy.model_dump(mode="json", exclude_unset=True)) == policy
 

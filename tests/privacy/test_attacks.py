@@ -158,7 +158,7 @@ class TestUnions:
         assert after.exposure.exposed_records == 11
 
 
-class TestStretches:
+class TestKeyRanges:
     @repeatable
     @given(classified(), st.data())
     def test_merge_to_the_whole(self, classes: Classes, data: st.DataObject) -> None:

@@ -206,7 +206,7 @@ class TestClasses:
             assert abs(found - records.emd(0, rows)) <= error
 
 
-class TestDomains:
+class TestReleasePartitions:
     @repeatable
     @given(grounds, seeds, st.data())
     def test_distance_is_that_of_the_definition(

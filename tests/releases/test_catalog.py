@@ -83,7 +83,7 @@ def test_release_is_found_by_folder_by_name_and_by_the_beginning_of_its_id(repos
     assert pick_id(repository, MIDDLE) == MIDDLE
 
 
-def test_release_off_its_shelf_is_found(repository, tmp_path):
+def test_release_outside_its_repository_is_found(repository, tmp_path):
     place = tmp_path / "handed out"
     repository.release(OLD).rename(place)
     assert find_release(place) == place

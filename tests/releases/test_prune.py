@@ -159,7 +159,7 @@ def test_release_that_cannot_be_moved_stays_whole(repository, monkeypatch):
     assert tree(repository.release(IDS[0])) == before
 
 
-def test_empty_shelf_is_left_alone(repository):
+def test_empty_repository_is_left_alone(repository):
     for name in IDS:
         shutil.rmtree(repository.release(name))
     assert prune(repository, 1).removed == ()

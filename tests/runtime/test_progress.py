@@ -90,7 +90,7 @@ def test_bar_stays_within_its_line(columns, tmp_path, monkeypatch):
     assert terminal.getvalue().count("\n") == 1
 
 
-def test_bar_tells_of_units_where_records_are_not_known(monkeypatch, tmp_path):
+def test_bar_counts_tasks_where_records_are_not_known(monkeypatch, tmp_path):
     terminal = sit_at_terminal(monkeypatch)
     run(tmp_path, Progress("bar"))
     assert re.search(r"100 % 4/4 +\d+\.\d s$", terminal.drawn[-1])
@@ -151,7 +151,7 @@ def test_long_pass_tells_every_ten_seconds_or_so(capsys, monkeypatch):
     assert lines[-1] == "placing records: done in 400.0 s, 2,500 records/s"
 
 
-def test_long_pass_of_unknown_records_tells_of_units(capsys, monkeypatch):
+def test_long_pass_of_unknown_records_counts_tasks(capsys, monkeypatch):
     monkeypatch.setattr(progress_module, "LINE_SECONDS", 0.0)
     with Progress("lines").following("infer", 3, label="finding types", done=1) as step:
         step()

@@ -152,7 +152,7 @@ class TestTypes:
         assert "input.missing_values" in str(error.value)
         assert not any(text in str(error.value) for text in texts if len(text) > 1)
 
-    def test_confidential_text_is_left_to_the_stage(self):
+    def test_confidential_text_is_left_to_the_summary(self):
         assert inferred(["x", "y"], role=Role.CONFIDENTIAL) == pa.string()
 
     @repeatable

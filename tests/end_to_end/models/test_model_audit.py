@@ -74,7 +74,7 @@ def test_edited_figure_is_found(which, copied):
         lambda m: m["privacy"]["models"][5]["epsilon_assumes"].pop(),
     ],
 )
-def test_edited_accounts_are_found(change, copied):
+def test_edited_results_are_found(change, copied):
     edit_manifest(copied, change)
     (finding,) = audit_release(copied).findings
     assert "differs from what the rows say" in finding

@@ -176,7 +176,7 @@ class TestProperties:
 class TestChoice:
     LIMIT = Fraction(1, 10)
 
-    def test_takes_the_nearest_partner_that_mends_it(self) -> None:
+    def test_takes_the_nearest_partner_that_repairs_it(self) -> None:
         # Class 0 holds low values; of the high ones, class 2 is nearer than class 3. Class 1, low
         # too, is nearest, but no remedy.
         table = on_a_line(
@@ -188,7 +188,7 @@ class TestChoice:
         labels, n_classes = table.merge([0])
         assert (labels.tolist(), n_classes) == ([0, 0, 1, 1, 0, 0, 2, 2], 3)
 
-    def test_takes_the_nearest_on_the_way_if_no_single_partner_mends_it(self) -> None:
+    def test_takes_the_nearest_on_the_way_if_no_single_partner_repairs_it(self) -> None:
         # A third each of values 1, 2, 3, a class each: only all three together are close.
         table = on_a_line([0.0, 0.9, 0.5], [0, 1, 2], [1, 2, 3], Fraction(1, 100))
         labels, n_classes = table.merge([0, 1, 2])

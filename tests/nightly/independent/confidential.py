@@ -110,7 +110,7 @@ def holds(
 
 
 def group_values(asked: Asked, name: str, table: list[Any], buckets: Any) -> dict[Any, Any]:
-    """The bucket of each value: itself, a stretch, or the group that names it."""
+    """The bucket of each value: itself, a range, or the group that names it."""
     if buckets is None:
         return {value: value for value in table}
     if isinstance(buckets, int):

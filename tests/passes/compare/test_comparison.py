@@ -280,7 +280,7 @@ def test_what_was_compared_is_said(source, capsys):
         ("result", "similar", "values.result"),
     ],
 )
-def test_edited_claims_are_found(key, value, said, source):
+def test_edited_statements_are_found(key, value, said, source):
     made = release(make_document(source))
     edited = made.manifest | {"values": made.manifest["values"] | {key: value}}
     (made.folder / "manifest.json").write_text(json.dumps(edited))

@@ -55,7 +55,7 @@ class TestRegions:
 class TestFeasibility:
     @repeatable
     @given(st.data())
-    def test_distance_of_a_domain_is_exact(self, data: st.DataObject) -> None:
+    def test_distance_of_a_release_partition_is_exact(self, data: st.DataObject) -> None:
         counts = data.draw(
             st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
         )
@@ -70,7 +70,7 @@ class TestFeasibility:
             dict(enumerate(of_partition.tolist())), dict(enumerate(of_table.tolist()))
         )
 
-    def test_distance_of_a_domain_counts_every_value(self) -> None:
+    def test_distance_of_a_release_partition_counts_every_value(self) -> None:
         rng = np.random.default_rng(4)
         of_partition = rng.integers(0, 5, 1_000)
         of_table = of_partition + rng.integers(1, 5, 1_000)
@@ -90,7 +90,7 @@ class TestFeasibility:
             check_feasible("partition sex=F", 4, 5, (), [], [])
         check_feasible("partition sex=F", 5, 5, (), [], [])
 
-    def test_domain_above_t(self) -> None:
+    def test_release_partition_above_t(self) -> None:
         columns = (confidential("income"), confidential("age"))
         emds, limits = [Fraction(1, 10), Fraction(1, 3)], [Fraction(1, 10), Fraction("0.25")]
         with pytest.raises(
@@ -110,7 +110,7 @@ class TestFeasibility:
 
     @repeatable
     @given(st.lists(st.integers(0, 5), min_size=2, max_size=20), st.data())
-    def test_some_class_of_a_far_domain_is_far(
+    def test_some_class_of_a_far_release_partition_is_far(
         self, values: list[int], data: st.DataObject
     ) -> None:
         """The proof itself: the farthest of its classes is no nearer than the release partition."""

@@ -46,7 +46,7 @@ class TestSubsets:
         assert (n_clusters * subsets.take + subsets.extras).tolist() == subsets.sizes.tolist()
         assert subsets.take.tolist() == [1] * size
 
-    def test_values_that_a_domain_lacks_are_passed_over(self) -> None:
+    def test_values_that_a_release_partition_lacks_are_skipped(self) -> None:
         table = distribution_from(np.arange(5), [0, 2, 0, 0, 2])
         subsets, _ = cut_subsets(2, table, 4, 0)
         assert subsets.cut_codes.tolist() == [4]

@@ -70,7 +70,7 @@ class TestSize:
         assert bound_of([50, 30, 10, 10], "0.1").size == 3
         assert bound_of([50, 30, 10, 10], 1).size == 1
 
-    def test_of_a_domain_counts_the_values_that_it_has(self) -> None:
+    def test_of_a_release_partition_counts_the_values_that_it_has(self) -> None:
         assert bound_of([50, 30, 10, 10], "0.3").size == 2
         assert bound_of([50, 30, 10, 10], "0.3", release_partition=[6, 0, 2, 2]).size == 3
 
@@ -97,7 +97,7 @@ class TestRefusal:
         check_two_classes([None], 5)
         check_two_classes([], 5)
 
-    def test_not_where_another_domain_has_classes(self) -> None:
+    def test_not_where_another_release_partition_has_classes(self) -> None:
         check_two_classes([bound_of([1] * 1_000, "0.3", k=5), None], 5)
 
     def test_not_where_k_alone_makes_one_class(self) -> None:

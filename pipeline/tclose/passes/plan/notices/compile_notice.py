@@ -3,7 +3,7 @@
 from tclose.kernels.clustering.algorithm3 import cluster_blocks
 from tclose.kernels.compiler import find_refusal, is_kept
 from tclose.kernels.refinement.refine_blocks import refine_blocks
-from tclose.passes.plan.notices.estimate import unit_megabytes
+from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import SearchBudget
 from tclose.runtime.engines.engine import Engine
@@ -29,7 +29,7 @@ def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
         return
     notice = COMPILING
     limit = engine.memory_per_unit()
-    needed = unit_megabytes(plan) + COMPILER_MEGABYTES
+    needed = task_megabytes(plan) + COMPILER_MEGABYTES
     if limit is not None and needed * 1e6 > limit:
         notice += (
             f"; that and a task may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB "

@@ -31,7 +31,7 @@ def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> dict[str, 
     work = plan.n_records * n_columns * SECONDS_PER_RECORD_AND_COLUMN
     work += count_distances(plan) * len(plan.encodings) * SECONDS_PER_DISTANCE
     return {
-        "megabytes": unit_megabytes(plan),
+        "megabytes": task_megabytes(plan),
         "seconds": START_SECONDS + work / n_workers,
         "on": "this process" if alone else f"{n_workers} workers",
     }
@@ -83,7 +83,7 @@ def count_columns(plan: Plan) -> int:
     return len(plan.encodings) + len(plan.confidential) + len(plan.along) + 1
 
 
-def unit_megabytes(plan: Plan) -> float:
+def task_megabytes(plan: Plan) -> float:
     """Return a process's memory during a task: its own, and a multiple of the piece.
 
     And what is wide: texts that classes are made by, and wide pass-through columns.
@@ -95,7 +95,7 @@ def unit_megabytes(plan: Plan) -> float:
 
 def warn_of_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
     """Say so where workers have less memory for a task than it may need."""
-    limit, needed = engine.memory_per_unit(), unit_megabytes(plan)
+    limit, needed = engine.memory_per_unit(), task_megabytes(plan)
     if limit is not None and needed * 1e6 > limit:
         progress.info(
             f"a task may need {needed:,.0f} MB, and a worker has {limit / 1e6:,.0f} MB for "

@@ -24,7 +24,7 @@ def transformations(manifest: Manifest) -> dict[str, str]:
     return {column.name: column.treatment for column in manifest.columns}
 
 
-class TestTreatments:
+class TestTransformations:
     """What a manifest says of a column is what stands in the files."""
 
     @pytest.mark.parametrize("k", [2, 5, 40])

@@ -23,7 +23,7 @@ def made(source, tmp_path_factory) -> Released:
     return release(document(source, tmp_path_factory.mktemp("made")))
 
 
-class TestAccounts:
+class TestJointResults:
     @pytest.fixture
     def copied(self, made, tmp_path) -> Path:
         """The release without its internal part, to tamper with."""
