@@ -9,12 +9,7 @@ from support.length import FULL
 from support.real_bytes import CASES, digest_release, read_real_bytes
 from tclose.releases.provenance import library_versions
 
-WITH_WORKERS = [
-    (table, method, 4)
-    for table, method in CASES
-    if table in ("adult", "generated") and method in ("t-closeness-first", "mondrian")
-]
-ALL = [(table, method, 1) for table, method in CASES] + WITH_WORKERS
+ALL = [(table, method, n_workers) for n_workers in (1, 4) for table, method in CASES]
 SHORT = [("adult", "mondrian", 1), ("census", "incognito", 1), ("generated", "mondrian", 4)]
 
 

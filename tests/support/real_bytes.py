@@ -29,6 +29,7 @@ TABLES: dict[str, dict[str, Any]] = {
 FILES = {"census": "casc_census.csv", "adult": "adult.csv", "fars": "fars_gamclass.csv"}
 METHODS: dict[str, dict[str, Any]] = {
     "t-closeness-first": {},
+    "t-closeness-first, not refined": {"name": "t-closeness-first", "refine": "off"},
     "mdav": {"t": 0.9},
     "v-mdav": {"t": 0.9},
     "microaggregate-and-merge": {},
