@@ -14,11 +14,11 @@ from tclose.data.places.process_limits import find_remedy
 from tclose.errors import LostError, TaskError, TcloseError, UnreachableError
 from tclose.policy.engine_settings import LOCAL, EngineSettings
 from tclose.policy.policy import Policy
+from tclose.runtime.engines.dask_logs import silence_dask_logs
 from tclose.runtime.engines.local import (
     bytes_per_worker,
     local_cluster,
     memory_limit,
-    silence_dask_logs,
     start_fork_server,
 )
 from tclose.runtime.engines.scheduler import existing_address

@@ -1,7 +1,6 @@
 """A Dask cluster of this machine's own, for one run, that other users of it cannot reach."""
 
 import contextlib
-import logging
 import math
 import multiprocessing
 import os
@@ -16,6 +15,7 @@ from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import PolicyError
 from tclose.policy.engine_settings import EngineSettings
 from tclose.runtime.engines.certificates import make_tls_configuration
+from tclose.runtime.engines.dask_logs import QUIET_LOGGING, SILENT, silence_dask_logs
 from tclose.runtime.engines.steady_clock import use_steady_clock
 from tclose.runtime.interrupts import deferred, held_back
 from tclose.runtime.scratch import place_sockets, scratch_folder
@@ -43,7 +43,6 @@ _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 _NO_WORKING_FOLDER = {"PYTHONSAFEPATH": 1}
 # Elsewhere there are libraries of the system that do not stand a fork.
 _FORKS = sys.platform == "linux"
-_QUIET_LOGGING = {"distributed": "critical", "distributed.worker": "critical"}
 # Dask's pages ask nobody who they are, and say what runs where, with what arguments.
 _WITHOUT_PAGES: dict[str, list[str]] = {
     "distributed.scheduler.http.routes": [],
@@ -108,7 +107,7 @@ def _starting(settings: EngineSettings, scratch: Path) -> Iterator[str]:
                     protocol="tls",
                     dashboard_address="127.0.0.1:0",
                     local_directory=str(scratch),
-                    silence_logs=logging.CRITICAL,
+                    silence_logs=SILENT,
                     scheduler_kwargs={"dashboard": False},
                     env=dict(os.environ),  # it may have changed since the server was started
                 )
@@ -148,7 +147,7 @@ def _configuration(scratch: Path, *, forks: bool) -> Mapping[str, Any]:
         "distributed.worker.multiprocessing-method": "forkserver" if forks else "spawn",
         "distributed.admin.system-monitor.gil.enabled": False,
         "distributed.worker.profile.enabled": False,
-        "distributed.logging": _QUIET_LOGGING,
+        "distributed.logging": QUIET_LOGGING,
         _ENVIRONMENT: dask.config.get(_ENVIRONMENT) | ALLOCATION,
         "distributed.worker.preload": [_WORKER_START],
         # A paused worker waits for results to go, and tasks keep theirs in files: it would wait
@@ -198,23 +197,6 @@ def _environment(wanted: Mapping[str, int]) -> Iterator[None]:
     finally:
         for key in added:
             os.environ.pop(key, None)
-
-
-def silence_dask_logs() -> None:
-    """Keep Dask's own log lines, which quote the arguments of failed tasks, out of every log.
-
-    And those of a client that lost its scheduler: what that means is told by tclose.
-    """
-    for part in ("", ".worker", ".nanny", ".scheduler", ".client", ".core", ".comm", ".utils"):
-        logging.getLogger(f"distributed{part}").setLevel(logging.CRITICAL)
-    logging.getLogger("tornado.application").addFilter(_keep_log)  # others may use it, too
-
-
-def _keep_log(record: logging.LogRecord) -> bool:
-    """Drop what Dask's callbacks raise when their scheduler has gone; keep all else."""
-    from distributed.comm.core import CommClosedError
-
-    return not (record.exc_info and isinstance(record.exc_info[1], CommClosedError))
 
 
 def worker_count(settings: EngineSettings) -> int:

@@ -16,5 +16,6 @@ tune_gc()
 for needed in ("distributed.nanny", "pandas", "tclose.passes.release"):
     importlib.import_module(needed)
 importlib.import_module("tclose.runtime.engines.steady_clock").use_steady_clock()
+importlib.import_module("tclose.runtime.engines.dask_logs").silence_dask_logs()
 importlib.import_module("tclose.kernels.compiler").load_compiler()
 gc.freeze()  # what is there by now stays, and so do the pages that workers share
