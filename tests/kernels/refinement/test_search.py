@@ -20,14 +20,13 @@ from support.tables.classed_records import (
 )
 from support.tables.random_tables import distribution_of, repeatable
 from tclose.kernels.refinement.block import Block, measure_block
+from tclose.kernels.refinement.pair_arrays import find_insertion_ranks, make_scratch
 from tclose.kernels.refinement.search import (
     EXCESS_PRICE,
     LEAST_GAIN,
-    _find_insertion_ranks,
     find_move,
     find_swap,
     improve_pair,
-    make_scratch,
     search_block,
 )
 from tclose.model import Distribution, Int64
@@ -40,8 +39,8 @@ pairs = classed_records(n_classes=st.just(2), max_size=6)
 
 def prepared(block: Block):
     scratch = make_scratch(block)
-    _find_insertion_ranks(block, 0, 1, scratch.insertion_ranks_a)
-    _find_insertion_ranks(block, 1, 0, scratch.insertion_ranks_b)
+    find_insertion_ranks(block, 0, 1, scratch.insertion_ranks_a)
+    find_insertion_ranks(block, 1, 0, scratch.insertion_ranks_b)
     return scratch
 
 

@@ -28,7 +28,7 @@ def merge_farthest(
     numeric: Float64,
     nominal: NDArray[np.int32],
     labels: Int64,
-    targets: tuple[Any, ...],
+    references: tuple[Any, ...],
     weights: Float64 | None = None,
 ) -> Int64:
     """Algorithm 1 after the microaggregation, with the ordered distance.
@@ -40,7 +40,7 @@ def merge_farthest(
     ----------
     numeric, nominal : float64 (d, n), int32 (q, n): as in clustering
     labels : int64 (n,): cluster of each record, from 0 without gaps
-    targets : as in `tclose.kernels.refinement.repair.merge_classes`
+    references : as in `tclose.kernels.refinement.repair.merge_classes`
     weights : float64 (q,), as in `tclose.kernels.clustering.algorithm3`; by default 1 each
 
     Returns
@@ -48,22 +48,22 @@ def merge_farthest(
     int64 (n,): class of each record, from 0 without gaps, in the order of the clusters
     """
     return merge_by_excess(
-        numeric, nominal, labels, lambda rows: ordered_excess(rows, targets), weights
+        numeric, nominal, labels, lambda rows: ordered_excess(rows, references), weights
     )
 
 
-def ordered_excess(rows: Int64, targets: tuple[Any, ...]) -> float:
+def ordered_excess(rows: Int64, references: tuple[Any, ...]) -> float:
     """Return a class's largest excess above a limit; if not above 0, it is surely within all.
 
     Parameters
     ----------
     rows : int64 (s,): the records of the class
-    targets : as in `tclose.kernels.refinement.repair.merge_classes`
+    references : as in `tclose.kernels.refinement.repair.merge_classes`
     """
     margin = ERROR_PER_STEP * (rows.size + 8)
     return max(
         ordered_emd(np.sort(codes[rows]), cumulative, prefix) - limit + margin
-        for codes, cumulative, prefix, limit in zip(*targets, strict=True)
+        for codes, cumulative, prefix, limit in zip(*references, strict=True)
     )
 
 

@@ -60,7 +60,7 @@ TRIED_FIRST = 64
 BINS_TIMES_K = 512
 
 
-def k_anonymity_first(numeric, nominal, k, targets, weights=None):
+def k_anonymity_first(numeric, nominal, k, references, weights=None):
     """Form clusters of k records, and one of k to 2k-1; within t as far as exchanges allow.
 
     Parameters
@@ -68,14 +68,14 @@ def k_anonymity_first(numeric, nominal, k, targets, weights=None):
     numeric : float64 (d, n): quasi-identifiers, scaled
     nominal : int32 (q, n): category codes
     k : at least 1; with fewer than 2k records there is one cluster. Memory grows with its square
-    targets : as in `repair.merge_classes`, of at least one confidential attribute
+    references : as in `repair.merge_classes`, of at least one confidential attribute
     weights : float64 (q,), as in `tclose.kernels.clustering.algorithm3`; by default 1 each
 
     Returns
     -------
     int64 (n,): cluster of each record, numbered in order of construction
     """
-    codes, cumulatives, prefixes, limits = targets
+    codes, cumulatives, prefixes, limits = references
     tables = list(zip(cumulatives, prefixes, strict=True))
     record_terms = np.array(
         [
@@ -107,9 +107,9 @@ def _fill_grid(tables, n_bins):
 
 
 @kernel
-def _make_clusters(numeric, nominal, weights, k, targets):
+def _make_clusters(numeric, nominal, weights, k, references):
     records = gather_remaining(numeric, nominal, weights)
-    draft = _new_draft(k, targets)
+    draft = _new_draft(k, references)
     n_left = records.rows.size
     labels = np.empty(n_left, dtype=np.int64)
     cluster = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
@@ -128,8 +128,8 @@ def _make_clusters(numeric, nominal, weights, k, targets):
 
 
 @kernel
-def _new_draft(k, targets):
-    record_terms, grid, sums, limits = targets
+def _new_draft(k, references):
+    record_terms, grid, sums, limits = references
     n_attributes = limits.size
     margin = ERROR_PER_STEP * (2 * k + 8)
     return _Draft(

@@ -11,7 +11,7 @@ from tclose.kernels.emd.tree import class_tree_emds, flat_emd
 # The distribution of one confidential attribute in the table, and the limit of a class's distance.
 #   cumulative int64 (m,), prefix int64 (m + 1,)   of an ordered attribute, see `emd.ordered_emd`
 #   paths int64 (m, depth), weights float64 (nodes,), below int64 (nodes,)   of one whose values are
-#       the leaves of a tree, see `tree_emd`; no rows in paths where values are ordered
+#       the leaves of a tree, see `emd.tree`; no rows in paths where values are ordered
 #   untouched float64   distance of a class with nothing below any node
 #   is_flat bool        whether every value is right below the tree's root
 #   n_records int64     of the table
@@ -22,14 +22,14 @@ EmdReference = namedtuple(
 
 
 @kernel
-def distance_to(members, target):
+def distance_to(members, reference):
     """Distance of one class, float64; ``members`` int64 (s,): positions of its values, sorted."""
-    if target.paths.shape[0] == 0:
-        return ordered_emd(members, target.cumulative, target.prefix)
-    if target.is_flat:
-        table = target.paths, target.weights, target.below, target.n_records
-        return flat_emd(members, table, target.untouched)
+    if reference.paths.shape[0] == 0:
+        return ordered_emd(members, reference.cumulative, reference.prefix)
+    if reference.is_flat:
+        table = reference.paths, reference.weights, reference.below, reference.n_records
+        return flat_emd(members, table, reference.untouched)
     ends = np.array([0, members.size])
     return class_tree_emds(
-        members, ends, target.paths, target.weights, target.below, target.untouched
+        members, ends, reference.paths, reference.weights, reference.below, reference.untouched
     )[0]

@@ -1,8 +1,9 @@
-"""Tree distance of a class after an exchange of records, by the nodes above the two records.
+"""Distance over a tree after an exchange of records, by the nodes above the two records.
 
-The distance is a sum over the tree's nodes, see `tree_emd`. An exchange of one record for another
-changes only the nodes above the two; one that leaves or joins changes every share, so the sums over
-all nodes at one record less and one more are kept, too, and put right along one path.
+The hierarchical or equal distance is a sum over the tree's nodes, see `emd.tree`. An exchange of
+one record for another changes only the nodes above the two; one that leaves or joins changes every
+share, so the sums over all nodes at one record less and one more are kept, too, and put right along
+one path.
 """
 
 from collections import namedtuple

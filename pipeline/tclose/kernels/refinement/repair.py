@@ -74,10 +74,10 @@ def _merging_costs(centres, levels, weights, sizes, c, costs):
 
 
 @kernel
-def _is_union_close(chains, c, other, targets):
+def _is_union_close(chains, c, other, references):
     """Return whether the union of two classes is surely within every limit."""
     first, following, sizes = chains
-    codes, tables = targets
+    codes, tables = references
     size = sizes[c] + sizes[other]
     members = np.empty(size, dtype=np.int64)
     for a in range(len(tables)):
@@ -96,7 +96,7 @@ def _is_union_close(chains, c, other, targets):
 
 
 @kernel
-def _find_partner(chains, c, costs, targets):
+def _find_partner(chains, c, costs, references):
     """The cheapest class whose union with c is close; if none of the nearest is, the nearest."""
     nearest = np.int64(-1)
     for _ in range(N_PARTNERS):
@@ -105,7 +105,7 @@ def _find_partner(chains, c, costs, targets):
             break
         if nearest < 0:
             nearest = other
-        if _is_union_close(chains, c, other, targets):
+        if _is_union_close(chains, c, other, references):
             return other, True
         costs[other] = np.inf
     return nearest, False
@@ -129,7 +129,7 @@ def _join_classes(chains, c, other, centres, levels):
 
 
 @kernel
-def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
+def merge_classes(numeric, nominal, weights, labels, sizes, above, references):
     """Merge each class of ``above`` with others until it is within every limit.
 
     Parameters
@@ -138,7 +138,7 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
     labels : int64 (n,): class of each record
     sizes : int64 (c,): records of each class
     above : int64 (u,): the classes to repair
-    targets : the codes int64 (p, n) of the records' values of p confidential attributes, and an
+    references : the codes int64 (p, n) of the records' values of p confidential attributes, and an
         `EmdReference` for each attribute
 
     Returns
@@ -155,7 +155,7 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, targets):
         close = sizes[c] == 0
         while not close:
             _merging_costs(centres, levels, weights, sizes, c, costs)
-            other, close = _find_partner(chains, c, costs, targets)
+            other, close = _find_partner(chains, c, costs, references)
             if other < 0:
                 break
             _join_classes(chains, c, other, centres, levels)
