@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tclose.data.files import input_files
 from tclose.data.keys import Keys
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.model import Distribution, Int64
@@ -27,9 +26,10 @@ from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, confidential_codes, load_distributions
 from tclose.passes.release import RELEASE
 from tclose.policy.policy import parse_policy
+from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run, begin_trial, inspect_input
+from tclose.runtime.run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +104,7 @@ def prepare(table: pa.Table, document: dict[str, Any], folder: Path) -> Subtable
     pq.write_table(table, folder / "table.parquet")
     places = {"input": {"path": str(folder / "table.parquet")}, "output": {"path": str(folder)}}
     policy, quiet = parse_policy(document | places), Progress("none")
-    run = Run(policy, "attack", folder / "work", "")
-    contents = inspect_input(policy, input_files.find_files(policy.input), "", quiet)
-    begin_trial(run, contents)
+    run = Run(policy, "attack", folder / "work", InProcess())
     run_pipeline(RELEASE.until(HISTOGRAM), run, quiet)
     return _read_subtable(run, table)
 

@@ -1,4 +1,6 @@
-"""The release as a Prefect flow: one task for each pass of ``tclose.passes.release.RELEASE``.
+"""The release as a Prefect flow: a task for each pass of ``tclose.passes.release.RELEASE``.
+
+But for the first, which inspects the input: the release is named by it, and its lease taken before.
 
 What Prefect's server stores of a run is the policy, times, states, tclose's own error messages and
 the verdict: no results, and no values of the microdata. Whether a release is made already is
@@ -21,7 +23,7 @@ from tclose.policy.policy import Policy, load_policy, parse_policy
 from tclose.runtime.engines.engine import to_safe_error
 from tclose.runtime.pipeline import Pass, Runner
 from tclose.runtime.progress import Progress, default_style
-from tclose.runtime.run import Outcome, outcome_of
+from tclose.runtime.run import INSPECTION, Outcome, outcome_of
 from tclose_flows.concurrency import (
     RETRIES,
     RETRY_SECONDS,
@@ -63,17 +65,18 @@ def _task_of(one: Pass) -> Callable[[Runner], None]:
 )
 def attempt(policy: Policy, style: str) -> Outcome:
     """Take the lease of the release and run the passes that are left; or find it published."""
+    progress = Progress(style)
     try:
         with (
             one_at_a_time(policy.name),
-            recipe.open_release(policy, Progress(style), flow_run=flow_run.id) as run,
+            recipe.open_release(policy, progress, flow_run=flow_run.id) as run,
         ):
             already_published = run.is_published
             if not already_published:
-                with Runner(run, Progress(style)).opened() as runner:
-                    for one in recipe.RELEASE.passes:
-                        _task_of(one)(runner)
-                        check_interrupted()
+                runner = Runner(run, progress)
+                for one in recipe.RELEASE.after(INSPECTION).passes:
+                    _task_of(one)(runner)
+                    check_interrupted()
             return outcome_of(run, already_published=already_published)
     except Exception as error:
         raise to_safe_error(error, "release").redacted() from None

@@ -26,6 +26,7 @@ from tclose.assess.frontier_grid import FrontierGrid
 from tclose.errors import DataError, VerificationError
 from tclose.passes.release import TRIAL
 from tclose.policy.policy import parse_policy
+from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.pipeline import PassContext, Pipeline
 from tclose.runtime.progress import Progress
 
@@ -184,7 +185,7 @@ class TestSample:
     def test_has_complete_records_of_the_input_once_each(self, tmp_path):
         path = write_parquet(tmp_path / "p.parquet", many_columns(), row_group_size=50)
         policy = parse_policy(many_columns_policy(path))
-        drawn = samples.take_sample(policy, tmp_path, "", 90, 4, Progress("none"))
+        drawn = samples.take_sample(policy, tmp_path, InProcess(), 90, 4, Progress("none"))
         kept = pa.parquet.read_table(drawn.path)
         assert kept.column_names == ["age", "sex", "pay", "weight", "grade", "record"]
         numbers = kept["record"].to_pylist()

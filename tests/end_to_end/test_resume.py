@@ -29,6 +29,7 @@ from tclose.errors import DataError
 from tclose.passes.release import open_release, run_release
 from tclose.runtime import run, tasks
 from tclose.runtime.artifacts import Workspace
+from tclose.runtime.engines.engine import OnCluster
 from tclose.runtime.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -306,7 +307,9 @@ def test_killed_worker_loses_nothing(discharges, tmp_path):
     with open_release(policy, progress) as run:
         run_passes(run, progress, "summarise", "plan", "encode")
         killed_pids: list[int] = []
-        killed = threading.Thread(target=kill_a_busy_worker, args=(run.address, killed_pids))
+        assert isinstance(run.engine, OnCluster)
+        address = run.engine.client.scheduler.address
+        killed = threading.Thread(target=kill_a_busy_worker, args=(address, killed_pids))
         killed.start()
         run_passes(run, progress, "microaggregate")
         killed.join()

@@ -11,9 +11,10 @@ from tclose.passes.release import RELEASE, TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
-from tclose.runtime.pipeline import Pass, PassContext, Pipeline, Runner, run_pipeline
+from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.pipeline import Pass, PassContext, Pipeline, run_pipeline
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import SECONDS, Run
+from tclose.runtime.run import INSPECTION, SECONDS, Run
 from tclose.runtime.tasks import Task
 
 NUMBER, DOUBLE, LOG = Artifact("number", int), Artifact("double", int), Artifact("log", list[str])
@@ -44,7 +45,7 @@ def run(tmp_path) -> Run:
         {"name": "x", "input": {"path": "x"}, "attributes": {"a": "quasi-identifier"},
          "privacy": {"k": 2}}
     )  # fmt: skip
-    run = Run(policy, "trial", tmp_path / "work", "")
+    run = Run(policy, "trial", tmp_path / "work", InProcess())
     run.workspace.create()
     run.workspace.save(NUMBER, 21)
     return run
@@ -148,15 +149,18 @@ def test_until_is_the_beginning():
 
 def test_release_is_a_pipeline_and_a_trial_publishes_nothing():
     names = [one.name for one in RELEASE.passes]
-    assert names == ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
+    made = ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
+    assert names == ["inspect", *made]
+    assert list(RELEASE.after(INSPECTION).versions) == made
     assert [one.name for one in TRIAL.passes] == names[:-1]
     assert VERDICT in TRIAL.passes[-1].writes
 
 
-def test_runner_works_in_its_block_alone(run):
-    runner = Runner(run, Progress("none"))
-    with pytest.raises(RuntimeError, match="inside its block"):
-        runner.execute(ONE)
+def test_after_is_the_rest_and_given_what_was_written():
+    pipeline = Pipeline((NUMBER,), (ONE, Pass("two", "", (DOUBLE, TEXT), (), lambda _: None)))
+    rest = pipeline.after(DOUBLE)
+    assert [one.name for one in rest.passes] == ["two"]
+    assert set(rest.given) == {NUMBER, DOUBLE, TEXT}
 
 
 class TestCheckpoints:

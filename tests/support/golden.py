@@ -50,6 +50,7 @@ from tclose.passes.plan import coarse_tree
 from tclose.passes.release import RELEASE
 from tclose.policy.policy import parse_policy
 from tclose.releases.provenance import byte_versions, library_versions
+from tclose.runtime.run import INSPECTION
 
 PLACE = Path(__file__).parents[1] / "end_to_end" / "golden" / "digests.json"
 FIRST = {"name": "t-closeness-first"}
@@ -151,7 +152,7 @@ def make_entry(golden: Golden, folder: Path) -> dict[str, Any]:
         for batch in pq.ParquetFile(path).iter_batches():
             rows.update(repr([str(batch.schema.types), batch.to_pydict()]).encode())
     return {
-        "versions": byte_versions(parse_policy(document), RELEASE.versions),
+        "versions": byte_versions(parse_policy(document), RELEASE.after(INSPECTION).versions),
         "rows": rows.hexdigest(),
         "files": files.hexdigest(),
     }

@@ -23,9 +23,9 @@ def find_pass(name: str) -> Pass:
 
 def run_passes(run: Run, progress: Progress, *names: str) -> None:
     """Run the passes of these names, in this order."""
-    with Runner(run, progress).opened() as runner:
-        for name in names:
-            runner.execute(find_pass(name))
+    runner = Runner(run, progress)
+    for name in names:
+        runner.execute(find_pass(name))
 
 
 def replace_work(patch: pytest.MonkeyPatch, name: str, work: Work) -> None:

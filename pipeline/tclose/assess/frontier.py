@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from tclose.assess.frontier_grid import FrontierGrid
 from tclose.assess.linking import link_attackers
 from tclose.assess.sample import Sample, local_sample
-from tclose.data.files import input_files
 from tclose.data.files.inspection import FileContent
 from tclose.errors import DataError, InfeasibleError, VerificationError
 from tclose.model import AttributeResult, ClassSizes
@@ -22,9 +21,10 @@ from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.runtime.engines.engine import Engine
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run, begin_trial, inspect_input
+from tclose.runtime.run import INSPECTION, Run
 
 
 @dataclass(frozen=True)
@@ -78,29 +78,30 @@ def compute_frontier(
     policy: Policy, grid: FrontierGrid, size: int, seed: int, progress: Progress
 ) -> ComputedFrontier:
     """Compute every point of a grid on ``size`` records at random, or on all if there are fewer."""
-    with local_sample(policy, "frontier", size, seed, progress) as (sample, address):
-        points = _compute_points(policy, sample, grid, address, progress)
+    with local_sample(policy, "frontier", size, seed, progress) as (sample, engine):
+        points = _compute_points(policy, sample, grid, engine, progress)
     return ComputedFrontier(
         policy.name, sample.n_table, sample.n_records, sample.attackers.size, seed, points
     )
 
 
 def _compute_points(
-    policy: Policy, sample: Sample, grid: FrontierGrid, address: str, progress: Progress
+    policy: Policy, sample: Sample, grid: FrontierGrid, engine: Engine, progress: Progress
 ) -> tuple[Point, ...]:
     if not kernels_are_compiled(choose_search_budget(policy.method.refine, sample.n_records)):
         progress.info(COMPILING)
     quiet, pairs = Progress("none"), list(grid.points())
     points: list[Point] = []
-    paths = input_files.find_files(sample.policy.input)
-    contents = inspect_input(sample.policy, paths, address, quiet)
+    inspected = Run(sample.policy, "frontier", sample.path.parent / "inspected", engine)
+    run_pipeline(TRIAL.until(INSPECTION), inspected, quiet)
+    contents = inspected.workspace.load(INSPECTION)
     with progress.following("computing the frontier", len(pairs)) as step:
         for k, t in pairs:
             start = time.perf_counter()
             changed = {"k": k} if t is None else {"k": k, "t": t}
             privacy = policy.privacy.model_copy(update=changed)
             policy_of_point = sample.policy.model_copy(update={"privacy": privacy})
-            run = Run(policy_of_point, "frontier", sample.path.parent / f"{len(points)}", address)
+            run = Run(policy_of_point, "frontier", sample.path.parent / f"{len(points)}", engine)
             figures, reason = _try_point(run, sample, contents, policy.input.shown)
             points.append(Point(k, t, (k, t) == (grid.k, grid.t), figures, reason))
             if progress.style == "lines":
@@ -130,8 +131,9 @@ def _try_point(
 def _measure(run: Run, sample: Sample, contents: list[FileContent]) -> Figures:
     quiet = Progress("none")
     workspace = run.workspace
-    begin_trial(run, contents)
-    run_pipeline(TRIAL, run, quiet)
+    workspace.create()
+    workspace.save(INSPECTION, contents)
+    run_pipeline(TRIAL.after(INSPECTION), run, quiet)
     verdict = workspace.load(VERDICT)
     losses = merge_losses([result.losses for result in workspace.load(REGION_RESULTS)])
     loss, risk = float(losses.squares.mean()) / verdict.n_records, link_attackers(run, sample)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
 from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.sample import Sample, local_sample
-from tclose.data.files import input_files
 from tclose.data.places.locations import Location, parse_location
 from tclose.formats.released_file import open_released
 from tclose.model import Verdict
@@ -30,7 +29,7 @@ from tclose.releases.repository import read_manifest
 from tclose.runtime.arrays import as_bits
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run, begin_trial, inspect_input
+from tclose.runtime.run import Run
 
 WHOLE = 2**62  # records of a sample that is the whole table
 
@@ -75,16 +74,14 @@ def compare_originals(
     TcloseError
         Whatever a run of the policy would be refused for.
     """
-    with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, address):
-        run = Run(sample.policy, "audit", sample.path.parent / "work", address)
+    with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, engine):
+        run = Run(sample.policy, "audit", sample.path.parent / "work", engine)
         verdict = _make_again(run, progress)
         remade = _Remade(run, sample, verdict)
         return remade.measure() if remade.is_same(release, manifest) else None
 
 
 def _make_again(run: Run, progress: Progress) -> Verdict:
-    paths = input_files.find_files(run.policy.input)
-    begin_trial(run, inspect_input(run.policy, paths, run.address, progress))
     run_pipeline(TRIAL, run, progress)
     return run.workspace.load(VERDICT)
 

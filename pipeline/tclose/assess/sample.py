@@ -25,10 +25,10 @@ from tclose.passes.summarise.records import Source
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.policy import Policy
-from tclose.runtime.engines.engine import local_address, runs_in_process
+from tclose.runtime.engines.engine import Engine, InProcess, open_engine, runs_in_process
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
-from tclose.runtime.run import Run, begin_trial, inspect_input
+from tclose.runtime.run import Run
 from tclose.runtime.scratch import scratch_folder
 
 MAX_ATTACKERS = 20_000
@@ -60,8 +60,8 @@ class Sample:
 @contextlib.contextmanager
 def local_sample(
     policy: Policy, purpose: str, size: int, seed: int, progress: Progress
-) -> Iterator[tuple[Sample, str]]:
-    """A sample in a scratch folder, and the address of the engine for runs on it, for a block.
+) -> Iterator[tuple[Sample, Engine]]:
+    """A sample in a scratch folder, and the engine for runs on it, for a block.
 
     All is done on this machine, whatever scheduler the policy names: others do not see the folder.
 
@@ -75,15 +75,15 @@ def local_sample(
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     with (
         scratch_folder(purpose) as scratch,
-        local_address(policy.engine, n_bytes) as address,
+        open_engine(policy.engine, n_bytes) as engine,
     ):
-        sample = take_sample(policy, scratch, address, size, seed, progress)
+        sample = take_sample(policy, scratch, engine, size, seed, progress)
         small = runs_in_process(policy.engine, sample.path.stat().st_size)
-        yield sample, "" if small else address
+        yield sample, InProcess() if small else engine
 
 
 def take_sample(
-    policy: Policy, scratch: Path, address: str, size: int, seed: int, progress: Progress
+    policy: Policy, scratch: Path, engine: Engine, size: int, seed: int, progress: Progress
 ) -> Sample:
     """Read the input and keep ``size`` complete records of it at random, or all if there are fewer.
 
@@ -95,9 +95,7 @@ def take_sample(
     DataError
         The data cannot be used: whatever a run would say.
     """
-    run = Run(policy, "sample", scratch / "reading", address)
-    paths = input_files.find_files(policy.input)
-    begin_trial(run, inspect_input(policy, paths, address, progress))
+    run = Run(policy, "sample", scratch / "reading", engine)
     run_pipeline(RELEASE.until(INPUT_SUMMARY), run, progress)
     summary = run.workspace.load(INPUT_SUMMARY)
     source, n_table = summary.source, summary.table.n_complete

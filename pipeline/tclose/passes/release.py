@@ -12,6 +12,7 @@ from typing import Any
 from tclose.data.files import input_files
 from tclose.data.value_counts import TableSummary
 from tclose.passes.encode.encode import ENCODE
+from tclose.passes.inspect.inspect_files import INSPECT
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.notices.estimate import estimate_run
@@ -24,9 +25,10 @@ from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.public_signatures import find_signer
-from tclose.runtime.engines.engine import local_address
+from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.lineage_events import LINEAGE
+from tclose.runtime.open_run import open_run
 from tclose.runtime.pipeline import Pipeline, run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import (
@@ -34,16 +36,13 @@ from tclose.runtime.run import (
     SECONDS,
     Outcome,
     Run,
-    begin_trial,
-    inspect_input,
-    open_run,
     outcome_of,
 )
 from tclose.runtime.scratch import scratch_folder
 
 RELEASE = Pipeline(
-    given=(INSPECTION, LINEAGE, SECONDS),
-    passes=(SUMMARISE, DECIDE, ENCODE, MICROAGGREGATE, VERIFY, PUBLISH),
+    given=(LINEAGE, SECONDS),
+    passes=(INSPECT, SUMMARISE, DECIDE, ENCODE, MICROAGGREGATE, VERIFY, PUBLISH),
 )
 TRIAL = RELEASE.until(VERDICT)  # what a release would be; nothing is published
 
@@ -51,8 +50,8 @@ TRIAL = RELEASE.until(VERDICT)  # what a release would be; nothing is published
 def open_release(
     policy: Policy, progress: Progress, *, flow_run: str | None = None
 ) -> contextlib.AbstractContextManager[Run]:
-    """Open a run that makes a release by `RELEASE`: see `open_run`."""
-    return open_run(policy, progress, RELEASE.versions, flow_run=flow_run)
+    """Open a run that makes a release by what `RELEASE` has after inspection: see `open_run`."""
+    return open_run(policy, progress, RELEASE, flow_run=flow_run)
 
 
 def run_release(policy: Policy, progress: Progress) -> Outcome:
@@ -60,7 +59,7 @@ def run_release(policy: Policy, progress: Progress) -> Outcome:
     with open_release(policy, progress) as run:
         already_published = run.is_published
         if not already_published:
-            run_pipeline(RELEASE, run, progress)
+            run_pipeline(RELEASE.after(INSPECTION), run, progress)
         return outcome_of(run, already_published=already_published)
 
 
@@ -68,10 +67,9 @@ def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan
     """Return the plan and the counts of the table, made in a scratch folder."""
     check_scheduler(policy.engine)
     find_signer(policy.output.signing_key)
-    paths = input_files.find_files(policy.input)
-    with local_address(policy.engine, input_files.total_bytes(paths)) as address:
-        run = Run(policy, "plan", scratch / "work", address)
-        begin_trial(run, inspect_input(policy, paths, address, progress))
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    with open_engine(policy.engine, n_bytes) as engine:
+        run = Run(policy, "plan", scratch / "work", engine)
         run_pipeline(RELEASE.until(PLAN), run, progress)
         warn_by_policy(run, progress)
         return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table

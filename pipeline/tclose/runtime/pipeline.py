@@ -4,15 +4,14 @@ As in rechunker, a pipeline is apart from its executor: it knows no engine, and 
 nothing of microdata.
 """
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tclose.runtime import lineage_events
 from tclose.runtime.artifacts import Access, Artifact, Handed, Workspace
-from tclose.runtime.engines.engine import Engine, connect
+from tclose.runtime.engines.engine import Engine
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import SECONDS, Run
 from tclose.runtime.tasks import Item, Result, Task, run_tasks
@@ -92,15 +91,25 @@ class Pipeline:
                 return Pipeline(self.given, self.passes[: number + 1])
         raise ValueError(f"no pass writes {artifact.name}")
 
+    def after(self, artifact: Artifact[Any]) -> "Pipeline":
+        """Return the passes after the one that writes an artifact; what they read is given."""
+        before = self.until(artifact)
+        written = (w for one in before.passes for w in (*one.writes, *one.files))
+        return Pipeline((*self.given, *written), self.passes[len(before.passes) :])
+
 
 @dataclass(frozen=True)
 class PassContext:
-    """The context of a pass's work: a run that has what it declares, an engine, and progress."""
+    """The context of a pass's work: a run that opens what the pass declares, and progress."""
 
     of: Pass
     run: Run
-    engine: Engine
     progress: Progress
+
+    @property
+    def engine(self) -> Engine:
+        """The run's engine."""
+        return self.run.engine
 
     @property
     def workspace(self) -> Workspace:
@@ -142,45 +151,32 @@ class PassContext:
 
 
 class Runner:
-    """Runs passes: one engine for all, and their seconds, lineage and lease in one place.
+    """Runs passes on a run's engine, and keeps their seconds, lineage and lease in one place.
 
     Not a dataclass: orchestrators look into those that they are given.
     """
 
     def __init__(self, run: Run, progress: Progress) -> None:
-        """Take what is asked; `opened` connects."""
         self.run, self.progress = run, progress
-        self._engine: Engine | None = None
 
     def execute(self, one: Pass) -> None:
         """Run a pass; what it finished in an earlier run is not done again."""
-        if self._engine is None:
-            raise RuntimeError("a runner runs passes inside its block")
         if self.run.lease_token is not None:
             self.run.repository.check_lease()  # a run that has lost it works in vain
         start = time.perf_counter()
         with self.progress.timing(one.name):
             restricted = replace(self.run, access=one.access)
-            one.work(PassContext(one, restricted, self._engine, self.progress))
+            one.work(PassContext(one, restricted, self.progress))
         workspace = self.run.workspace
         if workspace.root.exists():
             seconds = workspace.find(SECONDS) or {}
             workspace.save(SECONDS, seconds | {one.name: time.perf_counter() - start})
             lineage_events.heartbeat(workspace, self.progress)
 
-    @contextlib.contextmanager
-    def opened(self) -> Iterator["Runner"]:
-        """Connect to the run's engine for the block."""
-        with connect(self.run.address) as engine:
-            self._engine = engine
-            try:
-                yield self
-            finally:
-                self._engine = None
-
 
 def run_pipeline(pipeline: Pipeline, run: Run, progress: Progress) -> None:
     """Run all passes of a pipeline in this process's thread."""
-    with Runner(run, progress).opened() as runner:
-        for one in pipeline.passes:
-            runner.execute(one)
+    run.workspace.create()
+    runner = Runner(run, progress)
+    for one in pipeline.passes:
+        runner.execute(one)

@@ -240,6 +240,13 @@ def local_address(settings: EngineSettings, n_bytes: int) -> Iterator[str]:
             yield address
 
 
+@contextlib.contextmanager
+def open_engine(settings: EngineSettings, n_bytes: int) -> Iterator[Engine]:
+    """The engine of a run on an input of that size, for a block: the one connection that it has."""
+    with local_address(settings, n_bytes) as address, connect(address) as engine:
+        yield engine
+
+
 def worker_memory(settings: EngineSettings, n_bytes: int) -> int | None:
     """Bytes that a worker can hold, for an input of that size; None where that is not known."""
     limit = memory_limit(settings)

@@ -1,0 +1,163 @@
+"""The frame of a run that publishes: its lease, its name, and how it is left when it ends.
+
+What a run is named by is content: digests of the input's files, policy, seed, and the versions of
+what its bytes depend on. So a second run of the same finds the release, or the pieces of it that
+were finished. Pieces are gone on with by the same sources only: a release id is none of a working
+file's form.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tclose.data.files import input_files
+from tclose.data.files.inspection import FileContent
+from tclose.errors import PolicyError, TcloseError, VerificationError
+from tclose.policy.policy import Policy
+from tclose.releases.lineage.run_events import Lineage
+from tclose.releases.manifest.public_signatures import find_signer
+from tclose.releases.provenance import byte_versions, library_versions, source_digest
+from tclose.releases.repository import ReleaseRepository, is_intact, make_release_id
+from tclose.runtime import lineage_events
+from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.engines.engine import Engine, open_engine, to_safe_error
+from tclose.runtime.engines.scheduler import check_scheduler
+from tclose.runtime.pipeline import Pipeline, run_pipeline
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import INSPECTION, Run, read_schema, repository_of
+from tclose.runtime.scratch import scratch_folder
+
+SOURCES = Artifact("sources", str)  # digest of the code that working files are of
+
+REFUSED = PolicyError.exit_code
+CRASHED = TcloseError.exit_code
+# Keys of a policy that decide nothing of what is in a release.
+_ASIDE: dict[str, Any] = {"engine": True, "output": {"path", "signing_key"}}
+
+
+@contextlib.contextmanager
+def open_run(
+    policy: Policy, progress: Progress, pipeline: Pipeline, *, flow_run: str | None = None
+) -> Iterator[Run]:
+    """Take the release's lease, start the engine, inspect the input; clean up as the end demands.
+
+    ``pipeline``: what makes a release. Its beginning, which inspects the input, is run here, in a
+    folder of its own, as the release is named by it; what follows is left to the caller's block,
+    and its versions are part of the name.
+
+    After a refusal (bad policy or data, infeasible, failed verification) nothing is left but, for
+    failed runs that had begun, their lineage. After a crash the working files stay, so that the
+    next run goes on from there.
+    """
+    check_scheduler(policy.engine)
+    find_signer(policy.output.signing_key)  # one that cannot sign is refused before any work
+    repository = repository_of(policy)
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    input_files.check_apart(policy.input, repository.output)
+    with repository.acquire_lease(policy.engine.lease_seconds, progress.info) as held:
+        held.open_work()
+        try:
+            with contextlib.ExitStack() as cluster:
+                with progress.timing("start"):
+                    engine = cluster.enter_context(open_engine(policy.engine, n_bytes))
+                contents = _inspect(pipeline, policy, engine, progress)
+                versions = byte_versions(policy, pipeline.after(INSPECTION).versions)
+                run = replace(_begin(policy, held, contents, engine, versions), flow_run=flow_run)
+                if not run.is_published:
+                    lineage = Lineage(policy, _name_input(held, contents), flow_run)
+                    schema = read_schema(policy, contents[0].schema)
+                    lineage_events.begin(run.workspace, lineage, schema, progress)
+                try:
+                    yield run
+                except Exception as error:
+                    _abandon(run, error, progress)
+                    raise
+                except BaseException:  # an interrupt; what was done is gone on with
+                    ended = lineage_events.end(run.workspace, "interrupted", progress, aborted=True)
+                    _keep_lineage(run, ended)
+                    raise
+                if not run.is_published:
+                    raise VerificationError("the run ended before its release was published")
+        finally:
+            held.leave_work()
+
+
+def _inspect(
+    pipeline: Pipeline, policy: Policy, engine: Engine, progress: Progress
+) -> list[FileContent]:
+    """Run a pipeline's beginning where nothing is kept: the run is not named yet."""
+    with scratch_folder("inspect") as scratch:
+        run = Run(policy, "", scratch, engine)
+        run_pipeline(pipeline.until(INSPECTION), run, progress)
+        return run.workspace.load(INSPECTION)
+
+
+def _begin(
+    policy: Policy,
+    repository: ReleaseRepository,
+    contents: list[FileContent],
+    engine: Engine,
+    versions: Mapping[str, Any],
+) -> Run:
+    """Name the release by its content; find it published, go on with it, or start it."""
+    document = policy.model_dump(mode="json", exclude=_ASIDE)
+    document["input"].pop("path")
+    content = {
+        "inputs": [[c.file.sha256, c.file.n_bytes, c.file.format] for c in contents],
+        "policy": document,
+        "versions": versions,
+        "libraries": library_versions(),
+    }
+    release_id = make_release_id(repository.release_key(), content)
+    workspace = Workspace(repository.work_folder(release_id))
+    run = Run(policy, release_id, workspace.root, engine, lease_token=repository.lease_token)
+    repository.clear_leftovers(keep=release_id)
+    if is_intact(repository.release(release_id)):
+        # A run that was stopped between its two last steps is finished; so is a lost pointer.
+        current = repository.current()
+        if workspace.root.exists() or current is None or not repository.release(current).is_dir():
+            repository.set_current(release_id)
+        repository.clear_work()
+        signer = find_signer(policy.output.signing_key)
+        return replace(run, signed_now=signer is not None and repository.sign(release_id, signer))
+    repository.clear_work(keep=release_id)
+    _open_workspace(workspace)
+    workspace.save(INSPECTION, contents)
+    return run
+
+
+def _open_workspace(workspace: Workspace) -> None:
+    """Make the working files' folder; what other sources left in it is made again."""
+    if workspace.root.exists() and workspace.find(SOURCES) != source_digest():
+        workspace.remove()
+    workspace.create()
+    workspace.save(SOURCES, source_digest())
+
+
+def _abandon(run: Run, error: Exception, progress: Progress) -> None:
+    """Leave a failed run as its kind of failure demands.
+
+    A refusal leaves nothing; a failed verification its lineage; a crash that, and what was done.
+    Lineage goes to others: it names no partition, which would quote values.
+    """
+    known = to_safe_error(error, "run")
+    lineage = lineage_events.end(run.workspace, str(known.redacted()), progress)
+    if known.exit_code != REFUSED:
+        _keep_lineage(run, lineage)
+    if known.exit_code != CRASHED and not known.retryable:
+        with contextlib.suppress(TcloseError):  # of a lost lease: the files are another run's now
+            run.repository.check_lease()
+            run.workspace.remove()
+
+
+def _keep_lineage(run: Run, lineage: Lineage | None) -> None:
+    """Keep the lineage of a run that made no release."""
+    if lineage is not None:
+        with contextlib.suppress(TcloseError):  # which would hide why the run failed
+            run.repository.store.write(f"failed/{lineage.run_id}.jsonl", lineage.as_bytes())
+
+
+def _name_input(repository: ReleaseRepository, contents: list[FileContent]) -> str:
+    """A version of the input: another one for other content; without the key it tells nothing."""
+    return make_release_id(repository.release_key(), {"inputs": [c.file.sha256 for c in contents]})
