@@ -97,6 +97,7 @@ bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.run --full --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.scale --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.wide --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.fixed_costs --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.quality --full --out benchmarks/RESULTS.md
 
 # The page and the figures beside it are written anew.
