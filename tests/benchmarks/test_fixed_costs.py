@@ -39,7 +39,7 @@ def test_clusters_have_the_transport_that_is_measured(
     class Client(distributed.Client):
         def __init__(self, address: str) -> None:
             seen.append(address)
-            super().__init__(address)
+            super().__init__(address)  # type: ignore[no-untyped-call]
 
     monkeypatch.setattr(distributed, "Client", Client)
     for module, name in ((distributed, "LocalCluster"), (local, "make_tls_configuration")):
