@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import comb, prod
+from typing import cast
 
 import numpy as np
 
@@ -167,4 +168,4 @@ def ordered_distances(beliefs: Float64, counts: Int64) -> Float64:
     if counts.size < 2:
         return np.zeros(len(beliefs))
     table = np.cumsum(counts) / counts.sum()
-    return np.abs(np.cumsum(beliefs, axis=1) - table).sum(axis=1) / (counts.size - 1)
+    return cast(Float64, np.abs(np.cumsum(beliefs, axis=1) - table).sum(axis=1) / (counts.size - 1))

@@ -7,6 +7,7 @@ The last ones are not what is printed: they show what the printed sizes look lik
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -23,19 +24,19 @@ Maker = Callable[[Records, int, str], Int64]
 
 
 def _by_mdav(records: Records, k: int, _: str) -> Int64:
-    return mdav(records.numeric, records.nominal, k)
+    return cast(Int64, mdav(records.numeric, records.nominal, k))
 
 
 def _by_v_mdav(records: Records, k: int, _: str) -> Int64:
-    return v_mdav(records.numeric, records.nominal, k)
+    return cast(Int64, v_mdav(records.numeric, records.nominal, k))
 
 
 def _by_all(records: Records, k: int, _: str) -> Int64:
-    return mdav(records.with_confidential().numeric, records.nominal, k)
+    return cast(Int64, mdav(records.with_confidential().numeric, records.nominal, k))
 
 
 def _by_exchanges(records: Records, k: int, t: str) -> Int64:
-    return k_anonymity_first(records.numeric, records.nominal, k, records.targets(t))
+    return cast(Int64, k_anonymity_first(records.numeric, records.nominal, k, records.targets(t)))
 
 
 @dataclass(frozen=True)

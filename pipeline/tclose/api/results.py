@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tclose.api.html_tables import html_grid, html_rows
 from tclose.api.released_files import read_released, read_released_file, released_schema
@@ -73,8 +73,9 @@ class Release:
 
         meta = released_schema(self.path, self.manifest).empty_table().to_pandas()
         files = [entry.path for entry in self.manifest.files]
-        return dd.from_map(
-            _read_pandas, files, release=self.path, manifest=self.manifest, meta=meta
+        return cast(
+            "dd.DataFrame",
+            dd.from_map(_read_pandas, files, release=self.path, manifest=self.manifest, meta=meta),
         )
 
     def audit(self) -> "Audit":

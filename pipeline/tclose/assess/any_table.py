@@ -6,6 +6,7 @@ A missing quasi-identifier is a value of its own: rows are never left out.
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +88,7 @@ def _class_codes(values: pa.ChunkedArray, name: str) -> Int64:
             f"column {name!r}: type {name_type(values.type)} cannot tell classes; convert it to "
             "text or numbers"
         ) from None
-    return listed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return cast(Int64, listed.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def _measure(table: pa.Table, column: Column) -> tuple[Distribution, Int64]:

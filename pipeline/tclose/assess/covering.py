@@ -5,7 +5,7 @@ whose intervals and sets have all of a person's values. He picks one of them at 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -91,7 +91,7 @@ def _values_by_name(encoding: Encoding) -> dict[str, NDArray[np.bool_]]:
 
 
 def _codes(column: pa.DictionaryArray) -> Int64:
-    return column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return cast(Int64, column.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def _stack(columns: list[Keys], dtype: DTypeLike, n_rows: int) -> NDArray[Any]:

@@ -32,7 +32,7 @@ class CategoryTree:
     @property
     def height(self) -> int:
         """H, at least 1."""
-        return self.levels.shape[0] - 1
+        return int(self.levels.shape[0] - 1)
 
     def columns(self) -> NDArray[np.int32]:
         """Codes of the categories' nodes at the levels 0 to H-1: int32 (H, categories), -1 of none.

@@ -5,7 +5,7 @@ of nominal, boolean and ordinal columns become positions in the list of their ca
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -40,7 +40,7 @@ def name_type(dtype: pa.DataType) -> str:
 def is_text(dtype: pa.DataType) -> bool:
     """Return whether the type is a text type."""
     plain = plain_type(dtype)
-    return pa.types.is_string(plain) or pa.types.is_large_string(plain)
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
 
 
 def is_temporal(dtype: pa.DataType) -> bool:
@@ -91,7 +91,7 @@ def folder_name(name: str, value: Any) -> str:
 
 def has_float_keys(dtype: pa.DataType) -> bool:
     """Return whether keys of the type are float64 rather than int64."""
-    return pa.types.is_floating(plain_type(dtype))
+    return bool(pa.types.is_floating(plain_type(dtype)))
 
 
 def to_keys(array: pa.Array, name: str) -> Keys:
@@ -105,13 +105,13 @@ def to_keys(array: pa.Array, name: str) -> Keys:
     dtype = array.type
     if pa.types.is_floating(dtype):
         floats = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        return floats + 0.0  # -0.0 and 0.0 are one value
+        return cast(Keys, floats + 0.0)  # -0.0 and 0.0 are one value
     if pa.types.is_decimal(dtype):
         return _decimal_keys(array)
     if pa.types.is_date32(dtype) or pa.types.is_time32(dtype):
         array = array.cast(pa.int32())
     try:
-        return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return cast(Keys, array.cast(pa.int64()).to_numpy(zero_copy_only=False))
     except pa.ArrowInvalid:
         raise DataError(
             f"column {name!r}: holds integers beyond the signed 64-bit range; store it as a float, "
@@ -217,9 +217,9 @@ class Encoding:
             )
         codes = positions.to_numpy(zero_copy_only=False)
         if self.column.kind is not Kind.ORDINAL:
-            return codes.astype(np.int64)
+            return cast(Keys, codes.astype(np.int64))
         assert self.ranks is not None
-        return self.ranks[codes]
+        return cast(Keys, self.ranks[codes])
 
     def decode(self, keys: Keys) -> pa.Array:
         """Released values of keys: an array of `release_type`."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Taxonomy:
     @property
     def height(self) -> int:
         """H, the height of the root; at least 1."""
-        return self.levels.shape[0] - 1
+        return int(self.levels.shape[0] - 1)
 
     def name(self, node: int) -> str:
         """The name of a node."""
@@ -85,7 +86,7 @@ class Taxonomy:
 
     def generalise(self, codes: Int64, level: int) -> Int64:
         """Nodes that leaves become at a level of 0 to H."""
-        return self.levels[_check_level(level, self.height)][codes]
+        return cast(Int64, self.levels[_check_level(level, self.height)][codes])
 
     def lowest_common(self, a: Int64, b: Int64) -> Int64:
         """The lowest node above both leaves, or the leaf itself where they are one."""

@@ -5,7 +5,7 @@ A partition's summary counts; merging adds, so the result does not depend on how
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -253,7 +253,7 @@ def confidential_keys(table: pa.Table, column: Column) -> Keys:
     if column.kind is Kind.NOMINAL:
         own = pa.array(own_values(_count_categories(values, column.name)), plain_type(values.type))
         places = pc.index_in(one_zero(values), value_set=own)
-        return places.to_numpy(zero_copy_only=False).astype(np.int64)
+        return cast(Keys, places.to_numpy(zero_copy_only=False).astype(np.int64))
     if column.kind is not Kind.ORDINAL:
         return to_keys(values, column.name)
     order = {text: rank for rank, text in enumerate(column.attribute.order)}

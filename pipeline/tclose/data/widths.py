@@ -70,7 +70,7 @@ def _value_bytes(column: pa.ChunkedArray) -> Int64 | int:
     if is_long(column.type):
         lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy()
         return np.asarray(lengths, dtype=np.int64) + OFFSET_BYTES
-    return max(1, column.type.bit_width // 8)
+    return max(1, int(column.type.bit_width) // 8)
 
 
 def is_long(dtype: pa.DataType) -> bool:

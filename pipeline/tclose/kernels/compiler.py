@@ -1,6 +1,7 @@
 """`kernel` compiles a function and keeps its code on disk: each signature in a file of its own.
 
 The compiler's own cache numbers the signatures of a function, and writes the list of numbers apart
+from typing import cast
 from the code. Of two processes that compile at once one may end with its number at the other's
 code, and loading that gives wrong results without an error. It also compares one file's source
 only: a kernel that calls one of another module would use the old one after an upgrade. Here a file
@@ -66,7 +67,7 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "neve
     return dispatcher
 
 
-def _compile_once(dispatcher: Any) -> Callable[[Any], Any]:
+def _compile_once(dispatcher: Any) -> Any:
     """Return a `compile` that compiles a signature, or loads its code, under the compile lock."""
     compile_signature, cache = dispatcher.compile, dispatcher._cache  # noqa: SLF001
 

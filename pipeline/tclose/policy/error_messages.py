@@ -1,6 +1,6 @@
 """Messages about an invalid policy, a line for each key, in words for a release officer."""
 
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -55,7 +55,7 @@ def _wanted_of_model(location: tuple[str, ...]) -> str | None:
     """Return the values that a key of a privacy model may have, if the model states them."""
     if location[:2] != ("privacy", "models") or len(location) < 4:
         return None
-    return MODELS.classes()[location[2]].wanted.get(location[3])
+    return cast(str | None, MODELS.classes()[location[2]].wanted.get(location[3]))
 
 
 _DNS_LABEL = "has to be small letters, digits and '-', beginning with a letter, 40 at most"

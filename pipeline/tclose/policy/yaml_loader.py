@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tclose.errors import PolicyError, UsageError
 from tclose.policy.yaml_values import read_yaml
@@ -64,4 +64,4 @@ def _replaced(node: Any, parts: list[str], value: Any, override: str) -> dict[st
     node = dict(node or {})
     deeper = len(parts) > 1
     node[parts[0]] = _replaced(node.get(parts[0]), parts[1:], value, override) if deeper else value
-    return node
+    return cast(dict[str, Any], node)

@@ -1,7 +1,7 @@
 """YAML of policies and taxonomies: text as it is written, and nothing that could be two things."""
 
 import re
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import yaml
 
@@ -29,7 +29,7 @@ class _PolicyLoader(yaml.SafeLoader):
                 line = key_node.start_mark.line + 1
                 raise PolicyError(f"key {key!r} stands twice (line {line}); say it once")
             seen.add(key if isinstance(key, str | int | float | bool) else repr(key))
-        return super().construct_mapping(node, deep=deep)
+        return cast(dict[Any, Any], super().construct_mapping(node, deep=deep))
 
 
 _NUMBER = r"[-+]?(?:0|[1-9][0-9]*)"

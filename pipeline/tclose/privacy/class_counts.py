@@ -7,6 +7,7 @@ table has.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class ClassCounts:
 
     def of_class(self, i: int) -> list[int]:
         """Counts of the values in one class, as unbounded integers."""
-        return self.counts[self.starts[i] : self.starts[i + 1]].tolist()
+        return cast(list[int], self.counts[self.starts[i] : self.starts[i + 1]].tolist())
 
     def grouped(self, groups: Int64) -> "ClassCounts":
         """The counts of groups of values; ``groups`` int64 (m,): the group of each value."""

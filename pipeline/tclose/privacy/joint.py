@@ -7,6 +7,7 @@ combination has a number of its own, so no key is larger than prefixes times val
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +48,7 @@ class Combinations:
             known = np.minimum(combined, keys.size - 1)
             if not np.array_equal(keys[known], sought):
                 raise DataError("the input changed while it was read; run again when it is at rest")
-        return combined.astype(np.int64)
+        return cast(Int64, combined.astype(np.int64))
 
     def parts(self) -> Int64:
         """Codes of the parts of every combination, int64 (p, combinations), in their order."""

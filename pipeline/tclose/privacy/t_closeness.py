@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -120,7 +121,9 @@ def class_distances(codes: Int64, starts: Int64, distribution: Distribution) -> 
     """
     metric = distribution.metric
     if metric is None:
-        return class_emds(codes, starts, distribution.cumulative, distribution.prefix)
+        return cast(
+            Float64, class_emds(codes, starts, distribution.cumulative, distribution.prefix)
+        )
     return tree_emds(codes, starts, metric.paths, metric.weights, metric.below)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -199,8 +200,8 @@ def column_array(table: pa.Table, name: str) -> np.ndarray:
     """A column of numbers without nulls as an array, without a copy where it is one piece."""
     column = table[name]
     if column.num_chunks == 1:
-        return column.chunk(0).to_numpy()
-    return column.to_numpy()
+        return cast(np.ndarray, column.chunk(0).to_numpy())
+    return cast(np.ndarray, column.to_numpy())
 
 
 def key_array(table: pa.Table, name: str) -> np.ndarray:

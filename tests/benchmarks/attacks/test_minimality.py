@@ -125,7 +125,7 @@ class TestSampling:
         values = np.arange(12)
 
         def parity(given: np.ndarray) -> int:
-            return sum(a > b for i, b in enumerate(given) for a in given[:i]) % 2
+            return sum(int(a > b) for i, b in enumerate(given) for a in given[:i]) % 2
 
         found = believe(parity, values, [values], effort=SearchBudget(0, 400, 400))
         assert 0.4 < found.acceptance < 0.6

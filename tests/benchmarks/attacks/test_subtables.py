@@ -33,7 +33,8 @@ def table() -> pa.Table:
 def method(request: pytest.FixtureRequest) -> Method:
     if request.param.keys["name"] == "dp-confidential":
         pytest.importorskip("opendp")
-    return request.param
+    param: Method = request.param
+    return param
 
 
 def test_classes_are_those_of_a_release(table: pa.Table, method: Method, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def is_text(dtype: pa.DataType) -> bool:
     """Whether a type holds text, in a dictionary or not."""
     if pa.types.is_dictionary(dtype):
         return is_text(dtype.value_type)
-    return (
+    return bool(
         pa.types.is_string(dtype)
         or pa.types.is_large_string(dtype)
         or pa.types.is_string_view(dtype)

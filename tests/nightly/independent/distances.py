@@ -83,4 +83,4 @@ def lowest_above(tree: Tree, leaves: Iterable[str]) -> str:
     """The lowest node above all of these values, or the value itself."""
     paths = [path_to(tree, leaf) for leaf in set(leaves)]
     common = [names[0] for names in zip(*paths, strict=False) if len(set(names)) == 1]
-    return common[-1]
+    return str(common[-1])

@@ -51,7 +51,9 @@ def write_patients(folder: Path, n_records: int, cuts: int = 1) -> Path:
     return folder
 
 
-def patient_document(source: Path, place: Path, method: dict[str, Any], **keys: Any) -> Any:
+def patient_document(
+    source: Path, place: Path, method: dict[str, Any], **keys: Any
+) -> dict[str, Any]:
     """A policy with pay as the confidential attribute; ``attributes`` replace or add."""
     attributes: dict[str, Any] = {
         "id": "non-confidential",

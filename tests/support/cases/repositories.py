@@ -3,7 +3,7 @@
 import datetime
 import json
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import pytest
 
@@ -98,7 +98,7 @@ def write_fake(root: Path, manifest: dict[str, Any], **internal: Any) -> Path:
     inside = manifest | {"policy": FAKE_POLICY, "run": run, "records_dropped": 7} | internal
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "internal" / "manifest.json").write_text(json.dumps(inside))
-    return folder
+    return cast(Path, folder)
 
 
 def fake_repository(

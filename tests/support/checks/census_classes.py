@@ -4,6 +4,7 @@ Soria-Comas et al. 2015, section 8.1, Tables 1 and 2.
 """
 
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 
@@ -25,8 +26,8 @@ def load_census(confidential: str, t: Fraction) -> Microdata:
 def cluster_census(census: Microdata, algorithm: int, k: int) -> np.ndarray:
     """Return the initial clusters: of MDAV for Algorithm 1, or of Algorithm 2 before merging."""
     if algorithm == 1:
-        return mdav(census.numeric, census.nominal, k)
-    return k_anonymity_first(census.numeric, census.nominal, k, census.targets())
+        return cast(np.ndarray, mdav(census.numeric, census.nominal, k))
+    return cast(np.ndarray, k_anonymity_first(census.numeric, census.nominal, k, census.targets()))
 
 
 def merge_census(census: Microdata, labels: np.ndarray) -> np.ndarray:

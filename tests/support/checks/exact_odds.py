@@ -8,6 +8,7 @@ that is computed, not approximated; all of them together share what one call may
 from collections.abc import Sequence
 from fractions import Fraction
 from math import exp
+from typing import cast
 
 import numpy as np
 from scipy.stats import beta, binom
@@ -73,14 +74,14 @@ def clamped_odds(step: int, n_steps: int, epsilon: float) -> np.ndarray:
     weights = np.exp(-epsilon * np.abs(noise) / n_steps)
     places = np.clip(step + noise, 0, n_steps)
     found = np.bincount(places, weights=weights, minlength=n_steps + 1)
-    return found / weights.sum()
+    return cast(np.ndarray, found / weights.sum())
 
 
 def response_odds(code: int, n_categories: int, epsilon: float) -> np.ndarray:
     """Odds of each released category."""
     weights = np.ones(n_categories)
     weights[code] = exp(epsilon)
-    return weights / weights.sum()
+    return cast(np.ndarray, weights / weights.sum())
 
 
 def exact_clamped(step: int, n_steps: int, a: Fraction) -> list[Fraction]:

@@ -47,14 +47,14 @@ def middle(value: Any, numbers: pd.Series, originals: pd.Series) -> float:
         return to_number(value)
     smallest, largest = numbers.min(), numbers.max()
     if value == "*":
-        return (smallest + largest) / 2
+        return float((smallest + largest) / 2)
     half_open = HALF_OPEN.fullmatch(value)
     is_day = isinstance(originals.iloc[0], datetime.date)
     ends = [
         to_number(datetime.date.fromisoformat(text)) if is_day else float(text)
         for text in (half_open.groups() if half_open else parse_interval(value))
     ]
-    return (max(ends[0], smallest) + min(ends[1], largest)) / 2
+    return float((max(ends[0], smallest) + min(ends[1], largest)) / 2)
 
 
 def naive_covering(rows: pd.DataFrame, table: pa.Table, document: dict[str, Any]) -> float:

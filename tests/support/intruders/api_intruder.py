@@ -36,7 +36,7 @@ def streams(port: int, path: str, secret: str) -> bool:
             f"ws://127.0.0.1:{port}{path}", subprotocols=[Subprotocol("prefect")]
         ) as stream:
             stream.send(json.dumps({"type": "auth", "token": secret or "guess"}))
-            return json.loads(stream.recv(SECONDS))["type"] == "auth_success"
+            return bool(json.loads(stream.recv(SECONDS))["type"] == "auth_success")
     except (OSError, ConnectionClosed, WebSocketException):
         return False
 

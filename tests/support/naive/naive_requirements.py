@@ -63,7 +63,7 @@ def ward(numeric: np.ndarray, nominal: np.ndarray) -> Callable[[list[int], list[
 
     def commonest(codes: np.ndarray, rows: list[int]) -> int:
         found = codes[sorted(rows)].tolist()
-        return max(found, key=lambda code: (found.count(code), -found.index(code)))
+        return int(max(found, key=lambda code: (found.count(code), -found.index(code))))
 
     def cost(left: list[int], right: list[int]) -> float:
         distance = 0.0

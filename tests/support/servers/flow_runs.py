@@ -62,7 +62,7 @@ def passes_of(run: Any, n_passes: int) -> dict[str, str]:
 def attempts_of(run: Any) -> int:
     """Return the number of times that the passes were begun."""
     [attempt] = [task for task in read_tasks(run, 1) if task.name.startswith("attempt")]
-    return attempt.run_count
+    return int(attempt.run_count)
 
 
 def artifacts_of(run: Any) -> dict[str, str]:

@@ -28,7 +28,7 @@ NO_POSTGRES = (
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
@@ -214,6 +214,6 @@ def running_worker(server: PrefectServer, pool: str, log: Path) -> Iterator[None
 def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.status == 200
+            return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

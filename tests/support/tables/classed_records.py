@@ -8,6 +8,7 @@ or hierarchical distance over any tree. The table has records besides.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -152,7 +153,10 @@ class ClassedRecords:
     def gather(self, classes: list[int] | None = None) -> tuple[Block, Int64]:
         """A block of some classes, all if none are named, and the rows of its records."""
         chosen = np.arange(self.n_classes) if classes is None else np.array(classes, np.int64)
-        return gather_block(self.arrays(), group_by_label(self.labels, self.n_classes), chosen)
+        return cast(
+            tuple[Block, Int64],
+            gather_block(self.arrays(), group_by_label(self.labels, self.n_classes), chosen),
+        )
 
 
 def draw_values(rng: np.random.Generator, style: str, size: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Helpers for tests of generated tables."""
 
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
 
@@ -8,4 +10,4 @@ SEED = 20_240_917
 
 def column(table: pa.Table, name: str) -> np.ndarray:
     """Its values as an array."""
-    return table[name].to_numpy()
+    return cast(np.ndarray, table[name].to_numpy())

@@ -27,7 +27,7 @@ class Microdata:
 
     @property
     def n_records(self) -> int:
-        return self.numeric.shape[1]
+        return int(self.numeric.shape[1])
 
     @property
     def excess(self) -> Excess:

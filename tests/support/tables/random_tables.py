@@ -7,7 +7,7 @@ kernel and its twin meet the same ties.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -66,8 +66,9 @@ def cut_region(region: RegionTable, block_clusters: int) -> tuple[Int64, Int64, 
     """Its blocks, whatever cells its records are in: `cut_blocks`."""
     cells = np.zeros(region.n_records, dtype=np.int64)
     columns = region.numeric, region.nominal, region.weights, region.n_levels, cells
-    return cut_blocks(
-        *columns, region.subset_starts, region.take, region.n_clusters, block_clusters
+    return cast(
+        tuple[Int64, Int64, Int64],
+        cut_blocks(*columns, region.subset_starts, region.take, region.n_clusters, block_clusters),
     )
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import numpy as np
@@ -212,7 +212,7 @@ def _confidential_keys(table: pa.Table, column: ReleasedColumn) -> Keys:
     texts = listed.dictionary.to_pylist()
     place = _rank(column.order or [], texts)
     ranks = np.array([place[str(text)] for text in texts], np.int64)
-    return ranks[listed.indices.to_numpy(zero_copy_only=False)]
+    return cast(Keys, ranks[listed.indices.to_numpy(zero_copy_only=False)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +248,7 @@ def _class_keys(table: pa.Table, column: ReleasedColumn, categories: dict[str, p
         listed = values.dictionary_encode()
         places = pc.index_in(listed.dictionary, value_set=categories[column.name])
         of_texts = places.to_numpy(zero_copy_only=False).astype(np.int64)
-        return of_texts[listed.indices.to_numpy(zero_copy_only=False)]
+        return cast(Keys, of_texts[listed.indices.to_numpy(zero_copy_only=False)])
     return _number_keys(values, column.name)
 
 

@@ -9,7 +9,7 @@ import io
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import fsspec
 import pyarrow as pa
@@ -81,7 +81,7 @@ def _open_filesystem(named: str) -> tuple[fsspec.AbstractFileSystem, str]:
         return local, local._strip_protocol(path)  # noqa: SLF001  # as url_to_fs does
     _check_protocol(path, protocol)
     try:
-        return fsspec.url_to_fs(path)
+        return cast(tuple[fsspec.AbstractFileSystem, str], fsspec.url_to_fs(path))
     except ImportError:
         raise DataError(
             f"input {redact_place(path)}: the protocol {protocol!r} is not installed; install its "
@@ -237,7 +237,7 @@ def _open_web(filesystem: fsspec.AbstractFileSystem, url: str) -> BinaryIO:
         stream.close()
     else:
         stream.seek(0)
-        return stream
+        return cast(BinaryIO, stream)
     data = io.BytesIO()
     with filesystem.open(url, "rb", block_size=0) as response:
         while block := response.read(BLOCK_BYTES):

@@ -119,7 +119,7 @@ def infer_type(counts: TextCounts, attribute: Attribute) -> pa.DataType:
 def has_texts(counts: TextCounts, attribute: Attribute) -> bool:
     """Return whether some of these values alone would make the column text, or be refused."""
     try:
-        return pa.types.is_string(infer_type(counts, attribute))
+        return bool(pa.types.is_string(infer_type(counts, attribute)))
     except DataError:
         return True
 

@@ -61,10 +61,11 @@ def ordered_excess(rows: Int64, references: tuple[Any, ...]) -> float:
     references : as in `tclose.kernels.refinement.repair.merge_classes`
     """
     margin = ERROR_PER_STEP * (rows.size + 8)
-    return max(
+    excess: float = max(
         ordered_emd(np.sort(codes[rows]), cumulative, prefix) - limit + margin
         for codes, cumulative, prefix, limit in zip(*references, strict=True)
     )
+    return excess
 
 
 def merge_by_excess(

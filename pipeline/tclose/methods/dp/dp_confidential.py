@@ -24,7 +24,7 @@ from fractions import Fraction
 from importlib import import_module
 from math import exp, inf, nextafter
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class NoiseGrid:
         place = (np.clip(values, float(self.low), float(self.high)) - float(self.low)) / float(
             self.step
         )
-        return np.clip(np.floor(place + 0.5), 0, self.n_steps).astype(np.int64)
+        return cast(Int64, np.clip(np.floor(place + 0.5), 0, self.n_steps).astype(np.int64))
 
     def to_values(self, steps: Int64) -> Int64 | Float64:
         """Values at steps 0 .. n_steps: int64 (n,) on a whole grid, else float64 (n,)."""
@@ -153,7 +153,7 @@ def laplace(n_steps: int, epsilon: Fraction) -> "Measurement":
     while True:
         noise = library.m.make_laplace(domain, library.l1_distance(T="i64"), scale)
         if Fraction(noise.map(n_steps)) <= epsilon:
-            return noise
+            return cast("Measurement", noise)
         scale = nextafter(scale, inf)
 
 
@@ -165,7 +165,7 @@ def response(n_categories: int, epsilon: Fraction) -> "Measurement":
     while True:
         draw = library.m.make_randomized_response(list(range(n_categories)), kept)
         if Fraction(draw.map(1)) <= epsilon:
-            return draw
+            return cast("Measurement", draw)
         kept = nextafter(kept, 0.0)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil, floor
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -151,4 +152,4 @@ def _codes_of(values: pa.Array, listed: pa.Array, name: str) -> np.ndarray:
             f"column {name!r}: {places.null_count:,} values that the policy does not list; name "
             "every value that can occur"
         )
-    return places.to_numpy(zero_copy_only=False).astype(np.int64)
+    return cast(np.ndarray, places.to_numpy(zero_copy_only=False).astype(np.int64))

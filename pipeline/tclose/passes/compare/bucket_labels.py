@@ -5,6 +5,7 @@ a high one; "{a, b}" those that it lists, any other label the one value that it 
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ def label_values(
 
 def _is_listed(values: pa.Array, label: str) -> np.ndarray:
     names = read_values(list(parse_set(label)), values.type)
-    return pc.is_in(values, value_set=names).to_numpy(zero_copy_only=False)
+    return cast(np.ndarray, pc.is_in(values, value_set=names).to_numpy(zero_copy_only=False))
 
 
 def _is_between(

@@ -13,6 +13,7 @@ It reads values as Arrow has them, and shares nothing with how they are encoded,
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -174,7 +175,7 @@ def _hash_listed(texts: pa.Array, key: bytes) -> UInt64:
     hashes = hash_texts(listed.dictionary, derive_key(key, "text"))
     of_null = hash_words(np.full((1, 2), _NULL), key)
     indices = listed.indices.fill_null(len(hashes)).to_numpy(zero_copy_only=False)
-    return np.concatenate([hashes, of_null]).take(indices, axis=0)
+    return cast(UInt64, np.concatenate([hashes, of_null]).take(indices, axis=0))
 
 
 def _words_of(array: pa.Array, name: str, *, as_values: bool) -> UInt64:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import groupby
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,11 @@ def bin_records(
     leaves = find_leaves(
         numeric, nominal, strata, release_partition.tree.axes, release_partition.tree.thresholds
     )
-    return (
+    return cast(
+        Int64,
         release_partition.first_bin
         + strata.astype(np.int64) * release_partition.tree.n_leaves
-        + leaves
+        + leaves,
     )
 
 
@@ -123,4 +125,4 @@ def share_out(sizes: Int64, total: int) -> Int64:
         taken[c] += 1
         if taken[c] < sizes[c]:
             heappush(turns, ((taken[c] + 0.5) / sizes[c], c))
-    return taken
+    return cast(Int64, taken)

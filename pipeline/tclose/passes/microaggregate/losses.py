@@ -6,6 +6,7 @@ Records of class i are ``order[starts[i]:starts[i + 1]]``.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -140,5 +141,5 @@ def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> Val
 
 def _unscaled(values: Keys, encoding: Encoding) -> Keys:
     if pa.types.is_decimal(encoding.type):
-        return values * 10.0**encoding.type.scale
+        return cast(Keys, values * 10.0**encoding.type.scale)
     return values

@@ -1,6 +1,7 @@
 """Merging of classes until each meets what is asked, for models that merging never undoes."""
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,10 @@ def _find_partners(
     if centres.shape[1]:
         coordinates = centres[:, int(np.argmax(np.ptp(centres, axis=0)))]
     order = np.argsort(coordinates, kind="stable")
-    return find_cheapest(centres, modes, weights, sizes, failing, order, coordinates[order])
+    return cast(
+        tuple[Int64, Float64],
+        find_cheapest(centres, modes, weights, sizes, failing, order, coordinates[order]),
+    )
 
 
 def _unite(n_classes: int, failing: Int64, partners: Int64, costs: Float64) -> Int64:

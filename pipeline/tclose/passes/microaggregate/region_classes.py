@@ -1,7 +1,7 @@
 """Microaggregation of one region: clusters, their released values, distances, repair, loss."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -279,14 +279,14 @@ def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64
         return tree.lowest_common(keys, order, starts)
     if encoding.is_nominal:
         assert encoding.priority is not None
-        return aggregate.modes(keys, order, starts, encoding.priority)
+        return cast(Keys, aggregate.modes(keys, order, starts, encoding.priority))
     if encoding.column.kind is Kind.ORDINAL:
-        return aggregate.lower_medians(keys, order, starts)
+        return cast(Keys, aggregate.lower_medians(keys, order, starts))
     rounded = keys.dtype == np.int64 and encoding.release_type == encoding.type
     if encoding.column.aggregate == "median":
         return _middle_values(keys, order, starts, rounded, encoding)
     if rounded:
-        return aggregate.integer_means(keys, order, starts)
+        return cast(Keys, aggregate.integer_means(keys, order, starts))
     return _as_released(aggregate.float_means(keys.astype(np.float64), order, starts), encoding)
 
 
@@ -296,14 +296,14 @@ def _middle_values(
     lower = aggregate.lower_medians(keys, order, starts)
     upper = aggregate.upper_medians(keys, order, starts)
     if rounded:
-        return lower + (upper - lower + 1) // 2
+        return cast(Keys, lower + (upper - lower + 1) // 2)
     return _as_released(lower + (upper - lower) / 2, encoding)
 
 
 def _as_released(values: Float64, encoding: Encoding) -> Float64:
     """Floats as the release holds them: single precision stays; decimals get their point."""
     if pa.types.is_decimal(encoding.type):
-        return values / 10.0**encoding.type.scale
+        return cast(Float64, values / 10.0**encoding.type.scale)
     if pa.types.is_floating(encoding.type):
         values = values.astype(encoding.type.to_pandas_dtype()).astype(np.float64)
     return values + 0.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +78,9 @@ class Combiner:
         if encoding.column.kind is not Kind.NOMINAL:
             return np.searchsorted(table.values, values).astype(np.int64)
         own = own_values(piece.table.columns[encoding.column.name].categories)
-        return encoding.encode(pa.array(own, type=encoding.type))[values].astype(np.int64)
+        return cast(
+            Int64, encoding.encode(pa.array(own, type=encoding.type))[values].astype(np.int64)
+        )
 
     def _places(self, attribute: Attribute) -> tuple[int, ...]:
         return place_parts(attribute, [e.column.name for e in self.confidential])

@@ -7,6 +7,7 @@ order of equal rows of a class, so a class is fetched as a whole.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +59,7 @@ def order_rows(of_row: Int64, codes: Int64, passthrough: pa.Table) -> Int64:
 def _dense_ranks(values: pa.Array) -> Int64:
     if pa.types.is_null(values.type):  # Arrow ranks anything but this
         return np.zeros(len(values), dtype=np.int64)
-    return pc.rank(values, tiebreaker="dense").to_numpy()
+    return cast(Int64, pc.rank(values, tiebreaker="dense").to_numpy())
 
 
 def cut_rows(

@@ -99,7 +99,7 @@ def reaches_entropy(counts: list[int], limit: Fraction) -> bool:
     for value, times in Counter(counts).items():
         product *= value ** (value // divisor * times)
     exponent = size // divisor
-    return product * limit.numerator**exponent <= (size * limit.denominator) ** exponent
+    return bool(product * limit.numerator**exponent <= (size * limit.denominator) ** exponent)
 
 
 def check_recursive(counts: ClassCounts, factor: Fraction | int, rank: int) -> ClassMeasures:

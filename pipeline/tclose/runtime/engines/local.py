@@ -1,7 +1,6 @@
 """A Dask cluster of this machine's own, for one run, that other users of it cannot reach."""
 
 import contextlib
-import math
 import multiprocessing
 import os
 import re
@@ -215,7 +214,7 @@ def memory_limit(settings: EngineSettings) -> str | int:
     assert size is not None  # by the setting's pattern
     number, unit = size.group(1, 2)
     base = 1024 if "ib" in settings.memory_per_worker.lower() else 1000
-    return math.floor(float(number) * base ** ("kmgt".index(unit) + 1))
+    return int(float(number) * base ** ("kmgt".index(unit) + 1))
 
 
 def bytes_per_worker(settings: EngineSettings) -> int:

@@ -11,7 +11,7 @@ import ssl
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 from tclose.errors import PolicyError, UnreachableError
@@ -168,7 +168,7 @@ def _tls_context(address: str) -> ssl.SSLContext:
         raise PolicyError(
             f"engine.scheduler {address}: engine.tls is missing; give ca, cert and key"
         )
-    return context
+    return cast(ssl.SSLContext, context)
 
 
 def _refused(address: str, error: ssl.SSLError) -> PolicyError:
