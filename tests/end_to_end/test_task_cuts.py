@@ -1,18 +1,16 @@
-"""Tasks that are cut by release partitions or by values: the cuts change nothing."""
+"""Tasks that are cut by values: the cuts change nothing, and what has changed is found."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from support.cases.discharge_policies import DISCHARGE_ROLES, discharge_policy, write_discharges
+from support.cases.discharge_policies import discharge_policy, write_discharges
 from support.passes import BEFORE_VERIFY, run_passes
 from tclose.data.value_counts import ValueCounts, count_values
 from tclose.errors import TaskError, VerificationError
 from tclose.passes import release
-from tclose.passes.grow import grow_trees
 from tclose.passes.release import open_release
 from tclose.passes.verify import key_range_task, verdict
 from tclose.runtime.progress import Progress
@@ -22,36 +20,13 @@ pytestmark = pytest.mark.usefixtures("small_regions")
 
 ROWS = 60_000
 OFF = {"refine": "off"}
-BY_SEX: dict[str, Any] = {
-    "attributes": DISCHARGE_ROLES | {"sex": "non-confidential"},
-    "output": {"partition_by": ["sex"]},
-}
 Tamper = Callable[[ValueCounts], ValueCounts]
 
 
 @pytest.fixture(scope="module")
 def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough of them that each sex has several regions."""
+    """Enough of them for several regions."""
     return write_discharges(tmp_path_factory.mktemp("input") / "discharges.parquet", ROWS)
-
-
-@pytest.mark.parametrize("n_tasks", [1, 2])
-def test_release_partitions_have_the_same_trees(n_tasks, discharges, tmp_path, monkeypatch):
-    outputs = {"output": {**BY_SEX["output"], "path": str(tmp_path / "out")}}
-    policy = discharge_policy(discharges, tmp_path, **(BY_SEX | outputs), method=OFF)
-    plans = []
-    for most in (16, n_tasks):
-        monkeypatch.setattr(grow_trees, "MAX_TASKS", most)
-        made, _ = release.decide_only(policy, tmp_path / str(most), Progress("none"))
-        plans.append(made)
-    assert [
-        release_partition.n_regions > 1 for release_partition in plans[0].release_partitions
-    ] == [True, True]
-    assert all(
-        release_partition.tree.n_leaves > 1 for release_partition in plans[0].release_partitions
-    )
-    assert plans[0].release_partitions[1].first_bin == plans[0].release_partitions[0].n_bins
-    assert plans[0].digest() == plans[1].digest()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tclose.assess import frontier as assessed
 from tclose.assess.auditing.audit_result import AuditResult
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import Location
+from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.frontier_chart import draw_frontier
 from tclose.render.frontier_tables import describe_frontier, describe_t, report_frontier
@@ -106,32 +107,33 @@ class PlanSummary:
 
     Attributes
     ----------
-    details : Mapping
+    details : tclose.releases.manifest.plan_document.PlanDocument
         As ``tclose plan --json`` prints it: ``records``, ``k``, ``t``, ``method``, and of each
-        release partition its sizes and bounds.
-    estimate : Mapping
+        release partition its sizes and bounds, as in ``details.release_partitions[0].regions``;
+        ``details.to_json()`` gives it as dictionaries and lists.
+    estimate : tclose.releases.manifest.plan_document.CostEstimate
         ``megabytes`` per worker and ``seconds`` of wall time that a run is expected to take.
     dropped : int
         Records with a missing value that would be left out.
     """
 
-    details: Mapping[str, Any]
-    estimate: Mapping[str, Any] = field(compare=False)
+    details: PlanDocument
+    estimate: CostEstimate = field(compare=False)
     dropped: int = 0
 
     @property
     def records(self) -> int:
         """Records that would be released."""
-        return int(self.details["records"])
+        return self.details.records
 
     @property
     def digest(self) -> str:
         """SHA-256 of the plan, as hexadecimal digits."""
-        return str(self.details["digest"])
+        return self.details.digest
 
     @property
     def _rows(self) -> list[tuple[str, str]]:
-        return plan_rows(dict(self.details), dict(self.estimate), self.dropped)
+        return plan_rows(self.details, self.estimate, self.dropped)
 
     def __repr__(self) -> str:
         """Sizes, bounds and costs, as ``tclose plan`` prints them."""

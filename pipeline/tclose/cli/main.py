@@ -217,7 +217,8 @@ def _plan(arguments: argparse.Namespace) -> int:
     progress = Progress(default_style(arguments.quiet))
     described, estimate, dropped = describe_only(policy, progress)
     if arguments.json:
-        print(json.dumps(described | {"estimate": estimate, "dropped": dropped}, indent=2))
+        more = {"estimate": estimate.to_json(), "dropped": dropped}
+        print(json.dumps(described.to_json() | more, indent=2))
     else:
         print(report_plan(described, estimate, dropped))
     return 0

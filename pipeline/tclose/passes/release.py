@@ -7,7 +7,6 @@ samples, and audits beside the originals.
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 from tclose.data.files import input_files
 from tclose.data.value_counts import TableSummary
@@ -15,15 +14,16 @@ from tclose.passes.encode.encode import ENCODE
 from tclose.passes.inspect.inspect_files import INSPECT
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.plan.decide import DECIDE
+from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.estimate import estimate_run
 from tclose.passes.plan.notices.sibling_warning import warn_by_policy
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.publish.build_manifest import describe_plan
 from tclose.passes.publish.publish import PUBLISH
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument
 from tclose.releases.manifest.public_signatures import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
@@ -75,7 +75,7 @@ def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan
         return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table
 
 
-def describe_only(policy: Policy, progress: Progress) -> tuple[dict[str, Any], dict[str, Any], int]:
+def describe_only(policy: Policy, progress: Progress) -> tuple[PlanDocument, CostEstimate, int]:
     """Return what a release would be, its expected cost, and how many records would be dropped."""
     with scratch_folder("plan") as scratch:
         plan, table = decide_only(policy, scratch, progress)

@@ -1,12 +1,12 @@
 """Short tables in plain text, printed at the end of a command."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
 from tclose.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument, PlannedPartition
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
     ClassesSection,
@@ -164,61 +164,59 @@ def describe_files(files: Sequence[DataFile]) -> str:
     return f"{count}, {size / 1e6:,.1f} MB" if size >= 1e5 else f"{count}, {size / 1e3:,.1f} kB"
 
 
-def report_plan(plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int) -> str:
+def report_plan(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> str:
     """Report the plan and the reasons for it."""
     return render_table(plan_rows(plan, estimate, n_dropped))
 
 
-def plan_rows(
-    plan: dict[str, Any], estimate: dict[str, Any], n_dropped: int
-) -> list[tuple[str, str]]:
+def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> list[tuple[str, str]]:
     """Tabulate a plan in two columns."""
-    rows = [("feasible", _format_feasibility(plan)), ("records", f"{plan['records']:,}")]
+    rows = [("feasible", _format_feasibility(plan)), ("records", f"{plan.records:,}")]
     if n_dropped:
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
-    limits = ", ".join(f"{t:g} for {name}" for name, t in plan["t"].items())
-    rows.append(("asked", f"k = {plan['k']}" + (f"; t = {limits}" if limits else "")))
+    limits = ", ".join(f"{t:g} for {name}" for name, t in plan.t.items())
+    rows.append(("asked", f"k = {plan.k}" + (f"; t = {limits}" if limits else "")))
     rows += [
-        (f"  {model['name']} of {model['attribute']}", _format_parameters(model["asked"]))
-        for model in plan.get("models", ())
+        (f"  {model.name} of {model.attribute}", _format_parameters(model.asked))
+        for model in plan.models
     ]
-    if "subsets_of" in plan and plan["cut_by_subsets"]:
-        rows.append(("subsets of", plan["subsets_of"]))
-    rows.append(("method", plan["method"]))
-    for partition in plan["release_partitions"]:
-        rows += _partition_rows(partition, plan["cut_by_subsets"])
-    rows.append(("expected memory", f"about {estimate['megabytes']:,.0f} MB per worker"))
-    rows.append(("expected time", f"about {estimate['seconds']:,.0f} s, {estimate['on']}"))
-    rows.append(("plan digest", plan["digest"]))
+    if plan.subsets_of is not None and plan.cut_by_subsets:
+        rows.append(("subsets of", plan.subsets_of))
+    rows.append(("method", plan.method))
+    for partition in plan.release_partitions:
+        rows += _partition_rows(partition, plan.cut_by_subsets)
+    rows.append(("expected memory", f"about {estimate.megabytes:,.0f} MB per worker"))
+    rows.append(("expected time", f"about {estimate.seconds:,.0f} s, {estimate.on}"))
+    rows.append(("plan digest", plan.digest))
     return rows
 
 
-def _format_feasibility(plan: dict[str, Any]) -> str:
-    if not plan["verified_only"]:
+def _format_feasibility(plan: PlanDocument) -> str:
+    if not plan.verified_only:
         return "yes"
     return (
-        f"perhaps: {plan['method']} knows nothing of t and of further models, so whether its "
+        f"perhaps: {plan.method} knows nothing of t and of further models, so whether its "
         "classes meet them is decided when they are verified"
     )
 
 
-def _partition_rows(partition: dict[str, Any], cut_by_subsets: bool) -> list[tuple[str, str]]:
-    explanation = partition.get("class_size_bound")
+def _partition_rows(partition: PlannedPartition, cut_by_subsets: bool) -> list[tuple[str, str]]:
+    explanation = partition.class_size_bound
     bound = [("  any class", explanation)] if explanation is not None else []
     if not cut_by_subsets:
-        records = f"{partition['records']:,} records, regions: {partition['regions']}"
-        return [(partition["name"], records), *bound]
-    sizes = " or ".join(f"{size:,}" for size in partition["subset_sizes"])
+        records = f"{partition.records:,} records, regions: {partition.regions}"
+        return [(partition.name, records), *bound]
+    sizes = " or ".join(f"{size:,}" for size in partition.subset_sizes)
     return [
         (
-            partition["name"],
-            f"{partition['records']:,} records, {partition['clusters']:,} clusters",
+            partition.name,
+            f"{partition.records:,} records, {partition.clusters:,} clusters",
         ),
-        ("  class size", partition["class_size_why"]),
+        ("  class size", partition.class_size_why),
         *bound,
-        ("  subsets", f"{partition['subsets']} of {sizes} records"),
-        ("  ties", f"values that straddle subsets: {partition['values_that_straddle_subsets']}"),
-        ("  blocks", f"{partition['blocks']:,}; regions: {partition['regions']}"),
+        ("  subsets", f"{partition.subsets} of {sizes} records"),
+        ("  ties", f"values that straddle subsets: {partition.values_that_straddle_subsets}"),
+        ("  blocks", f"{partition.blocks:,}; regions: {partition.regions}"),
     ]
 
 

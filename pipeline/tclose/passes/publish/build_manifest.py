@@ -8,16 +8,13 @@ left out.
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from itertools import pairwise
 from math import inf, nextafter
-from typing import Any
 
 from tclose.data.files.staged_input import find_name
-from tclose.data.keys import Encoding
 from tclose.model import ClassSizes, Column, InputFile, Verdict
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.refine_classes import Round
-from tclose.passes.plan.plan import Plan, partition_name
+from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
@@ -273,63 +270,3 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
 def describe_source(file: InputFile) -> SourceFile:
     """A file of the input, without the secrets of its address."""
     return SourceFile(**asdict(file) | {"path": redact_place(find_name(file.path))})
-
-
-def describe_plan(plan: Plan, n_repaired: int | None = None) -> dict[str, Any]:
-    """The plan in counts: no cut point, range or category of the raw data is in it."""
-    release_partitions = []
-    for release_partition in plan.release_partitions:
-        size = release_partition.class_size
-        release_partitions.append(
-            {
-                "name": partition_name(plan.partition_columns, release_partition.key),
-                "records": release_partition.n_records,
-                "class_size": size.adjusted,
-                "class_size_why": size.explain(),
-                "clusters": release_partition.n_clusters,
-                "subsets": int(release_partition.subsets.sizes.size),
-                "subset_sizes": sorted({int(n) for n in release_partition.subsets.sizes}),
-                "values_that_straddle_subsets": int(release_partition.subsets.tie_codes.size),
-                "regions": min(release_partition.n_regions, release_partition.n_clusters),
-                "blocks": count_blocks(
-                    release_partition.n_clusters, release_partition.n_regions, plan.block_clusters
-                ),
-            }
-            | (
-                {}
-                if release_partition.bound is None
-                else {"class_size_bound": release_partition.bound.explain(plan.k)}
-            )
-        )
-    described: dict[str, Any] = {"digest": plan.digest(), "records": plan.n_records}
-    described |= {"k": plan.k, "t": _limits(plan.confidential, plan.verification_limits)}
-    described |= {"method": plan.method.name, "cut_by_subsets": plan.method.cuts_by_subsets}
-    is_held = bool(plan.privacy_models.requirements) or min(plan.verification_limits, default=1) < 1
-    described["verified_only"] = is_held and not plan.method.holds_t
-    if plan.privacy_models.requirements:
-        described["models"] = [
-            {"name": str(r.model), "attribute": r.name, "asked": r.parameters}
-            for r in plan.privacy_models.requirements
-        ]
-    if plan.confidential:
-        described["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
-    if n_repaired is not None:
-        described["classes_repaired"] = n_repaired
-    return described | {"release_partitions": release_partitions}
-
-
-def _limits(encodings: Sequence[Encoding], limits: Sequence[Any]) -> dict[str, float]:
-    return {e.column.name: float(t) for e, t in zip(encodings, limits, strict=True)}
-
-
-def count_blocks(n_clusters: int, n_regions: int, block_clusters: int) -> int:
-    """Blocks that a release partition's regions are cut into: halves until small enough."""
-    cuts = [n_clusters * i // n_regions for i in range(n_regions + 1)]
-    return sum(_halvings(b - a, block_clusters) for a, b in pairwise(cuts))
-
-
-def _halvings(n_clusters: int, block_clusters: int) -> int:
-    if n_clusters <= block_clusters:
-        return 1 if n_clusters else 0
-    left = n_clusters // 2
-    return _halvings(left, block_clusters) + _halvings(n_clusters - left, block_clusters)

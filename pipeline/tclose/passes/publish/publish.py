@@ -21,6 +21,7 @@ from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses
 from tclose.passes.microaggregate.refine_classes import merge_rounds
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
+from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
 from tclose.passes.plan.notices.sibling_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
@@ -28,7 +29,6 @@ from tclose.passes.plan.plan_files import key_encodings
 from tclose.passes.publish.build_manifest import (
     Loss,
     ReleaseRecord,
-    describe_plan,
     full_manifest,
     public_manifest,
 )
@@ -172,7 +172,7 @@ def _stage_release(
     internal.mkdir(mode=0o700)
     made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
     inside = {
-        "plan.json": dump_json(describe_plan(account.plan, account.n_repaired)),
+        "plan.json": dump_json(describe_plan(account.plan, account.n_repaired).to_json()),
         "lineage.jsonl": lineage.as_bytes(),
         "manifest.json": dump_json(full_manifest(account, made_by).to_json()),
     }

@@ -1,7 +1,5 @@
 """Estimates of a run's time and memory, from measured runs; approximate, never relied upon."""
 
-from typing import Any
-
 from tclose.data.files.input_partitions import PARTITION_ROWS
 from tclose.errors import PolicyError
 from tclose.model import Distance
@@ -9,6 +7,7 @@ from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_b
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.policy.engine_settings import EngineSettings
+from tclose.releases.manifest.plan_document import CostEstimate
 from tclose.runtime.engines.engine import Engine, runs_in_process, worker_memory
 from tclose.runtime.engines.local import worker_count
 from tclose.runtime.progress import Progress
@@ -23,18 +22,18 @@ BASE_MEGABYTES = 300.0
 COPIES_OF_A_PIECE = 16  # the most that was seen is 14
 
 
-def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> dict[str, Any]:
+def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> CostEstimate:
     """Megabytes per worker, seconds, and what these are for; ``n_bytes`` is the input's size."""
     alone = runs_in_process(engine, n_bytes)
     n_workers = 1 if alone else worker_count(engine)
     n_columns = count_columns(plan)
     work = plan.n_records * n_columns * SECONDS_PER_RECORD_AND_COLUMN
     work += count_distances(plan) * len(plan.encodings) * SECONDS_PER_DISTANCE
-    return {
-        "megabytes": task_megabytes(plan),
-        "seconds": START_SECONDS + work / n_workers,
-        "on": "this process" if alone else f"{n_workers} workers",
-    }
+    return CostEstimate(
+        megabytes=task_megabytes(plan),
+        seconds=START_SECONDS + work / n_workers,
+        on="this process" if alone else f"{n_workers} workers",
+    )
 
 
 def search_bytes(plan: Plan) -> int:

@@ -1,0 +1,65 @@
+"""What a plan says to people: sizes, regions and reasons."""
+
+from itertools import pairwise
+from typing import Any
+
+from tclose.passes.plan.plan import Plan, ReleasePartition, partition_name
+from tclose.releases.manifest.plan_document import PlanDocument, PlannedModel, PlannedPartition
+
+
+def describe_plan(plan: Plan, n_repaired: int | None = None) -> PlanDocument:
+    """Describe a plan; ``n_repaired``: classes that were repaired, if it was followed."""
+    limits = zip(plan.confidential, plan.verification_limits, strict=True)
+    is_held = bool(plan.privacy_models.requirements) or min(plan.verification_limits, default=1) < 1
+    found: dict[str, Any] = {}
+    if plan.privacy_models.requirements:
+        found["models"] = tuple(
+            PlannedModel(name=str(r.model), attribute=r.name, asked=r.parameters)
+            for r in plan.privacy_models.requirements
+        )
+    if plan.confidential:
+        found["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
+    if n_repaired is not None:
+        found["classes_repaired"] = n_repaired
+    return PlanDocument(
+        digest=plan.digest(),
+        records=plan.n_records,
+        k=plan.k,
+        t={encoding.column.name: float(t) for encoding, t in limits},
+        method=plan.method.name,
+        cut_by_subsets=plan.method.cuts_by_subsets,
+        verified_only=is_held and not plan.method.holds_t,
+        release_partitions=[_describe_partition(plan, one) for one in plan.release_partitions],
+        **found,
+    )
+
+
+def _describe_partition(plan: Plan, partition: ReleasePartition) -> PlannedPartition:
+    size, subsets, bound = partition.class_size, partition.subsets, partition.bound
+    why = {} if bound is None else {"class_size_bound": bound.explain(plan.k)}
+    return PlannedPartition(
+        name=partition_name(plan.partition_columns, partition.key),
+        records=partition.n_records,
+        class_size=size.adjusted,
+        class_size_why=size.explain(),
+        clusters=partition.n_clusters,
+        subsets=int(subsets.sizes.size),
+        subset_sizes=sorted({int(n) for n in subsets.sizes}),
+        values_that_straddle_subsets=int(subsets.tie_codes.size),
+        regions=min(partition.n_regions, partition.n_clusters),
+        blocks=_count_blocks(partition.n_clusters, partition.n_regions, plan.block_clusters),
+        **why,
+    )
+
+
+def _count_blocks(n_clusters: int, n_regions: int, block_clusters: int) -> int:
+    """Blocks that a release partition's regions are cut into: halves until small enough."""
+    cuts = [n_clusters * i // n_regions for i in range(n_regions + 1)]
+    return sum(_halvings(b - a, block_clusters) for a, b in pairwise(cuts))
+
+
+def _halvings(n_clusters: int, block_clusters: int) -> int:
+    if n_clusters <= block_clusters:
+        return 1 if n_clusters else 0
+    left = n_clusters // 2
+    return _halvings(left, block_clusters) + _halvings(n_clusters - left, block_clusters)

@@ -1,0 +1,55 @@
+"""A plan as ``tclose plan --json`` prints it and ``internal/plan.json`` keeps it."""
+
+from typing import Any
+
+from tclose.releases.manifest.sections import Section
+
+
+class PlannedModel(Section):
+    """A further privacy model, of one attribute, with the parameters that were asked for."""
+
+    name: str
+    attribute: str
+    asked: dict[str, Any]
+
+
+class PlannedPartition(Section):
+    """A release partition in counts: records, clusters, subsets, regions and blocks."""
+
+    name: str
+    records: int
+    class_size: int
+    class_size_why: str
+    clusters: int
+    subsets: int
+    subset_sizes: list[int]
+    values_that_straddle_subsets: int
+    regions: int
+    blocks: int
+    class_size_bound: str | None = None
+
+
+class PlanDocument(Section):
+    """A plan in counts: no cut point, range or category of the raw data is in it."""
+
+    digest: str
+    """SHA-256 of the whole plan, as hexadecimal digits."""
+    records: int
+    k: int
+    t: dict[str, float]
+    method: str
+    cut_by_subsets: bool
+    verified_only: bool
+    models: tuple[PlannedModel, ...] = ()
+    subsets_of: str | None = None
+    classes_repaired: int | None = None
+    """Of a plan that was followed."""
+    release_partitions: list[PlannedPartition]
+
+
+class CostEstimate(Section):
+    """Megabytes per worker and seconds that a run is expected to take, and on what."""
+
+    megabytes: float
+    seconds: float
+    on: str
