@@ -78,6 +78,12 @@ def check_event(event: dict[str, Any]) -> None:
         check_facets(dataset.get("outputFacets", {}))
 
 
+@pytest.fixture(autouse=True)
+def silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No heartbeat on a slow machine; tests of heartbeats ask for them."""
+    monkeypatch.setattr(lineage_events, "SECONDS_OF_SILENCE", 3_600.0)
+
+
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     """What a server on loopback is told, over HTTP."""
