@@ -158,7 +158,12 @@ class TestAgain:
         assert run_flow(policy, quiet=True).manifest.verdict == "pass"
 
 
-def test_timeout_ends_the_run_and_says_what_to_do(policy, monkeypatch):
+def test_timeout_ends_the_run_and_says_what_to_do(policy, failing, monkeypatch):
+    failing("verify", LostError("lost"), times=1)
+    assert run(
+        policy, retries=0
+    ).is_failed()  # what it has done is there, however little is done in time
+
     def take_long(*_: Any) -> None:
         for _step in range(3_000):
             time.sleep(0.1)

@@ -96,7 +96,7 @@ def compile_in(folder: Path, start, told) -> None:
     opened = open_trusted(folder)
     compiler._open_cache = lambda: opened  # type: ignore[assignment]
     dispatcher = kernel(add)
-    start.wait(60)
+    start.wait(300)
     told.put((dispatcher(WHOLE), *counts(dispatcher)))
 
 
@@ -118,7 +118,7 @@ def held_turn(folder):
     path = code.with_suffix(".turn")
     holder = spawn.Process(target=hold_turn, args=(path, held), daemon=True)
     holder.start()
-    assert held.wait(60)
+    assert held.wait(300)
     yield path, holder
     holder.kill()
     holder.join()
