@@ -160,9 +160,8 @@ class TestAgain:
 
 def test_timeout_ends_the_run_and_says_what_to_do(policy, failing, monkeypatch):
     failing("verify", LostError("lost"), times=1)
-    assert run(
-        policy, retries=0
-    ).is_failed()  # what it has done is there, however little is done in time
+    # What it has done is there, however little is done in time.
+    assert run(policy, retries=0).is_failed()
 
     def take_long(*_: Any) -> None:
         for _step in range(3_000):

@@ -14,7 +14,12 @@ LONG = (
     ("tests/faults/", "tests/end_to_end/s3/", "tests/releases/stores/"),
     ("tests/flows/",),
     ("tests/api/", "tests/deploy/test_stack", "tests/runtime/engines/", "tests/nightly/"),
-    ("tests/end_to_end/test_", "tests/assess/", "tests/runtime/test_progress"),
+    (
+        "tests/end_to_end/test_",
+        "tests/assess/",
+        "tests/releases/lineage/",
+        "tests/runtime/test_progress",
+    ),
 )
 
 
