@@ -37,14 +37,16 @@ from benchmarks.run import (
     write_source,
 )
 from benchmarks.timings import Case
-from tclose.passes.publish.publish import PUBLISH
 from tclose.passes.release import (
+    RELEASE,
     TRIAL,
     open_release,
 )
+from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
-from tclose.runtime.pipeline import Pipeline, run_pipeline
+from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
+from tclose.runtime.run import INSPECTION
 
 PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publish")
 TITLE = "Scale-out"
@@ -168,10 +170,10 @@ def _measure_space(case: Case, source: Path, folder: Path) -> list[Sequence[str]
     quiet = Progress("none")
     found: dict[str, tuple[int, int]] = {}
     with open_release(parse_policy(make_document(case, source, folder)), quiet) as run:
-        run_pipeline(TRIAL, run, quiet)
+        run_pipeline(TRIAL.after(INSPECTION), run, quiet)
         for name in PASSES[:-1]:
             found[name] = _size_of(run.workspace.root / name)
-        run_pipeline(Pipeline(PUBLISH.reads, (PUBLISH,)), run, quiet)
+        run_pipeline(RELEASE.after(VERDICT), run, quiet)
         found["publish"] = _size_of(Path(str(run.repository.release(run.release_id))) / "data")
     return [
         [name, f"{n_files:,}", f"{n_bytes / case.n_rows:.1f}"]

@@ -193,10 +193,11 @@ def _release(shape: Shape, path: Path, place: Path, progress: Progress) -> tuple
     """Megabytes: of the columns when decoded, and predicted."""
     names = _names(path)
     with open_release(parse_policy(shape.policy(path, names, place)), progress) as run:
-        run_pipeline(RELEASE.until(PLAN), run, progress)
+        passes = RELEASE.after(INSPECTION)
+        run_pipeline(passes.until(PLAN), run, progress)
         widths = [w for c in run.workspace.load(INSPECTION) for w in c.widths]
         made = run.workspace.load(PLAN)
-        run_pipeline(RELEASE, run, progress)  # what is done already is not done again
+        run_pipeline(passes, run, progress)  # what is done already is not done again
     return sum(w.held + w.passthrough for w in widths) / 1e6, task_megabytes(made)
 
 

@@ -27,7 +27,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import DataError
 from tclose.passes.release import open_release, run_release
-from tclose.runtime import run, tasks
+from tclose.runtime import open_run, tasks
 from tclose.runtime.artifacts import Workspace
 from tclose.runtime.engines.engine import OnCluster
 from tclose.runtime.progress import Progress
@@ -153,14 +153,14 @@ def test_what_other_code_began_is_made_again(discharges, undisturbed, tmp_path, 
     """A release's id says nothing of how its working files are written."""
     policy_file = write_policy(discharges, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(run, "source_digest", lambda: "of other sources")
+        patch.setattr(open_run, "source_digest", lambda: "of other sources")
         run_and_crash(policy_file, "verify")
     work = next((tmp_path / "releases" / "discharges" / ".work").iterdir())
     removed: list[Any] = []
     with monkeypatch.context() as patch:
         patch.setattr(Workspace, "remove", noting(Workspace.remove, removed))
         outcome = run_release(release_policy(policy_file), Progress("none"))
-    assert removed == [work]
+    assert removed == [work.with_name("inspect"), work]
     assert outcome.release.name == work.name
     assert data_digests(folder_of(outcome)) == undisturbed
 

@@ -2,7 +2,9 @@
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import tclose
@@ -35,6 +37,14 @@ def test_every_artifact_has_one_writer() -> None:
     assert wrong == set()
     assert set(declared) == set(found.values())
     assert len({artifact.name for artifact in declared}) == len(declared)
+
+
+def test_passes_open_no_working_file_beside_what_they_declare() -> None:
+    """A workspace of their own would be open to all, and a path would be known to nobody."""
+    package = Path(tclose.__file__).parent / "passes"
+    beside = re.compile(r"\bWorkspace\(|\.task_files\(|\bTaskFiles\b|\.root /|workspace\.root /")
+    found = [path.name for path in package.rglob("*.py") if beside.search(path.read_text())]
+    assert found == []
 
 
 def test_every_task_is_of_one_pass() -> None:

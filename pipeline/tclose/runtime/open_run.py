@@ -26,7 +26,6 @@ from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.pipeline import Pipeline, run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run, read_schema, repository_of
-from tclose.runtime.scratch import scratch_folder
 
 SOURCES = Artifact("sources", str)  # digest of the code that working files are of
 
@@ -61,7 +60,8 @@ def open_run(
             with contextlib.ExitStack() as cluster:
                 with progress.timing("start"):
                     engine = cluster.enter_context(open_engine(policy.engine, n_bytes))
-                contents = _inspect(pipeline, policy, engine, progress)
+                unnamed = Run(policy, "", held.work_folder("inspect"), engine)
+                contents = _inspect(pipeline, unnamed, progress)
                 versions = byte_versions(policy, pipeline.after(INSPECTION).versions)
                 run = replace(_begin(policy, held, contents, engine, versions), flow_run=flow_run)
                 if not run.is_published:
@@ -83,14 +83,13 @@ def open_run(
             held.leave_work()
 
 
-def _inspect(
-    pipeline: Pipeline, policy: Policy, engine: Engine, progress: Progress
-) -> list[FileContent]:
-    """Run a pipeline's beginning where nothing is kept: the run is not named yet."""
-    with scratch_folder("inspect") as scratch:
-        run = Run(policy, "", scratch, engine)
+def _inspect(pipeline: Pipeline, run: Run, progress: Progress) -> list[FileContent]:
+    """Run a pipeline's beginning in a folder that is not kept: the run is not named yet."""
+    try:
         run_pipeline(pipeline.until(INSPECTION), run, progress)
         return run.workspace.load(INSPECTION)
+    finally:
+        run.workspace.remove()
 
 
 def _begin(

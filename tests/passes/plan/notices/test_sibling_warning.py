@@ -13,7 +13,7 @@ from support.cases.people import people, policy_for, write_policy
 from tclose.cli.main import main
 from tclose.passes.plan.notices.sibling_warning import find_others
 from tclose.passes.publish import publish
-from tclose.runtime import run
+from tclose.runtime import open_run
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -111,7 +111,7 @@ def test_another_version_of_tclose(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
     runs.run()
     first = f"people/{runs.current().name}"
     monkeypatch.setattr(publish, "find_others", partial(pretend_other_rows, find_others))
-    monkeypatch.setattr(run, "library_versions", lambda: {"numpy": "another"})
+    monkeypatch.setattr(open_run, "library_versions", lambda: {"numpy": "another"})
     out, told = runs.run()
     assert f"already: {first} (other version of tclose); whoever" in told
     assert f"also released as {first}" in out
