@@ -15,7 +15,7 @@ LONG = (
     ("tests/flows/",),
     ("tests/api/", "tests/deploy/test_stack", "tests/runtime/engines/", "tests/nightly/"),
     (
-        "tests/end_to_end/test_",
+        *(f"tests/end_to_end/{place}" for place in ("test_", "ends/", "inputs/", "secrecy/")),
         "tests/assess/",
         "tests/releases/lineage/",
         "tests/runtime/test_progress",

@@ -77,7 +77,7 @@ def write_policy(discharges: Path, folder: Path) -> Path:
 
 
 def run_and_die(policy: Path, point: str) -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     command = [sys.executable, "-m", "support.faults.killed_run", str(policy), point]
     ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()

@@ -22,7 +22,7 @@ from tclose.runtime.run import Outcome
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-CONFIG = Path(__file__).parents[2] / "config"
+CONFIG = Path(__file__).parents[3] / "config"
 FRUIT = {
     "any": {
         "fruit": {"pome": ["apple", "pear"], "stone fruit": ["cherry", "plum", "sloe"]},

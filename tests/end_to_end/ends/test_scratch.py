@@ -21,7 +21,7 @@ from tclose.runtime.scratch import clear_scratch, scratch_folder, temporary_fold
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-TESTS = Path(__file__).resolve().parents[1]
+TESTS = Path(__file__).resolve().parents[2]
 CANARY = 918_273_645_111
 COMMANDS = {
     "plan": ["plan"],

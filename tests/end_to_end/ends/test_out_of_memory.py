@@ -15,7 +15,7 @@ from tclose.runtime.engines.engine import to_safe_error
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-SOURCES = Path(__file__).resolve().parents[2]
+SOURCES = Path(__file__).resolve().parents[3]
 OUT = pa.ArrowMemoryError("malloc of size 134217728 failed")
 
 
