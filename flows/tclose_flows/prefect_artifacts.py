@@ -95,7 +95,7 @@ def describe_outcome(outcome: Outcome) -> str:
     lines += table(("what", "found"), rows)
     if outcome.beside:
         named = ", ".join(f"`{release}`" for release in outcome.beside)
-        lines += ["", f"Also released of the same input: {named}. Hand out one of them alone."]
+        lines += ["", f"Also released of the same input: {named}. Distribute only one of them."]
     lines += ["", "## Where", "", *_links(outcome.release)]
     if outcome.current != outcome.release.name:
         lines += ["", f"The current release is another one: `{outcome.current}`."]

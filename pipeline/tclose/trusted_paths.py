@@ -98,7 +98,7 @@ def read_own(path: Path, owners: Collection[int] = (), *, closed: int = _WRITABL
     Raises
     ------
     UntrustedError
-        It is no regular file, another user's, or open to others.
+        It is not a regular file, another user's, or open to others.
     OSError
         It cannot be read.
     """
@@ -120,11 +120,11 @@ def _open_file(path: Path, folder: int | None = None) -> BinaryIO:
         if error.errno == errno.ELOOP:
             raise UntrustedError(path, "is a link") from None
         if error.errno == errno.ENXIO:
-            raise UntrustedError(path, "is no regular file") from None
+            raise UntrustedError(path, "is not a regular file") from None
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise UntrustedError(path, "is no regular file")
+        raise UntrustedError(path, "is not a regular file")
     return os.fdopen(descriptor, "rb")
 
 

@@ -291,7 +291,7 @@ def test_rows_out_of_order_are_found_and_still_checked(published):
     shutil.rmtree(published / "internal")
     (published.parents[1] / ".release-key").unlink()  # with it, missing seals are a finding
     audit = audit_release(published)
-    assert audit.findings == ["rows are not in canonical order: their places may say something"]
+    assert audit.findings == ["rows are not in canonical order: their order may reveal something"]
     assert audit.privacy.k.achieved >= 5
 
 

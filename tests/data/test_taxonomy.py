@@ -146,8 +146,8 @@ class TestRefusedRows:
             ([["a", "x", "*"], ["b", " ", "*"]], "row 2: a level without a name"),
             ([["a", "", "*"]], "row 1: a level without a name"),
             ([["a", "*"], []], "row 2: a value with nothing above"),
-            ([["a", "x", "y", "x"]], "row 1: a name stands above itself"),
-            ([["a", "x", "a"]], "row 1: a name stands above itself"),
+            ([["a", "x", "y", "x"]], "row 1: a name is its own ancestor"),
+            ([["a", "x", "a"]], "row 1: a name is its own ancestor"),
             (
                 [["a", "x", "y", "*"], ["b", "y", "x", "*"]],
                 "row 2: 'y' has two parents, '\\*' and 'x'",
@@ -159,7 +159,7 @@ class TestRefusedRows:
                 "row 2: 'x' has two parents, 'y' and 'z'",
             ),
             ([["a", "x", "*"], ["b", "*"], ["a", "y", "*"]], "row 3: .* another parent row 1"),
-            ([["a", "x", "*"], ["b", "*"], ["a", "x", "*"]], "row 3: a value that stands twice"),
+            ([["a", "x", "*"], ["b", "*"], ["a", "x", "*"]], "row 3: a value that appears twice"),
             ([["a", "x", "*"], ["x", "*"]], "row 2: a value has the name of a group"),
         ],
     )
@@ -168,7 +168,7 @@ class TestRefusedRows:
             build_from_rows(rows)
 
     def test_places_have_the_names_they_are_given(self) -> None:
-        with pytest.raises(PolicyError, match=r"^line 7: a value that stands twice"):
+        with pytest.raises(PolicyError, match=r"^line 7: a value that appears twice"):
             build_from_rows([["a", "*"], ["a", "*"]], ["line 3", "line 7"])
 
 
@@ -189,9 +189,9 @@ class TestRefusedMappings:
                 {"*": {"x": ["a", "b"], "y": ["b"]}},
                 "below 'y': a value has another parent below 'x'",
             ),
-            ({"*": {"x": ["a", "a"]}}, "below 'x': a value that stands twice"),
+            ({"*": {"x": ["a", "a"]}}, "below 'x': a value that appears twice"),
             ({"*": {"x": {"y": ["a"]}, "y": ["b"]}}, "'y' has two parents, 'x' and"),
-            ({"*": {"x": {"*": ["a"]}}}, "a name stands above itself"),
+            ({"*": {"x": {"*": ["a"]}}}, "a name is its own ancestor"),
         ],
     )
     def test_say_where_and_what_to_do(self, document: object, message: str) -> None:
@@ -201,5 +201,5 @@ class TestRefusedMappings:
     def test_branches_below_themselves(self) -> None:
         loop: list[object] = ["a"]
         loop.append({"x": loop})
-        with pytest.raises(PolicyError, match="below 'x': a branch that stands elsewhere too"):
+        with pytest.raises(PolicyError, match="below 'x': a branch that appears elsewhere too"):
             build_from_mapping({"*": loop})

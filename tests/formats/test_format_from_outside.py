@@ -44,7 +44,7 @@ class ArrowReleased(ReleasedFile):
         yield self._reader.get_batch(number).select(list(names))
 
     def find_extras(self) -> list[str]:
-        return ["has metadata beside its schema"] if self.schema.metadata else []
+        return ["has metadata in addition to its schema"] if self.schema.metadata else []
 
 
 class ArrowFormat(OutputFormat):

@@ -67,8 +67,8 @@ class TestRefusal:
     def test_a_place_without_a_day(self):
         message = self.refused(policy("p-{as_of}", "{as_of}.csv"), None)
         assert message == (
-            "policy p.yaml: name and input.path: {as_of} stands for a day, and none was given; "
-            "give it, as in --as-of 2026-11-01"
+            "policy p.yaml: name and input.path: {as_of} needs a day, and none was given; "
+            "give one, as in --as-of 2026-11-01"
         )
 
     def test_a_day_without_a_place(self):
@@ -79,14 +79,14 @@ class TestRefusal:
                                          "{as_of:%Y*}", "{as_of:%}", "{as_of.year}"])  # fmt: skip
     def test_a_pattern_that_could_bring_anything_but_digits(self, pattern):
         message = self.refused(policy(path=f"in/{pattern}.csv"), DAY)
-        assert message.startswith(f"policy p.yaml: input.path: {pattern} is no pattern of a day")
+        assert message.startswith(f"policy p.yaml: input.path: {pattern} is not a date pattern")
 
     def test_a_name_that_would_be_a_path(self):
         assert "name: has to be letters" in self.refused(policy("{as_of:%Y/%m}"), DAY)
 
     def test_another_place(self):
         given = policy("p-{as_of}", output={"path": "releases/{as_of}"})
-        assert "output.path: {as_of} can stand in name and input.path only" in self.refused(
+        assert "output.path: {as_of} is allowed in name and input.path only" in self.refused(
             given, DAY
         )
 
@@ -130,4 +130,4 @@ def test_a_day_is_a_release_and_the_same_day_the_same_one(tmp_path: Path, capsys
     originals = ["--originals", path, "--quiet"]
     assert main(["audit", november["release"], *originals, "--as-of", "2026-11-01"]) == 0
     assert main(["audit", november["release"], *originals]) == 2
-    assert "stands for a day" in capsys.readouterr().err
+    assert "needs a day" in capsys.readouterr().err

@@ -257,7 +257,7 @@ WRONG_DISTANCES = [
     (CONFIDENTIAL | {"taxonomy": 5}, ".taxonomy: has to be a file, or nested keys and lists of"),
     (CONFIDENTIAL | {"taxonomy": {}}, ".taxonomy: at the top: an empty branch; list its values"),
     (CONFIDENTIAL | {"taxonomy": []}, ".taxonomy: it has no values; give one row for each"),
-    (CONFIDENTIAL | {"taxonomy": {"any": ["x", "x"]}}, ".taxonomy: below 'any': a value that sta"),
+    (CONFIDENTIAL | {"taxonomy": {"any": ["x", "x"]}}, ".taxonomy: below 'any': a value that app"),
     (CONFIDENTIAL | {"taxonomy": {"a": ["x"], "b": ["y"]}}, ".taxonomy: it has 2 roots; put one"),
     (CONFIDENTIAL | {"taxonomy": {"any": [False]}}, ".taxonomy: below 'any': a name that YAML d"),
     (CONFIDENTIAL | {"taxonomy": [["x"]]}, ".taxonomy: row 1: a value with nothing above it"),

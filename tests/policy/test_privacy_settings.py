@@ -114,7 +114,7 @@ def test_groups_of_values_are_texts():
         ("l-diversity", "privacy.models: has to be keys and their values, as in {name: ..., l: 3}"),
         (
             {"name": "distinct-l-diversity", "l": 2, "attributes": ["age"]},
-            "privacy.models: distinct-l-diversity of 'age', which is no confidential attribute",
+            "privacy.models: distinct-l-diversity of 'age', which is not a confidential attribute",
         ),
         (
             {"name": "distinct-l-diversity", "l": 2, "attributes": []},
@@ -221,8 +221,8 @@ class TestJoint:
             ({"t": 0.3, "atributes": []}, "privacy.joint.0.atributes: unknown key; allowed: attri"),
             ({"t": 0.3, "attributes": ["pay"]}, "privacy.joint.0.attributes: "),
             ({"t": 0.3, "attributes": ["pay", "pay"]}, "names an attribute twice"),
-            ({"t": 0.3, "attributes": ["pay", "age"]}, "'age' is no confidential attribute"),
-            ({"t": 0.3, "attributes": ["pay", "none"]}, "'none' is no confidential attribute"),
+            ({"t": 0.3, "attributes": ["pay", "age"]}, "'age' is not a confidential attribute"),
+            ({"t": 0.3, "attributes": ["pay", "none"]}, "'none' is not a confidential attribute"),
             ("all", "privacy.joint.0: has to be keys and their values"),
         ],
         ids=str,
@@ -238,12 +238,12 @@ class TestJoint:
             self.joint({"t": 0.3}, attributes=roles)
 
     def test_twice_the_same_is_refused(self):
-        with pytest.raises(PolicyError, match="'pay with job' is there already"):
+        with pytest.raises(PolicyError, match="'pay with job' appears twice"):
             self.joint({"t": 0.3}, {"attributes": ["pay", "job"], "t": 0.4})
 
     def test_a_column_of_the_same_name_is_refused(self):
         roles = document()["attributes"] | {"pay with job": "quasi-identifier"}
-        with pytest.raises(PolicyError, match="'pay with job' is there already"):
+        with pytest.raises(PolicyError, match="'pay with job' appears twice"):
             self.joint({"t": 0.3}, attributes=roles)
 
     @pytest.mark.parametrize(

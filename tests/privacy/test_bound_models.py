@@ -115,7 +115,7 @@ def test_manifest_with_other_parameters_is_refused(model, asked):
 
 
 def test_a_model_that_there_is_not():
-    with pytest.raises(ValueError, match="is no privacy model"):
+    with pytest.raises(ValueError, match="is not a privacy model"):
         privacy_model_of("l-diversity", "pay", {"l": 2}, K)
 
 

@@ -29,9 +29,9 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("text", "line"),
         [
-            ('1,5" {0},2\n1,m,2\n', "line 2: a quote stands inside a field"),
-            ('1,m,2\n1,"{0}"x,2\n', "line 3: a quote stands inside a field"),
-            ('1,m,2\n1, "{0}",2\n', "line 3: a quote stands inside a field"),
+            ('1,5" {0},2\n1,m,2\n', "line 2: a quote is inside an unquoted field"),
+            ('1,m,2\n1,"{0}"x,2\n', "line 3: a quote is inside an unquoted field"),
+            ('1,m,2\n1, "{0}",2\n', "line 3: a quote is inside an unquoted field"),
             ('1,m,2\n1,"{0},2\n1,m,2\n', "line 3: a quote opens a field that is never closed"),
         ],
     )

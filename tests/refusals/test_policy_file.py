@@ -21,7 +21,7 @@ class TestPolicyFile:
             ("just text", "has to be a mapping of keys"),
             ("", "has to be a mapping of keys"),
             ("a: &x [1]\nb: [*x, *y]", "not valid YAML at line 2"),
-            ("name: a\nname: b", "key 'name' stands twice (line 2)"),
+            ("name: a\nname: b", "key 'name' appears twice (line 2)"),
         ],
     )
     def test_no_mapping(self, text, fragment, refuse):
@@ -30,7 +30,7 @@ class TestPolicyFile:
     def test_column_in_two_roles(self, tmp_path, refuse):
         text = yaml.safe_dump(policy_for(tmp_path / "people.csv"))
         twice = text.replace("attributes:\n", "attributes:\n  age: confidential\n")
-        refuse(twice, "key 'age' stands twice", "say it once")
+        refuse(twice, "key 'age' appears twice", "say it once")
 
     @pytest.mark.parametrize(
         ("place", "allowed"),

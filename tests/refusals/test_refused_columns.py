@@ -70,7 +70,7 @@ class TestColumns:
         ("name", "text", "fragment"),
         [
             ("t.yaml", "any: [m", "t.yaml: not valid YAML at line 1"),
-            ("t.yaml", "any: [m, f, m]\n", "t.yaml: below 'any': a value that stands twice"),
+            ("t.yaml", "any: [m, f, m]\n", "t.yaml: below 'any': a value that appears twice"),
             ("t.yaml", "", "t.yaml: at the top: nothing where a name or a list of values is due"),
             ("t.csv", "m;any\nf;all\n", "t.csv: it has 2 roots; put one above them all"),
             ("t.csv", "m\n", "t.csv: line 1: a value with nothing above it; put a root"),

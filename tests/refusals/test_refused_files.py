@@ -117,4 +117,4 @@ class TestSeveralFiles:
         folder.mkdir()
         write_csv(folder / "a.csv", people())
         write_csv(folder / "b.csv", with_secret().select(["pay", "sex", "age"]))
-        refuse(policy_for(folder), "a.csv and b.csv: their columns stand in different orders")
+        refuse(policy_for(folder), "a.csv and b.csv: their columns are in different orders")

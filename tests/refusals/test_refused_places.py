@@ -120,4 +120,4 @@ def test_urls(url, tmp_path, refuse, monkeypatch):
 def test_output_urls(place, tmp_path, refuse):
     document = policy_for(write_csv(tmp_path / "people.csv", people()))
     document["output"]["path"] = place
-    assert "hunter2" not in refuse(document, "releases stand in a folder or in s3://")
+    assert "hunter2" not in refuse(document, "releases are stored in a folder or in s3://")

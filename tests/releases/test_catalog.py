@@ -103,8 +103,8 @@ def test_paths_from_inside_are_understood(repository, monkeypatch):
         ("nobody", "no such folder"),
         ("nobody/a", "no such folder"),
         ("", "holds releases of people; name one, as in"),
-        (f"people/{OLD}/data", "is no release, nor a folder of releases"),
-        ("people/CURRENT", "is no release, nor a folder of releases"),
+        (f"people/{OLD}/data", "is neither a release nor a folder of releases"),
+        ("people/CURRENT", "is neither a release nor a folder of releases"),
     ],
 )
 def test_no_release_is_refused_with_the_reason(place, message, repository):
@@ -114,7 +114,7 @@ def test_no_release_is_refused_with_the_reason(place, message, repository):
 
 def test_release_without_manifest_is_refused(repository):
     (repository.release(OLD) / "manifest.json").unlink()
-    with pytest.raises(OutputError, match=r"is no release \(it has no manifest.json\)"):
+    with pytest.raises(OutputError, match=r"is not a release \(it has no manifest.json\)"):
         find_release(repository.release(OLD))
 
 
@@ -128,7 +128,7 @@ def test_current_that_names_no_release_is_refused(content, repository):
 
 
 def test_one_release_is_no_folder_of_releases(repository):
-    with pytest.raises(OutputError, match="is one release; give the folder that it stands in"):
+    with pytest.raises(OutputError, match="is a single release; give the folder that holds it"):
         open_repository(repository.release(OLD))
 
 
@@ -144,5 +144,5 @@ def test_output_folder_gives_all_names(repository):
         "people",
     ]
     assert [s.name for s in find_repositories(other)] == ["Animals"]
-    with pytest.raises(OutputError, match="is no release, nor a folder of releases"):
+    with pytest.raises(OutputError, match="is neither a release nor a folder of releases"):
         find_repositories(repository.output / "empty")

@@ -70,7 +70,7 @@ class TestKey:
         key = key_of(released)
         key.unlink()
         make(key, 0o600)
-        with pytest.raises(OutputError, match="release-key: is no regular file"):
+        with pytest.raises(OutputError, match="release-key: is not a regular file"):
             release(policy_for(source))
 
     def test_it_is_private_whatever_the_mask(self, source):

@@ -127,7 +127,7 @@ def _check_names(quasi: Sequence[str], confidential: Sequence[str]) -> None:
     if isinstance(quasi, str) or isinstance(confidential, str):
         raise UsageError("quasi and confidential: are lists of column names, as in ['age']")
     if not quasi:
-        raise UsageError("quasi: names no column; classes are told by one at least")
+        raise UsageError("quasi: names no column; at least one is needed")
     names = [*quasi, *confidential]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -25,7 +25,7 @@ def add_register_commands(add: AddCommand) -> None:
                "tclose show releases/demo             # the current release\n"
                "  tclose show releases/demo/1f0c")  # fmt: skip
     show.add_argument("release", metavar="RELEASE", type=as_place, help=_PLACE)
-    diff = add("diff", "say what differs between two releases, by their manifests",
+    diff = add("diff", "show the differences between two releases' manifests",
                "tclose diff releases/demo/1f0c releases/demo/92ab\n\n"
                "  exit status 0: nothing differs, 1: something does, others as below")  # fmt: skip
     for name in ("first", "second"):
@@ -41,8 +41,8 @@ def add_register_commands(add: AddCommand) -> None:
                 "tclose prune releases/demo --keep 12 --dry-run")  # fmt: skip
     prune.add_argument("folder", metavar="FOLDER", type=as_place, help="folder of a name")
     prune.add_argument("--keep", type=int, required=True, metavar="N",
-                       help="newest releases that stay; the current one always does")  # fmt: skip
-    prune.add_argument("--dry-run", action="store_true", help="say what would be removed")
+                       help="number of newest releases to keep; the current one stays")  # fmt: skip
+    prune.add_argument("--dry-run", action="store_true", help="only list what would be removed")
     for command in (releases, show, diff, rollback, prune):
         command.add_argument("--json", action="store_true", help="print the result as JSON")
 

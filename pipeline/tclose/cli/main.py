@@ -71,11 +71,11 @@ def _parser() -> argparse.ArgumentParser:
                  "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
     audit.add_argument("release", metavar="RELEASE", type=as_place,
                        help="folder of a release or of its name, or NAME/ID")  # fmt: skip
-    audit.add_argument("--public-key", type=Path, metavar="FILE", help="of who publishes: "
-                       "its manifest has to be signed by that key")  # fmt: skip
+    audit.add_argument("--public-key", type=Path, metavar="FILE", help="the publisher's "
+                       "public key, by which the manifest has to be signed")  # fmt: skip
     audit.add_argument("--originals", metavar="POLICY", help="compare with the records that the "
                        "policy reads: linkage and loss; makes the release again in a private "
-                       "folder; the figures come of the raw data")  # fmt: skip
+                       "folder; its figures depend on the raw data")  # fmt: skip
     audit.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
                        help="override a key of that policy, as the run did")  # fmt: skip
     add_as_of(audit)
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         _add(
             commands,
             "frontier",
-            "show what other k and t would cost and give",
+            "show class sizes, loss and risk for other k and t",
             "tclose frontier config/demo.yaml --out frontier.svg\n"
             "  tclose frontier config/demo.yaml --t .02,.05,.1 --k 2,5,10",
         )
@@ -104,8 +104,8 @@ def _parser() -> argparse.ArgumentParser:
     schema = _add(commands, "schema", "print the JSON Schema of a policy, or of a manifest",
                   "tclose schema > policy.schema.json            # for editors\n"
                   "  tclose schema --manifest > manifest.schema.json")  # fmt: skip
-    schema.add_argument("--manifest", action="store_true", help="of manifest.json, for programs "
-                        "that read releases; later versions may add keys")  # fmt: skip
+    schema.add_argument("--manifest", action="store_true", help="that of manifest.json, for "
+                        "programs that read releases; later versions may add keys")  # fmt: skip
     return parser
 
 
@@ -113,9 +113,9 @@ def _add_release_commands(commands: "argparse._SubParsersAction[argparse.Argumen
     texts = {
         "run": ("make a release: plan, microaggregate, verify, publish",
                 "tclose run config/demo.yaml --set privacy.t=0.05 --set engine.workers=4"),
-        "flow": ("the same through a Prefect flow",
+        "flow": ("make a release as a Prefect flow",
                  "tclose flow config/demo.yaml"),
-        "plan": ("say what would be done, and whether it can be; writes nothing",
+        "plan": ("show the plan of a release and whether it is feasible; writes nothing",
                  "tclose plan config/demo.yaml --set privacy.k=10"),
     }  # fmt: skip
     for name, (summary, example) in texts.items():
@@ -123,7 +123,7 @@ def _add_release_commands(commands: "argparse._SubParsersAction[argparse.Argumen
         command.add_argument("policy", metavar="POLICY", help="policy file (YAML)")
         command.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append",
                              default=[], help="override a key of the policy; may be repeated; "
-                             'a name with dots stands in double quotes: '
+                             'write a name with dots in double quotes: '
                              'attributes."a.b".t')  # fmt: skip
         add_as_of(command)
         command.add_argument("--quiet", action="store_true", help="no progress")

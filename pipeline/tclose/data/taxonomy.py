@@ -171,7 +171,7 @@ def build_from_mapping(document: object) -> Taxonomy:
             labels.append(label)
             continue
         if id(node) in seen:
-            raise PolicyError(f"{label}: a branch that stands elsewhere too; write each once")
+            raise PolicyError(f"{label}: a branch that appears elsewhere too; write each once")
         seen.add(id(node))
         if not node:
             raise PolicyError(f"{label}: an empty branch; list its values, or leave it out")
@@ -210,7 +210,7 @@ def _check_chains(chains: list[Chain], labels: Sequence[str]) -> None:
         if len(chain) < 2:
             raise PolicyError(f"{label}: a value with nothing above it; put a root such as * there")
         if len(set(chain)) < len(chain):
-            raise PolicyError(f"{label}: a name stands above itself; use it for one level alone")
+            raise PolicyError(f"{label}: a name is its own ancestor; use it for one level only")
     _refuse_repeats(chains, labels)
     n_roots = len({chain[-1] for chain in chains})
     if n_roots > 1:
@@ -239,7 +239,7 @@ def _refuse_repeats(chains: list[Chain], labels: Sequence[str]) -> None:
                 f"{label}: a value has another parent {labels[before]}; leave it one of them"
             )
         if before != i:
-            raise PolicyError(f"{label}: a value that stands twice; list it once")
+            raise PolicyError(f"{label}: a value that appears twice; list it once")
 
 
 def _arrange(chains: list[Chain]) -> Taxonomy:

@@ -45,7 +45,7 @@ class ParquetReleased(ReleasedFile):
         """Metadata of the file or a column that are not Arrow's."""
         fields = any(set(field.metadata or ()) - _OWN_METADATA for field in self.schema)
         of_file = set(self._parquet.metadata.metadata or ()) - _OWN_METADATA
-        return ["has metadata beside its schema"] if fields or of_file else []
+        return ["has metadata in addition to its schema"] if fields or of_file else []
 
 
 @register_format

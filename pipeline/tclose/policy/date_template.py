@@ -59,11 +59,11 @@ def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:
     texts = _texts(document)
     output = document.get("output")
     if isinstance(output, dict) and _PLACEHOLDER.search(str(output.get("path"))):
-        raise PolicyError("output.path: {as_of} can stand in name and input.path only")
+        raise PolicyError("output.path: {as_of} is allowed in name and input.path only")
     matched = [place for place, text in texts.items() if _PLACEHOLDER.search(text)]
     if matched and day is None:
         raise PolicyError(
-            f"{' and '.join(matched)}: {{as_of}} stands for a day, and none was given; give it, as "
+            f"{' and '.join(matched)}: {{as_of}} needs a day, and none was given; give one, as "
             "in --as-of 2026-11-01"
         )
     if not matched and day is not None:
@@ -102,7 +102,7 @@ def _fill(text: str, place: str, day: date) -> str:
             return day.isoformat()
         if not _PATTERN.fullmatch(pattern):
             raise PolicyError(
-                f"{place}: {match[0]} is no pattern of a day; {{as_of:...}} takes "
+                f"{place}: {match[0]} is not a date pattern; {{as_of:...}} takes "
                 f"{' '.join(_DIGITS)}, and letters, digits, '.', '_', '/' and '-' between them"
             )
         return re.sub("%.", lambda part: _DIGITS[part[0]](day), pattern[1:])

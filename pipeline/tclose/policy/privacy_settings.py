@@ -70,7 +70,7 @@ class PrivacySettings(Settings):
         return self
 
     def check_attributes(self, confidential: Sequence[str], noised: Sequence[str]) -> None:
-        """Refuse models of what is no confidential attribute of the policy.
+        """Refuse models of what is not a confidential attribute of the policy.
 
         Parameters
         ----------
@@ -90,12 +90,12 @@ class PrivacySettings(Settings):
             for name in model.attributes or ():
                 if name not in confidential:
                     raise ValueError(
-                        f"privacy.models: {model.name} of {name!r}, which is no confidential "
-                        "attribute of the policy"
+                        f"privacy.models: {model.name} of {name!r}, which is not a "
+                        "confidential attribute of the policy"
                     )
 
     def check_joint(self, confidential: Sequence[str], columns: Collection[str]) -> None:
-        """Refuse combinations of what is no confidential attribute, and of fewer than two.
+        """Refuse combinations of what is not a confidential attribute, and of fewer than two.
 
         Raises
         ------
@@ -106,8 +106,8 @@ class PrivacySettings(Settings):
             for name in joint.attributes or ():
                 if name not in confidential:
                     raise ValueError(
-                        f"privacy.joint: {name!r} is no confidential attribute of the policy that "
-                        "is released as it is"
+                        f"privacy.joint: {name!r} is not a confidential attribute of the policy "
+                        "that is released as it is"
                     )
             attribute = joint.combine(confidential)
             if len(attribute.combines) < 2:
@@ -115,7 +115,7 @@ class PrivacySettings(Settings):
                     "privacy.joint: needs two confidential attributes or more; give one its t"
                 )
             if attribute.name in names:
-                raise ValueError(f"privacy.joint: {attribute.name!r} is there already; say it once")
+                raise ValueError(f"privacy.joint: {attribute.name!r} appears twice; say it once")
             names.add(attribute.name)
 
     def combine(self, confidential: Sequence[str]) -> tuple[Attribute, ...]:

@@ -94,7 +94,7 @@ def _refuse_repeated_keys(root: yaml.Node | None) -> None:
             name = key.value if isinstance(key, yaml.ScalarNode) else id(key)
             if name in names:
                 raise PolicyError(
-                    f"line {key.start_mark.line + 1:,}: a name stands twice; write it once"
+                    f"line {key.start_mark.line + 1:,}: a name appears twice; write it once"
                 )
             names.add(name)
             pending.append(value)

@@ -27,7 +27,7 @@ class _PolicyLoader(yaml.SafeLoader):
             key = "<<" if is_merge else self.construct_object(key_node, deep=True)
             if isinstance(key, str | int | float | bool) and key in seen:
                 line = key_node.start_mark.line + 1
-                raise PolicyError(f"key {key!r} stands twice (line {line}); say it once")
+                raise PolicyError(f"key {key!r} appears twice (line {line}); say it once")
             seen.add(key if isinstance(key, str | int | float | bool) else repr(key))
         return cast(dict[Any, Any], super().construct_mapping(node, deep=deep))
 
@@ -86,7 +86,7 @@ def check_nodes(root: yaml.Node | None, *, with_numbers: bool = True) -> None:
     sizes: dict[int, int] = {}
     if root is not None and _count_nodes(root, sizes, with_numbers) > _MOST_NODES:
         raise PolicyError(
-            f"its aliases (*name) stand for more than {_MOST_NODES:,} values; write out what is "
+            f"its aliases (*name) expand to more than {_MOST_NODES:,} values; write out what is "
             "meant"
         )
 
@@ -96,7 +96,7 @@ def _count_nodes(node: yaml.Node, sizes: dict[int, int], with_numbers: bool) -> 
     if id(node) in sizes:
         if not sizes[id(node)]:
             line = node.start_mark.line + 1
-            raise PolicyError(f"line {line}: an alias stands within what it names; write it out")
+            raise PolicyError(f"line {line}: an alias is inside what it names; write it out")
         return sizes[id(node)]
     sizes[id(node)] = 0
     if isinstance(node, yaml.ScalarNode):

@@ -57,7 +57,7 @@ class PrivacyModel:
         """
         model_class = MODELS.find(self.model)
         if model_class is None:
-            raise ValueError(f"{self.model!r} is no privacy model")
+            raise ValueError(f"{self.model!r} is not a privacy model")
         kind: type[Model] = model_class
         return kind
 

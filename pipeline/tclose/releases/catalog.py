@@ -72,13 +72,13 @@ def open_repository(location: Location) -> ReleaseRepository:
     if not location.exists():
         raise OutputError(f"{location}: no such folder")
     if _is_release(location):
-        raise OutputError(f"{location}: is one release; give the folder that it stands in")
+        raise OutputError(f"{location}: is a single release; give the folder that holds it")
     folders = _list_folders(location) if location.is_dir() else []
     names = [path.name for path in folders if _is_repository(path)]
     if names:
         raise OutputError(f"{location}: holds releases of {', '.join(names)}; name one, as in "
                           f"{location / names[0]}")  # fmt: skip
-    raise OutputError(f"{location}: is no release, nor a folder of releases")
+    raise OutputError(f"{location}: is neither a release nor a folder of releases")
 
 
 def find_repositories(location: Location) -> tuple[ReleaseRepository, ...]:
@@ -121,7 +121,7 @@ def find_release(location: Location) -> Location:
         repository = open_repository(location.parent)
         return location.parent / pick_id(repository, location.name)
     if ID.fullmatch(location.name) and location.is_dir():
-        raise OutputError(f"{location}: is no release (it has no manifest.json)")
+        raise OutputError(f"{location}: is not a release (it has no manifest.json)")
     repository = open_repository(location)
     return location / current_id(repository)
 

@@ -152,7 +152,7 @@ class ReleaseRepository:
             key = store.read(KEY_FILE)
         if key is None or len(key) != KEY_BYTES:
             raise OutputError(
-                f"output {store.private(KEY_FILE)}: is no release key; put back the {KEY_BYTES} "
+                f"output {store.private(KEY_FILE)}: is not a release key; put back the {KEY_BYTES} "
                 "bytes it had, or remove it: releases then get new ids"
             )
         return key

@@ -133,7 +133,7 @@ def report_diff(first: Location, second: Location, comparison: ReleaseDiff) -> s
     """Tabulate the differences by section; only the two names where there are none."""
     lines = [f"< {first}", f"> {second}"]
     if not comparison.has_policies:
-        lines.append("policies: not compared, as an internal manifest is not at hand")
+        lines.append("policies: not compared, because an internal manifest is missing")
     if not comparison.differences:
         return "\n".join([*lines, "nothing differs"])
     for section in dict.fromkeys(d.section for d in comparison.differences):

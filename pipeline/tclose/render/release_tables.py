@@ -46,7 +46,7 @@ def report_release(
     if beside:
         more = f" and {len(beside) - 3:,} more" if len(beside) > 3 else ""
         named = f"also released as {', '.join(beside[:3])}{more}"
-        rows.append(("same input", f"{named}: hand out one of them alone, remove the others"))
+        rows.append(("same input", f"{named}: distribute only one of them, remove the others"))
     rows.append(("release", place))
     return render_table(rows)
 

@@ -94,7 +94,7 @@ def test_key_that_is_no_file_is_refused_without_waiting(published, what):
     key = published.parents[1] / ".release-key"
     key.unlink()
     os.mkfifo(key) if what == "pipe" else key.mkdir()
-    with pytest.raises(OutputError, match="is no regular file"):
+    with pytest.raises(OutputError, match="is not a regular file"):
         audit_release(published)
 
 
@@ -102,4 +102,6 @@ def test_seals_that_could_not_be_checked_are_mentioned(published):
     (published.parents[1] / ".release-key").unlink()
     audit = audit_release(published)
     assert audit.findings == []
-    assert audit.notes == ["internal/seal.json: not checked, as the release key is not at hand"]
+    assert audit.notes == [
+        "internal/seal.json: not checked, because the release key is not available"
+    ]

@@ -262,7 +262,7 @@ class TestPrivateKeys:
     @pytest.mark.timeout(300)
     def test_pipe_is_refused_without_waiting(self, tmp_path):
         os.mkfifo(tmp_path / "pipe", 0o600)
-        with pytest.raises(PolicyError, match="is no regular file"):
+        with pytest.raises(PolicyError, match="is not a regular file"):
             find_signer(str(tmp_path / "pipe"))
 
     def test_link_to_one_is_followed(self, keys, tmp_path):
@@ -332,10 +332,10 @@ class TestCommand:
     def test_writes_over_nothing(self, tmp_path, name, capsys):
         (tmp_path / name).symlink_to("nowhere")
         assert main(["keys", "--out", str(tmp_path)]) == 2
-        assert "is not written over" in capsys.readouterr().err
+        assert "is not overwritten" in capsys.readouterr().err
         assert sorted(path.name for path in tmp_path.iterdir()) == [name]
 
     def test_makes_none_where_releases_stand(self, signed, capsys):
         for folder in (signed, signed / "data", signed.parent, signed.parent.parent):
             assert main(["keys", "--out", str(folder)]) == 2
-            assert "releases stand there" in capsys.readouterr().err
+            assert "it holds releases" in capsys.readouterr().err

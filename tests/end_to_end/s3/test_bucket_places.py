@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("small_regions")
         ("s3://no-such-bucket/out", "there is no bucket 'no-such-bucket'"),
         ("s3://", "has to be s3://bucket/folder"),
         ("s3://KEY:SECRET@bucket/out", "endpoint and credentials come from the environment"),
-        ("http://host/out", "releases stand in a folder or in s3://"),
+        ("http://host/out", "releases are stored in a folder or in s3://"),
     ],
 )
 def test_output_that_is_none_is_refused(path, message, document):

@@ -87,7 +87,7 @@ def test_certificates_are_used_for_the_run_alone(cluster):
 class TestRefusals:
     def test_scheduler_of_another_authority(self, cluster, tls):
         other = settings_of(cluster, ca=str(tls / "theirs" / "ca.pem"))
-        with pytest.raises(PolicyError, match=r"does not stand up to engine\.tls\.ca"):
+        with pytest.raises(PolicyError, match=r"is not verified by engine\.tls\.ca"):
             check_scheduler(other)
 
     def test_client_of_another_authority(self, cluster, tls):

@@ -184,7 +184,7 @@ def test_report_of_an_earlier_run_does_not_stay(canaries, tmp_path):
 def test_folder_among_releases_is_refused(place, canaries, tmp_path, capsys):
     folder = tmp_path / "releases" / "discharges" / place
     assert run(canaries, tmp_path, "--profile", str(folder)) == 2
-    assert "releases stand there; choose another folder" in capsys.readouterr().err
+    assert "it holds releases; choose another folder" in capsys.readouterr().err
     assert not (tmp_path / "releases").exists()
 
 
@@ -193,7 +193,7 @@ def test_folder_among_releases_of_another_policy_is_refused(canaries, tmp_path, 
     other.mkdir()
     (other / "CURRENT").write_text("1f0c9b7d2a\n")
     assert run(canaries, tmp_path, "--profile", str(other / "1f0c9b7d2a")) == 2
-    assert "releases stand there" in capsys.readouterr().err
+    assert "it holds releases" in capsys.readouterr().err
     assert [path.name for path in other.iterdir()] == ["CURRENT"]
 
 

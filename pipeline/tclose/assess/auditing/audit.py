@@ -123,7 +123,7 @@ def _check_content(
     if unknown := list(manifest.unknown_keys()):
         notes.append(f"{MANIFEST}: not checked, as this version does not know it: {_list(unknown)}")
     if find_key(release) is None and (internal_of(release) / SEAL_FILE).is_file():
-        notes.append(f"internal/{SEAL_FILE}: not checked, as the release key is not at hand")
+        notes.append(f"internal/{SEAL_FILE}: not checked, because the release key is not available")
     edits = diff_manifests(release, manifest)
     return audit.extended([*edits, *find_broken_seals(release)], notes)
 
@@ -147,7 +147,7 @@ def _find_release(location: Location) -> Location:
     elif isinstance(location, Path) and not ID.fullmatch(location.name):
         location = location.resolve()  # seals are bound to the id
     if not (location / MANIFEST).is_file():
-        raise OutputError(f"{location}: is no release (it has no manifest.json)")
+        raise OutputError(f"{location}: is not a release (it has no manifest.json)")
     return location
 
 
@@ -175,7 +175,7 @@ def _check_rows(
     try:
         checks = checker.check_in_order(encode())
     except NotInOrderError:
-        findings.append("rows are not in canonical order: their places may say something")
+        findings.append("rows are not in canonical order: their order may reveal something")
         checker = ClassChecker(distributions, limits, privacy_models, [], joint.joints)
         checks = checker.check_at_once(list(encode()))
     checks = add_whole_table(checks, check_table(checker.kept, privacy_models, distributions))

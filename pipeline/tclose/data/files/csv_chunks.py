@@ -96,7 +96,7 @@ def _check_quotes(data: bytes, name: str, delimiter: str, n_lines: int) -> None:
     opens = np.arange(quotes.size) % 2 == 0
     neighbours = octets[np.where(opens, quotes - 1, quotes + 1)]
     stray = quotes[~np.isin(neighbours, outside)]
-    where = "stands inside a field that is not quoted, or goes on after its closing quote"
+    where = "is inside an unquoted field, or text follows a closing quote"
     if not stray.size and quotes.size % 2:
         stray, where = quotes[-1:], "opens a field that is never closed"
     if stray.size:

@@ -129,7 +129,7 @@ def check_same_schema(contents: list[FileContent], listed: Collection[str]) -> N
             raise DataError(f"{pair}: one is CSV, one is Parquet; an input has one format")
         compare_names(names, other.schema.names, files, listed)
         if first.file.format == "csv" and names != other.schema.names:
-            raise DataError(f"{pair}: their columns stand in different orders; make them alike")
+            raise DataError(f"{pair}: their columns are in different orders; use one order")
         other_types = dict(
             zip(other.schema.names, map(plain_type, other.schema.types), strict=True)
         )

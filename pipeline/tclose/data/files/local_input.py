@@ -40,7 +40,7 @@ def list_folder(folder: str) -> list[str]:
     Raises
     ------
     DataError
-        A link leads back, or nowhere; something is no regular file.
+        A link leads back, or nowhere; something is not a regular file.
     OSError
         A folder cannot be read.
     """

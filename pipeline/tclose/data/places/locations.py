@@ -23,7 +23,8 @@ def parse_location(text: str) -> Location:
         return parse_bucket(text)
     if "://" in text:
         raise OutputError(
-            f"{urlsplit(text).scheme}://: releases stand in a folder or in s3://; name one of these"
+            f"{urlsplit(text).scheme}://: releases are stored in a folder or in s3://; "
+            "name one of these"
         )
     return Path(text)
 

@@ -33,7 +33,7 @@ def read_bounded(path: Location, most: int = MOST_BYTES, *, follow: bool = False
     Raises
     ------
     MalformedError
-        It is no regular file, or larger.
+        It is not a regular file, or larger.
     OSError
         It cannot be read, as where there is none.
     """
@@ -63,7 +63,7 @@ def parse_json(content: bytes) -> Any:
     Raises
     ------
     MalformedError
-        It is no JSON, or has a key twice, numbers that are not finite or beyond 64 bits, halves of
+        It is not JSON, or has a key twice, numbers that are not finite or beyond 64 bits, halves of
         surrogate pairs, or more than 64 levels.
     """
     try:
@@ -83,7 +83,7 @@ def parse_json(content: bytes) -> Any:
     except UnicodeEncodeError:
         raise MalformedError("has half a surrogate pair") from None
     except (ValueError, RecursionError):
-        raise MalformedError("is no JSON") from None
+        raise MalformedError("is not JSON") from None
     return value
 
 

@@ -39,7 +39,7 @@ def _check_date(text: str) -> str:
     try:  # dates are compared as moments, and the first and last days have none in some zones
         (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError:
-        raise ValueError("is no moment of the years 1 to 9999") from None
+        raise ValueError("is not a time in the years 1 to 9999") from None
     return text
 
 

@@ -172,7 +172,7 @@ def read_public_key(path: Path) -> PublicKey:
     except (ValueError, UnsupportedAlgorithm):
         if b"PRIVATE KEY" in content:
             raise UsageError(f"public key {path}: is a private key; give the public one") from None
-        raise UsageError(f"public key {path}: is no public key in PEM; {_MAKE_ONE}") from None
+        raise UsageError(f"public key {path}: is not a public key in PEM; {_MAKE_ONE}") from None
     if not isinstance(key, Ed25519PublicKey):
         raise UsageError(f"public key {path}: is of another algorithm than {ALGORITHM}")
     return PublicKey(key.public_bytes_raw())
@@ -215,7 +215,7 @@ def _parse_private(content: bytes, where: str) -> Signer:
     except TypeError:
         raise PolicyError(f"{where}: has a passphrase; give a key without one") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise PolicyError(f"{where}: is no private key in PEM; {_MAKE_ONE}") from None
+        raise PolicyError(f"{where}: is not a private key in PEM; {_MAKE_ONE}") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise PolicyError(f"{where}: is of another algorithm than {ALGORITHM}; {_MAKE_ONE}")
     return Signer(key.private_bytes_raw())

@@ -26,7 +26,7 @@ def write_key_pair(folder: Path) -> KeyPair:
     Raises
     ------
     OutputError
-        There are keys already, releases stand there, or the folder cannot be written.
+        There are keys already, it holds releases, or the folder cannot be written.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import (
@@ -55,10 +55,10 @@ def _open_folder(folder: Path, files: tuple[Path, ...]) -> None:
     place = folder.absolute().resolve()
     marks = ("CURRENT", ".release-key")
     if any((at / mark).exists() for at in (place, *place.parents) for mark in marks):
-        raise OutputError(f"keys {folder}: releases stand there; choose another folder")
+        raise OutputError(f"keys {folder}: it holds releases; choose another folder")
     for file in files:
         if os.path.lexists(file):
-            raise OutputError(f"keys {file}: is there already, and is not written over; choose "
+            raise OutputError(f"keys {file}: exists already and is not overwritten; choose "
                               "another folder")  # fmt: skip
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

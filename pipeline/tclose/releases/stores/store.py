@@ -45,7 +45,7 @@ def lost_lease(name: str) -> LostLeaseError:
 def conflict(place: object) -> ConflictError:
     """Return the error of a write by another process than the holder of the lease."""
     return ConflictError(
-        f"commit conflict: {place} was written by somebody else meanwhile, and not the same; "
+        f"commit conflict: {place} was written by another process meanwhile, with other content; "
         "nothing was published; see that nothing but tclose writes there, then run again"
     )
 
@@ -53,7 +53,7 @@ def conflict(place: object) -> ConflictError:
 def moved(place: object) -> ConflictError:
     """Return the error of a CURRENT that another process has moved."""
     return ConflictError(
-        f"commit conflict: {place} was moved by somebody else meanwhile, and stays where it is; "
+        f"commit conflict: {place} was moved by another process meanwhile and is left as it is; "
         "run again"
     )
 

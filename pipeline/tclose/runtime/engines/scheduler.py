@@ -90,7 +90,7 @@ def _check_files(tls: TlsSettings) -> None:
             ) from None
         if b"ENCRYPTED" in text:  # a passphrase would be asked for on the terminal
             raise PolicyError(
-                f"engine.tls.{key} {path}: has a passphrase, which nobody could type; give a key "
+                f"engine.tls.{key} {path}: has a passphrase, which cannot be entered; give a key "
                 "without one that only its user may read"
             )
 
@@ -173,7 +173,7 @@ def _tls_context(address: str) -> ssl.SSLContext:
 
 def _refused(address: str, error: ssl.SSLError) -> PolicyError:
     if isinstance(error, ssl.SSLCertVerificationError):
-        reason = f"its certificate does not stand up to engine.tls.ca: {error.verify_message}"
+        reason = f"its certificate is not verified by engine.tls.ca: {error.verify_message}"
     elif "ALERT" in (error.reason or ""):
         reason = "it does not take the certificate of engine.tls.cert; have it signed by its own ca"
     else:

@@ -66,7 +66,7 @@ def _open_folder(folder: Path, policy: Policy) -> None:
     place = folder.absolute().resolve()
     own = repository_of(policy).root.resolve()
     if any(at == own or (at / "CURRENT").is_file() for at in (place, *place.parents)):
-        raise OutputError(f"profile {folder}: releases stand there; choose another folder")
+        raise OutputError(f"profile {folder}: it holds releases; choose another folder")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in (DATA_FILE, TABLE_FILE, REPORT_FILE):  # of an earlier run: not this one's

@@ -86,8 +86,8 @@ def test_another_release_of_the_same_input(change: str, section: str | None, run
     _, planned = runs.run(change, *more, command="plan")
     out, told = runs.run(change, *more)
     for text in (planned, told):
-        assert text.count("warning: 1 release of the same input stands in the output folder") == 1
-        assert f"already: {first} (other {section}); whoever has two can tell records apart" in text
+        assert text.count("warning: 1 release of the same input is in the output folder") == 1
+        assert f"already: {first} (other {section}); anyone with two can tell records apart" in text
         assert "remove the others (tclose prune removes the oldest" in text
     assert f"also released as {first}" in out
     assert runs.beside(name) == [{"release": first, "differs": [section]}]
@@ -113,7 +113,7 @@ def test_another_version_of_tclose(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(publish, "find_others", partial(pretend_other_rows, find_others))
     monkeypatch.setattr(open_run, "library_versions", lambda: {"numpy": "another"})
     out, told = runs.run()
-    assert f"already: {first} (other version of tclose); whoever" in told
+    assert f"already: {first} (other version of tclose); anyone" in told
     assert f"also released as {first}" in out
 
 
@@ -145,9 +145,9 @@ def test_removed_ones_and_other_inputs_are_not_told(runs: Runs, tmp_path: Path) 
 def test_many_are_counted(runs: Runs) -> None:
     for seed in range(1, 6):
         _, told = runs.run(f"seed={seed}")
-    assert "warning: 4 releases of the same input stand in the output folder already: " in told
+    assert "warning: 4 releases of the same input are in the output folder already: " in told
     assert told.count("(other seed)") == 3
-    assert " and 1 more; whoever" in told
+    assert " and 1 more; anyone" in told
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"inputs": 5}', '{"inputs": [5], "files": 1}'])

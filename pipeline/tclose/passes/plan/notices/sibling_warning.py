@@ -24,7 +24,7 @@ def find_beside(run: Run) -> tuple[Sibling, ...]:
 
 
 def warn_by_policy(run: Run, progress: Progress) -> None:
-    """Say of a plan that other releases stand there whose policy has other classes made."""
+    """Warn of a plan that other releases exist whose policy makes other classes."""
     warn_of_siblings([sibling for sibling in find_beside(run) if sibling.differs], progress)
 
 
@@ -56,8 +56,8 @@ def _describe(others: Sequence[Sibling]) -> str:
     is_one = len(others) == 1
     return (
         f"warning: {len(others):,} release{'' if is_one else 's'} of the same input "
-        f"{'stands' if is_one else 'stand'} in the output folder already: {named}{more}; whoever "
-        "has two can tell records apart that each keeps together, and k and t hold for neither: "
-        "hand out one of them alone, and remove the others (tclose prune removes the oldest, "
+        f"{'is' if is_one else 'are'} in the output folder already: {named}{more}; anyone with two "
+        "can tell records apart that each keeps together, and k and t hold for neither: distribute "
+        "only one of them, and remove the others (tclose prune removes the oldest, "
         "tclose rollback makes another one current)"
     )
