@@ -79,10 +79,10 @@ def test_a_bug_of_the_audit_is_an_error_of_its_own_and_no_finding(
 
 
 def test_no_release_is_refused(tmp_path, capsys):
-    with pytest.raises(OutputError, match="is no release"):
+    with pytest.raises(OutputError, match="is not a release"):
         audit_release(tmp_path)
     assert main(["audit", str(tmp_path)]) == 2
-    assert "is no release" in capsys.readouterr().err
+    assert "is neither a release" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", [4, 1_000, -1])

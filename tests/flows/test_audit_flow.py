@@ -167,7 +167,7 @@ class TestAudit:
     def test_nothing_to_audit_is_a_failure(self, tmp_path):
         state = audit(tmp_path)
         assert state.is_failed()
-        assert "is no release" in state.message
+        assert "is neither a release" in state.message
         assert "output.path" in next(iter(artifacts_of(last_run("audit")).values()))
 
 

@@ -275,7 +275,7 @@ class TestPrivateKeys:
         [
             (ec.generate_private_key(ec.SECP256R1()), None, "another algorithm"),
             (ed25519.Ed25519PrivateKey.generate(), b"secret", "passphrase"),
-            (None, None, "no private key in PEM"),
+            (None, None, "not a private key in PEM"),
         ],
     )
     def test_other_keys_are_refused(self, tmp_path, key, encryption, words):
