@@ -23,7 +23,7 @@ SECONDS = Artifact("seconds", dict[str, float])  # of each pass that has ended, 
 class Run:
     """One run: what is asked, where it works, on what, and of which orchestrator's run it is.
 
-    ``release_id``: a name of its own where nothing is to be published.
+    ``release_id``: a name of its own where nothing is to be published; empty before it is known.
     """
 
     policy: Policy
