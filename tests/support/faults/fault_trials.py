@@ -231,7 +231,7 @@ def in_a_mount(site: Site, options: str, again: str) -> str:
     set_path = f"--set output.path={small}/releases"
     run = " ".join(site.command("none")) + f" {set_path} --quiet"
     script = f"""
-    mount -t tmpfs -o size=64m none {small} && mkdir {small}/releases && chmod 777 {small}/releases
+    mount -t tmpfs -o size=64m none {small} && mkdir {small}/releases
     mount -o remount,{options} {small}
     {run} > {site.folder}/first.log 2>&1; echo $? > {site.folder}/first.status
     mount -o remount,{again} {small} && {run} > {site.folder}/second.log 2>&1

@@ -102,7 +102,8 @@ def sum_workers(traces: list[Trace]) -> list[WorkerSums]:
             worker=name,
             tasks=len(seconds),
             compute_seconds=sum(seconds),
-            busy_share=sum(seconds) / total if total else 0.0,
+            # Dask moves spans by what it thinks the clocks differ in, which changes meanwhile.
+            busy_share=min(1.0, sum(seconds) / total) if total else 0.0,
             peak_bytes=held.get(name, 0),
         )
         for name, seconds in sorted(computed.items())
