@@ -29,20 +29,26 @@ def ignore_interrupts() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, and again a while later if nobody is handling it by then.
+    """Raise KeyboardInterrupt, unless one is being handled; look again a while later.
 
-    Python drops what is raised while an object is finalised, and the command would go on.
+    Python drops what is raised while an object is finalised, and so do modules that try one import
+    after the other: the command would go on. Handled in earnest, it ends the process before.
     """
     del number, frame
+    again = threading.Timer(_SECONDS_UNHEARD, _signal_main_thread)
+    again.daemon = True
+    again.start()
     handled = sys.exc_info()[1]
     while handled is not None:
         if isinstance(handled, KeyboardInterrupt):
             return
         handled = handled.__context__
-    again = threading.Timer(_SECONDS_UNHEARD, signal.raise_signal, [signal.SIGINT])
-    again.daemon = True
-    again.start()
     raise KeyboardInterrupt
+
+
+def _signal_main_thread() -> None:
+    """Not this thread: it has those signals blocked that were so where it was made, for good."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 @contextlib.contextmanager

@@ -86,7 +86,7 @@ def test_interrupts_end_a_command_in_one_line(command, moment, times, policy, tm
 
 
 AT_AN_IMPORT = """
-import runpy, signal, sys
+import runpy, signal, sys, time
 
 class Interrupting:
     def find_spec(self, name, path, target=None):
@@ -99,12 +99,17 @@ runpy.run_module("tclose", run_name="__main__")
 """
 
 
+RAISED = "signal.raise_signal(signal.SIGINT); 0; 0"
+TWICE = f"try: {RAISED}\nfinally: {RAISED}"
+# As modules do that try one import after the other; the next signal comes before the second sleep.
+SWALLOWED = f"try: {RAISED}\nexcept BaseException: time.sleep(1.5)\ntime.sleep(30)"
+
+
 @pytest.mark.parametrize("name", ["tclose.cli.main", "numpy", "pydantic", "tclose.policy.policy"])
-@pytest.mark.parametrize("once_more", [False, True])
-def test_interrupted_while_modules_are_imported(name, once_more, tmp_path):
-    statement = "signal.raise_signal(signal.SIGINT)" + "; 0" * 2
-    if once_more:
-        statement = f"try: {statement}\nfinally: {statement}"
+@pytest.mark.parametrize(
+    "statement", [RAISED, TWICE, SWALLOWED], ids=["raised", "twice", "swallowed"]
+)
+def test_interrupted_while_modules_are_imported(name, statement, tmp_path):
     program = AT_AN_IMPORT.format(name=name, statement=statement)
     (tmp_path / "program.py").write_text(program)
     ended = subprocess.run(
