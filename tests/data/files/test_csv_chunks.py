@@ -75,11 +75,11 @@ class TestLayout:
     @pytest.mark.parametrize(
         ("text", "line", "what"),
         [
-            ('a,b\n1,5" x\n', 2, "inside a field that is not quoted"),
-            ('a,b\n1,2\n3,"4"5\n', 3, "inside a field that is not quoted"),
-            ('a,b\n"1\n2",x"\n', 3, "inside a field that is not quoted"),
-            ('a,b\n1,2\n3, "4"\n', 3, "inside a field that is not quoted"),
-            ('a"x,b\n1,2\n', 1, "inside a field that is not quoted"),
+            ('a,b\n1,5" x\n', 2, "inside an unquoted field"),
+            ('a,b\n1,2\n3,"4"5\n', 3, "inside an unquoted field"),
+            ('a,b\n"1\n2",x"\n', 3, "inside an unquoted field"),
+            ('a,b\n1,2\n3, "4"\n', 3, "inside an unquoted field"),
+            ('a"x,b\n1,2\n', 1, "inside an unquoted field"),
             ('a,b\n1,2\n3,"4\n5,6\n', 3, "opens a field that is never closed"),
         ],
     )

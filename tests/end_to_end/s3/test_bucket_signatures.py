@@ -57,10 +57,10 @@ def test_signature_is_not_put_over_what_somebody_else_puts_there(document, root,
             signature.put(b"another", None)
 
         monkeypatch.setattr(type(held), "check_lease", interfere)
-        with pytest.raises(ConflictError):
-            signer = find_signer(str(keys.private))
+        signer = find_signer(str(keys.private))
         assert signer is not None
-        held.sign(made.release.name, signer)
+        with pytest.raises(ConflictError):
+            held.sign(made.release.name, signer)
     assert signature.read_bytes() == b"another"
 
 

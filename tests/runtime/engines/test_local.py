@@ -25,13 +25,17 @@ pytestmark = [
 TWO = EngineSettings(workers=2)
 # Prints the environment of the process that workers are forked from, and then its own.
 SERVER_ENVIRONMENT = """
-import json, os, psutil
+import json, os, psutil, time
 from tclose.runtime.engines.local import start_fork_server
 
 start_fork_server()
-for child in psutil.Process().children():
-    if "forkserver" in " ".join(child.cmdline()):
-        print(json.dumps(child.environ()))
+begun = []
+while not begun:  # until it is a program of its own, a child has this one's command line
+    time.sleep(0.01)
+    of_child = [(" ".join(c.cmdline()), c) for c in psutil.Process().children()]
+    begun = [child for line, child in of_child if "multiprocessing." "forkserver" in line]
+for child in begun:
+    print(json.dumps(child.environ()))
 print(json.dumps(dict(os.environ)))
 """
 # Run by its place, as the console script is: the working folder is nowhere on its own path.
@@ -69,7 +73,7 @@ def test_workers_are_forked_with_what_they_need():
 def test_server_has_what_is_read_when_a_process_begins():
     command = [sys.executable, "-c", SERVER_ENVIRONMENT]
     plain = {key: value for key, value in os.environ.items() if key not in ALLOCATION}
-    told = subprocess.run(command, capture_output=True, check=True, env=plain).stdout
+    told = subprocess.run(command, capture_output=True, check=True, env=plain, timeout=300).stdout
     found, left_behind = (json.loads(line) for line in told.splitlines())
     assert {key: int(found[key]) for key in ALLOCATION} == ALLOCATION
     assert not ALLOCATION.keys() & left_behind.keys()
