@@ -19,6 +19,13 @@ def hear_interrupts() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    sys.unraisablehook = _tell_unraisable
+
+
+def _tell_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Say nothing of an interrupt that Python drops, as in a finaliser: it is raised again."""
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
 
 
 def ignore_interrupts() -> None:

@@ -106,10 +106,21 @@ TWICE = f"try: {RAISED}\nfinally: {RAISED}"
 # As modules do that try one import after the other; the next signal comes before the second sleep.
 SWALLOWED = f"try: {RAISED}\nexcept BaseException: time.sleep(1.5)\ntime.sleep(30)"
 
+# Python drops what is raised there, and says so.
+FINALISED = f"""
+class Ends:
+    def __del__(self):
+        {RAISED}
+Ends()
+time.sleep(30)
+"""
+
 
 @pytest.mark.parametrize("name", ["tclose.cli.main", "numpy", "pydantic", "tclose.policy.policy"])
 @pytest.mark.parametrize(
-    "statement", [RAISED, TWICE, SWALLOWED], ids=["raised", "twice", "swallowed"]
+    "statement",
+    [RAISED, TWICE, SWALLOWED, FINALISED],
+    ids=["raised", "twice", "swallowed", "finalised"],
 )
 def test_interrupted_while_modules_are_imported(name, statement, tmp_path):
     program = AT_AN_IMPORT.format(name=name, statement=statement)
