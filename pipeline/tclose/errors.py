@@ -3,7 +3,16 @@
 URLs in them, whoever wrote the words, are without users, passwords and tokens.
 """
 
+import difflib
+from collections.abc import Iterable
+
 from tclose.redaction import redact
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return a question for the known word that is nearest to a misspelt one, or nothing."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class TcloseError(Exception):

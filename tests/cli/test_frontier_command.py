@@ -40,19 +40,20 @@ def test_writes_what_was_asked_for_and_nothing_else(tmp_path, capsys):
     [marked] = [line for line in printed.splitlines() if line.startswith("  *  ")]
     assert marked.split()[1:3] == ["3", "0.3"]
     pytest.importorskip("matplotlib")
-    files = tmp_path / "f.svg", tmp_path / "f.json"
-    options = ("--out", str(files[0]), "--json", str(files[1]), "--set", "privacy.k=4")
-    assert run(tmp_path, document, *options, "--sample", "100") == 0
-    assert tree(tmp_path).keys() == before.keys() | {"f.svg", "f.json"}
+    picture_file = tmp_path / "f.svg"
+    options = ("--sample", "100", "--set", "privacy.k=4", "--out", str(picture_file))
+    assert run(tmp_path, document, *options) == 0
+    assert tree(tmp_path).keys() == before.keys() | {"f.svg"}
     printed = capsys.readouterr().out
     assert "a random sample: 100 of 240 records (seed 1)" in printed
     assert "larger than on the whole table" in printed
-    picture = ElementTree.parse(files[0]).getroot()
+    picture = ElementTree.parse(picture_file).getroot()
     assert [e.get("id") for e in picture.iter()].count("policy") == 2
     assert "the policy: k = 4, t = 0.3" in [e.text for e in picture.iter()]
-    written = json.loads(files[1].read_text())
-    assert [(p["k"], p["t"]) for p in written["points"] if p["is_policy"]] == [(4, 0.3)]
-    assert "farther away" in written["caution"]
+    assert run(tmp_path, document, *options, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [(p["k"], p["t"]) for p in printed["points"] if p["is_policy"]] == [(4, 0.3)]
+    assert "farther away" in printed["caution"]
 
 
 def test_shows_infeasible_points_and_ends_well(tmp_path, capsys):
@@ -71,7 +72,7 @@ def test_shows_infeasible_points_and_ends_well(tmp_path, capsys):
         (("--t", "2"), "--t 2: has to be numbers above 0"),
         (("--sample", "0"), "--sample 0: has to be at least 2"),
         (("--out", "picture.png"), "--out picture.png: has to end in .svg"),
-        (("--json", "nowhere/f.json"), "--json nowhere/f.json: cannot be written"),
+        (("--out", "nowhere/f.svg"), "--out nowhere/f.svg: cannot be written"),
         (("--set", "privacy.k=1"), "privacy.k: has to be at least 2"),
     ],
 )

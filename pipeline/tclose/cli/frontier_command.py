@@ -21,7 +21,7 @@ def add_frontier_options(command: argparse.ArgumentParser) -> None:
         )  # fmt: skip
     add("--seed", type=int, help="draws the sample (default: the policy's)")
     add("--out", type=Path, metavar="FILE.svg", help="draw loss and risk into this file")
-    add("--json", type=Path, metavar="FILE.json", help="write all figures to this file")
+    add("--json", action="store_true", help="print all figures as JSON")
     add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
         help="override a key of the policy, as in tclose run")  # fmt: skip
     add_as_of(command)
@@ -29,7 +29,7 @@ def add_frontier_options(command: argparse.ArgumentParser) -> None:
 
 
 def show_frontier(arguments: argparse.Namespace, progress: Progress) -> str:
-    """Compute what was asked for and write the files; returns the table to print."""
+    """Compute what was asked for and write the picture; returns the table or JSON to print."""
     from tclose.assess.frontier import compute_frontier
     from tclose.assess.frontier_grid import make_grid, read_sampling
     from tclose.data.places.atomic_files import write_atomically
@@ -39,30 +39,26 @@ def show_frontier(arguments: argparse.Namespace, progress: Progress) -> str:
     from tclose.render.frontier_tables import describe_frontier, report_frontier
 
     policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
-    _check_target("--out", arguments.out, ".svg")
     if arguments.out is not None:
+        _check_target("--out", arguments.out, ".svg")
         require_charts()
-    _check_target("--json", arguments.json, ".json")
     grid = make_grid(policy, arguments.k, arguments.t)
     size, seed = read_sampling(policy, arguments.sample, arguments.seed)
     frontier = compute_frontier(policy, grid, size, seed, progress)
     if arguments.out is not None:
         write_atomically(arguments.out, draw_frontier(frontier).encode(), mode=0o644)
-    if arguments.json is not None:
-        text = json.dumps(describe_frontier(frontier), indent=2)
-        write_atomically(arguments.json, f"{text}\n".encode(), mode=0o644)
+    if arguments.json:
+        return json.dumps(describe_frontier(frontier), indent=2)
     return report_frontier(frontier)
 
 
-def _check_target(option: str, path: Path | None, suffix: str) -> None:
+def _check_target(option: str, path: Path, suffix: str) -> None:
     """Refuse a file that could not be written in the end; its ending keeps data files safe.
 
     Raises
     ------
     UsageError, OutputError
     """
-    if path is None:
-        return
     if path.suffix.lower() != suffix:
         raise UsageError(f"{option} {path}: has to end in {suffix}")
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):

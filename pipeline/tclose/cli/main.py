@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import tclose
 from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer, as_place
+from tclose.cli.command_parser import CommandParser
 from tclose.cli.frontier_command import add_frontier_options, show_frontier
 from tclose.cli.generate_command import add_generate_options, generate
 from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.options import add_as_of
+from tclose.cli.terminal import show
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import TcloseError, UsageError
 from tclose.runtime.progress import Progress, default_style
@@ -57,7 +59,7 @@ def _perform(arguments: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="tclose",
         description="Publish microdata so that every equivalence class is k-anonymous and t-close.",
         epilog=f"example:\n  tclose run config/demo.yaml --set privacy.t=0.05\n\n{_EXIT_CODES}",
@@ -196,7 +198,7 @@ def _print_release(arguments: argparse.Namespace, outcome: "Outcome") -> None:
     report = report_release(
         outcome.manifest, place, outcome.seconds, outcome.budget, outcome.beside
     )
-    print(report)
+    show(report)
     if outcome.current != outcome.release.name:
         print(f"CURRENT is another release: {outcome.current}")
 
@@ -240,11 +242,10 @@ def _audit(arguments: argparse.Namespace) -> int:
 
         policy = load_policy(arguments.originals, arguments.overrides, as_of=arguments.as_of)
         audit = add_originals(audit, policy, Progress(default_style(arguments.quiet)))
-    print(
-        json.dumps(audit.to_json(), indent=2)
-        if arguments.json
-        else report_audit(audit, brief=arguments.quiet)
-    )
+    if arguments.json:
+        print(json.dumps(audit.to_json(), indent=2))
+    else:
+        show(report_audit(audit, brief=arguments.quiet))
     return 3 if audit.findings else 0
 
 
@@ -254,7 +255,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 
 
 def _frontier(arguments: argparse.Namespace) -> int:
-    print(show_frontier(arguments, Progress(default_style(arguments.quiet))))
+    show(show_frontier(arguments, Progress(default_style(arguments.quiet))))
     return 0
 
 
@@ -265,7 +266,7 @@ def _keys(arguments: argparse.Namespace) -> int:
 
 def _register(arguments: argparse.Namespace) -> int:
     text, status = answer(arguments)
-    print(text)
+    show(text)
     return status
 
 

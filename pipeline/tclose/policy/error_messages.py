@@ -1,9 +1,11 @@
 """Messages about an invalid policy, a line for each key, in words for a release officer."""
 
+import re
 from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from tclose.errors import suggest
 from tclose.methods.method import method_keys
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.privacy_settings import JointSettings
@@ -36,7 +38,8 @@ def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
 def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> str:
     kind, value = problem["type"], problem["input"]
     if kind == "extra_forbidden":
-        return f"unknown key; allowed: {', '.join(_allowed_keys(location[:-1], policy))}"
+        allowed = _allowed_keys(location[:-1], policy)
+        return f"unknown key; allowed: {', '.join(allowed)}{suggest(location[-1], allowed)}"
     if kind == "value_error":
         return str(problem["msg"].removeprefix("Value error, "))
     if kind == "missing":
@@ -47,8 +50,13 @@ def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) ->
     wanted = wanted or _wanted_of_model(location) or _WANTED_BY_PROBLEM.get(kind)
     context = problem.get("ctx", {}) | {"models": ", ".join(MODELS.classes())}
     message = wanted.format(**context) if wanted else problem["msg"]
-    scalar = isinstance(value, str | int | float | None)
-    return f"{message} (given: {value!r})" if scalar else message
+    if isinstance(value, str):
+        known = re.findall(r"'([^']+)'", message) if kind in ("enum", "literal_error") else ()
+        return f"{message} (given: {value!r}){suggest(value, known)}"
+    if kind == "union_tag_invalid":
+        tag = str(problem["ctx"]["tag"])
+        return f"{message} (given: {tag!r}){suggest(tag, MODELS.classes())}"
+    return f"{message} (given: {value!r})" if isinstance(value, int | float | None) else message
 
 
 def _wanted_of_model(location: tuple[str, ...]) -> str | None:

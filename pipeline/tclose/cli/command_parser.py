@@ -1,0 +1,35 @@
+"""The parser of the command line: a misspelt command or option gets a suggestion."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from tclose.errors import suggest
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that answers an unknown word with the nearest one that it knows.
+
+    argparse suggests from Python 3.14 on. It also leaves options that a command does not know to
+    the parser of all commands, whose usage names none of the command's options.
+    """
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuse what is unknown at once: the usage is that of the command it was given to."""
+        given, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = [word.split("=")[0] for word in unknown if word.startswith("-")]
+            hints = (suggest(word, self._option_string_actions) for word in options)
+            self.error(
+                f"unrecognized arguments: {' '.join(unknown)}{next(filter(None, hints), '')}"
+            )
+        return given, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is none of the choices, and name the nearest."""
+        choices = [] if action.choices is None else [str(choice) for choice in action.choices]
+        if choices and value not in choices:
+            hint = suggest(str(value), choices)
+            raise argparse.ArgumentError(action, f"{value!r} is none of {', '.join(choices)}{hint}")
