@@ -11,6 +11,7 @@ INTERRUPTS ?= 50
 SEED ?= 1
 PYTEST_ARGS ?=
 DATABASE ?= postgres
+HOLD ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,7 +29,7 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
 	@echo "make stack       a scheduled release on PostgreSQL, Prefect and Dask with TLS, all on loopback"
-	@echo "                 (DATABASE=sqlite where PostgreSQL is not to be had)"
+	@echo "                 (DATABASE=sqlite where PostgreSQL is not to be had; HOLD=1 to look at it until Ctrl-C)"
 	@echo "make test        run the tests (PYTEST_ARGS=...)"
 	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
 	@echo "make nightly     every test at length: all cases, fresh random examples, the faults, $(CASES) drawn"
@@ -60,7 +61,7 @@ demo: $(VENV)/.run
 
 # The parts that deploy/ describes as containers, as plain processes that end with the command.
 stack: $(VENV)/.run
-	@$(BIN)/python -m deploy.stack --database $(DATABASE)
+	@$(BIN)/python -m deploy.stack --database $(DATABASE) $(if $(HOLD),--hold)
 
 test: $(VENV)/.dev
 	$(PYTEST) $(PYTEST_ARGS)

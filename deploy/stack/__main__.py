@@ -1,6 +1,6 @@
 """The recipe: start every part, deploy, wait for a scheduled release, audit it, end every part.
 
-python -m deploy.stack [--database sqlite] [--rows 20000] [--workers 2] [--folder stack]
+python -m deploy.stack [--database sqlite] [--rows 20000] [--workers 2] [--folder stack] [--hold]
 """
 
 import argparse
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +46,7 @@ class Asked:
     database: str
     rows: int
     workers: int
+    hold: bool
 
     @property
     def releases(self) -> Path:
@@ -91,8 +92,10 @@ def _read(arguments: Sequence[str] | None) -> Asked:
     parser.add_argument("--database", choices=("postgres", "sqlite"), default="postgres")
     parser.add_argument("--rows", type=int, default=20_000, help="records that are made up")
     parser.add_argument("--workers", type=int, default=2, help="Dask workers")
+    parser.add_argument("--hold", action="store_true",
+                        help="stay until Ctrl-C when the release is there")  # fmt: skip
     given = parser.parse_args(arguments)
-    return Asked(given.folder.absolute(), given.database, given.rows, given.workers)
+    return Asked(given.folder.absolute(), given.database, given.rows, given.workers, given.hold)
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
@@ -110,7 +113,7 @@ def _run(asked: Asked, steps: Steps) -> Path:
         _prepare_input(asked, processes, steps)
         database = _start_database(asked, processes, stack)
         steps.say(database.description)
-        port = _start_prefect(processes, database, steps)
+        pages = _start_prefect(processes, database, steps)
         make_certificates(private / "tls")
         dask = start_scheduler(processes, private / "tls")
         for number in range(1, asked.workers + 1):
@@ -121,8 +124,31 @@ def _run(asked: Asked, steps: Steps) -> Path:
         start_prefect_worker(processes, POOL)
         steps.say(f"flows deployed, a worker takes runs of the pool {POOL!r}")
         deployment = schedule_once(DEPLOYMENT, _parameters(asked, dask))
-        steps.say(f"{DEPLOYMENT} is scheduled; http://127.0.0.1:{port} shows it meanwhile")
-        return _published(await_run(processes, deployment, steps.say), processes)
+        steps.say(f"{DEPLOYMENT} is scheduled; {pages} shows it meanwhile")
+        release = _published(await_run(processes, deployment, steps.say), processes)
+        if asked.hold:
+            _hold(processes, steps, {
+                "Prefect's pages": pages,
+                "Dask's scheduler": f"{dask.address} (certificates in {dask.tls})",
+                "database": database.description,
+                "releases": str(asked.releases),
+                "logs": str(processes.logs),
+            })  # fmt: skip
+        return release
+
+
+def _hold(processes: Processes, steps: Steps, addresses: Mapping[str, str]) -> None:
+    """Stay until Ctrl-C, which ends the parts and is no failure.
+
+    Raises
+    ------
+    StackError
+        A process ended by itself.
+    """
+    steps.say("the release is there; every part stays up until Ctrl-C:")
+    for part, address in addresses.items():
+        print(f"          {part:<18}{address}", flush=True)
+    processes.stay()
 
 
 @contextmanager
@@ -178,15 +204,20 @@ def _start_database(asked: Asked, processes: Processes, stack: ExitStack) -> Dat
     return start_postgres(processes, folder)
 
 
-def _start_prefect(processes: Processes, database: Database, steps: Steps) -> int:
-    """Start the server, and tell it to everything that is started afterwards, and to here."""
+def _start_prefect(processes: Processes, database: Database, steps: Steps) -> str:
+    """Start the server, and tell it to everything that is started afterwards, and to here.
+
+    Returns
+    -------
+    Where its pages are, and how to sign in.
+    """
     port = free_port()
-    start_prefect_server(processes, database.url, port)
-    url = f"http://127.0.0.1:{port}/api"
-    processes.environment = {**processes.environment, "PREFECT_API_URL": url}
+    secret = start_prefect_server(processes, database.url, port)
+    own = {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api", "PREFECT_API_AUTH_STRING": secret}
+    processes.environment = {**processes.environment, **own}
     os.environ.update(processes.environment)  # before Prefect is imported here
     steps.say(f"Prefect's server on 127.0.0.1:{port}")
-    return port
+    return f"http://127.0.0.1:{port} (sign in with {secret})"
 
 
 def _parameters(asked: Asked, dask: Dask) -> dict[str, Any]:

@@ -139,13 +139,29 @@ class Processes:
         deadline = time.monotonic() + seconds
         while not ready():
             self.check_interrupted()
-            for process in self.running:
-                if process.popen.poll() is not None:
-                    raise StackError(f"{process.name} ended by itself\n{last_lines(process.log)}")
+            self._check_running()
             if time.monotonic() > deadline:
                 shown = last_lines(self.running[-1].log) if self.running else ""
                 raise StackError(f"{what}: not so in {seconds:.0f} seconds\n{shown}")
             time.sleep(_POLL_SECONDS)
+
+    def stay(self) -> None:
+        """Stay until Ctrl-C or SIGTERM, which is what is waited for, so it is over then.
+
+        Raises
+        ------
+        StackError
+            A process ended; with the last lines of its log.
+        """
+        while not self.interrupted:
+            self._check_running()
+            time.sleep(_POLL_SECONDS)
+        self.interrupted = False
+
+    def _check_running(self) -> None:
+        for process in self.running:
+            if process.popen.poll() is not None:
+                raise StackError(f"{process.name} ended by itself\n{last_lines(process.log)}")
 
 
 def _group_of(user: int) -> int:

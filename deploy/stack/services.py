@@ -1,6 +1,7 @@
 """The parts of the stack, each with the command that an operator would give."""
 
 import json
+import secrets
 import sys
 import urllib.error
 import urllib.request
@@ -38,16 +39,27 @@ class Dask:
         )
 
 
-def start_prefect_server(processes: Processes, database_url: str, port: int) -> None:
-    """Prefect's server on loopback; it is ready when it says so itself."""
+def start_prefect_server(processes: Processes, database_url: str, port: int) -> str:
+    """Start Prefect's server on loopback; it is ready when it says so itself.
+
+    Whoever may speak to it may have code run by the worker, and every user of the machine reaches
+    loopback; so it asks for a password that nobody else knows.
+
+    Returns
+    -------
+    User and password, which clients and the pages are given as one text.
+    """
+    user_and_password = f"tclose:{secrets.token_urlsafe(24)}"
     command = [_PYTHON, "-m", "prefect", "server", "start", "--host", "127.0.0.1"]
     more = {
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": database_url,
+        "PREFECT_SERVER_API_AUTH_STRING": user_and_password,
         "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",  # a schedule is seen to in time
     }
     processes.start("prefect-server", [*command, "--port", str(port)], more=more)
     health = f"http://127.0.0.1:{port}/api/health"
     processes.wait(lambda: _says_true(health), "Prefect's server answers", _START_SECONDS)
+    return user_and_password
 
 
 def _says_true(url: str) -> bool:

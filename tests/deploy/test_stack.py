@@ -1,17 +1,22 @@
 """What `make stack` relies on, and all of it once."""
 
+import base64
 import contextlib
 import json
 import os
+import re
 import signal
 import ssl
 import stat
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import prefect
 import psutil
 import pytest
 
@@ -147,14 +152,14 @@ def database() -> str:
 
 
 @contextlib.contextmanager
-def stack(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+def stack(folder: Path, *more: str) -> Iterator["subprocess.Popen[str]"]:
     """The command, in a place of its own; afterwards none of its processes and files are left."""
     temporary = folder / "tmp"
     temporary.mkdir()
     own = [place for place in folder.parents if "pytest-of-" in str(place)]
     for place in (temporary, folder, *own):  # PostgreSQL's user passes through them
         place.chmod(0o755)
-    options = ["--rows=3000", "--workers=1", f"--database={database()}"]
+    options = ["--rows=3000", "--workers=1", f"--database={database()}", *more]
     with subprocess.Popen(
         [sys.executable, "-m", "deploy.stack", *options, f"--folder={folder / 'stack'}"],
         cwd=ROOT,
@@ -174,6 +179,15 @@ def _environment_of(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.Error):
         return str(process.environ().get("TMPDIR"))
     return ""
+
+
+def version_of(pages: str, user_and_password: str) -> str:
+    """The version of Prefect's server, which it tells who has the password."""
+    encoded = base64.b64encode(user_and_password.encode()).decode()
+    headers = {"Authorization": f"Basic {encoded}"}
+    asked = urllib.request.Request(f"{pages}/api/admin/version", headers=headers)
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return json.load(answer)
 
 
 @pytest.mark.timeout(600)
@@ -197,9 +211,22 @@ class TestAll:
         not (ROOT / "deploy" / "prefect.yaml").exists(), reason="no deployments are here"
     )
     def test_scheduled_run_is_released_and_audited(self, tmp_path: Path) -> None:
-        with stack(tmp_path) as command:
-            shown, errors = command.communicate(timeout=550)
+        """And every part stays up until Ctrl-C, with the addresses that are printed."""
+        with stack(tmp_path, "--hold") as command:
+            shown = ""
+            for line in command.stdout:
+                shown += line
+                if line.split()[:1] == ["logs"]:
+                    break
+            pages, secret = re.search(r"(http://\S+) \(sign in with (\S+)\)", shown).groups()
+            assert version_of(pages, secret) == prefect.__version__
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                version_of(pages, "tclose:")
+            command.send_signal(signal.SIGINT)
+            rest, errors = command.communicate(timeout=300)
+            shown += rest
         assert command.returncode == 0, shown + errors
+        assert errors == ""
         assert "Scheduled" in shown
         assert "Completed" in shown
         assert shown.endswith("audit: PASS\n")

@@ -192,7 +192,7 @@ def running_prefect(folder: Path, database: Postgres | None) -> Iterator[Prefect
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1",
                "--port", str(port), "--no-ui"]  # fmt: skip
     with running(
-        command, folder / "server.log", lambda: _answers(f"{server.url}/health"),
+        command, folder / "server.log", lambda: answers(f"{server.url}/health"),
         environment=environment,
     ):  # fmt: skip
         yield server
@@ -211,7 +211,8 @@ def running_worker(server: PrefectServer, pool: str, log: Path) -> Iterator[None
         yield
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Return whether a server answers with success."""
     try:
         with urllib.request.urlopen(url, timeout=5) as answer:
             return bool(answer.status == 200)
