@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_release_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_release_commands(commands: "argparse._SubParsersAction[CommandParser]") -> None:
     texts = {
         "run": ("make a release: plan, microaggregate, verify, publish",
                 "tclose run config/demo.yaml --set privacy.t=0.05 --set engine.workers=4"),
@@ -138,11 +138,11 @@ def _add_release_commands(commands: "argparse._SubParsersAction[argparse.Argumen
 
 
 def _add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    commands: "argparse._SubParsersAction[CommandParser]",
     name: str,
     summary: str,
     example: str,
-) -> argparse.ArgumentParser:
+) -> CommandParser:
     return commands.add_parser(
         name,
         help=summary,
