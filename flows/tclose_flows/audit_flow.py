@@ -25,8 +25,10 @@ from tclose_flows.concurrency import (
     Retries,
     retryable,
 )
-from tclose_flows.prefect_artifacts import describe_failure, leave, quote, table
+from tclose_flows.failures import fail
+from tclose_flows.prefect_artifacts import leave, quote, table
 from tclose_flows.release_flow import NOTHING_KEPT, describe
+from tclose_flows.run_names import name_audit
 
 _LAST_VALUE = re.compile(r"(/[^/=]*=)[^/]*?(: (?:is|its|has|does|cannot) [^/:=]*)?\Z")
 _TO_DO = """The stored release differs from what was published: keep its users from it.
@@ -80,8 +82,12 @@ def audit_current(repository: ReleaseRepository, key: PublicKey | None = None) -
 
 
 @flow(
-    name="audit", persist_result=False, cache_result_in_memory=False, validate_parameters=False
-)  # fmt: skip
+    name="audit",
+    flow_run_name=name_audit,
+    persist_result=False,
+    cache_result_in_memory=False,
+    validate_parameters=False,
+)
 def audit(
     folder: str,
     retries: Retries = RETRIES,
@@ -103,10 +109,9 @@ def audit(
         key = None if public_key is None else read_public_key(Path(public_key))
         audited = [_audit(limited, repository, key) for repository in _with_releases(folder)]
     except Exception as error:
-        failure = describe(error, "audit")
-        leave("audit", folder, describe_failure(failure, "Audit: could not be done"))
-        return Failed(message=str(failure), data=failure)
-    leave("audit", folder, _format_audits(audited, folder))
+        return fail("audit", folder, describe(error, "audit"), "Audit: could not be done")
+    about = f"{_verdict(audited)}: audit of {len(audited)} current releases"
+    leave("audit", folder, _format_audits(audited, folder), about)
     if wrong := find_failure(audited):
         return Failed(message=str(wrong), data=wrong)
     return Completed(message=f"{len(audited)} current releases pass", data=len(audited))
@@ -154,11 +159,16 @@ def find_failure(audited: list[Audited]) -> TcloseError | None:
     return (VerificationError if wrong else TaskError)("; ".join(messages))
 
 
+def _verdict(audited: list[Audited]) -> str:
+    if any(one.findings for one in audited):
+        return "FAIL"
+    return "could not be done" if any(one.error for one in audited) else "PASS"
+
+
 def _format_audits(audited: list[Audited], folder: str) -> str:
     wrong = [one for one in audited if one.findings]
     errors = [one for one in audited if one.error]
-    verdict = "FAIL" if wrong else "could not be done" if errors else "PASS"
-    lines = [f"# Audit: {verdict}", ""]
+    lines = [f"# Audit: {_verdict(audited)}", ""]
     lines += table(("release", "id", "records", "verdict"), [one.row for one in audited])
     for one in wrong:
         lines += ["", f"## {one.name}", "", *quote("\n".join(one.findings))]

@@ -11,8 +11,11 @@ from prefect.states import Completed, Failed
 from tclose.errors import PolicyError, TaskError
 from tclose.policy.policy import Policy
 from tclose_flows.concurrency import RETRIES, TIMEOUT_MINUTES, Minutes, Retries
-from tclose_flows.prefect_artifacts import describe_failure, leave, table
-from tclose_flows.release_flow import describe, release, resolve_policy
+from tclose_flows.failures import fail
+from tclose_flows.policies import resolve_policy
+from tclose_flows.prefect_artifacts import leave, table
+from tclose_flows.release_flow import describe, release
+from tclose_flows.run_names import name_backfill
 from tclose_flows.schedule import Day, Step, days_between, parse_day
 
 _TO_DO = """The days that failed have flow runs of their own below this one, and each says what to
@@ -35,8 +38,12 @@ class _DayOutcome:
 
 
 @flow(
-    name="backfill", persist_result=False, cache_result_in_memory=False, validate_parameters=False
-)  # fmt: skip
+    name="backfill",
+    flow_run_name=name_backfill,
+    persist_result=False,
+    cache_result_in_memory=False,
+    validate_parameters=False,
+)
 def backfill(
     policy: Policy | str,
     first: Day,
@@ -64,9 +71,7 @@ def backfill(
         policies = [resolve_policy(policy, overrides, day, "UTC") for day in days]
         _check_names(policies)
     except Exception as error:
-        failure = describe(error, "backfill")
-        leave("failed", "backfill", describe_failure(failure, "Backfill: failed"))
-        return Failed(message=str(failure), data=failure)
+        return fail("failed", "backfill", describe(error, "backfill"), "Backfill: failed")
     outcomes = [
         _DayOutcome(day, day_policy.name, release(
             policy, overrides, day, retries=retries, timeout_minutes=timeout_minutes,
@@ -93,11 +98,13 @@ def _check_names(policies: list[Policy]) -> None:
 
 def _end(outcomes: list[_DayOutcome]) -> State[Any]:
     failed = [one for one in outcomes if not one.state.is_completed()]
-    lines = [f"# Backfill: {len(outcomes) - len(failed)} of {len(outcomes)} releases stand", ""]
+    stand = f"{len(outcomes) - len(failed)} of {len(outcomes)} releases stand"
+    lines = [f"# Backfill: {stand}", ""]
     lines += table(("as of", "release", "state", "message"), [one.row for one in outcomes])
     if failed:
         lines += ["", "## What to do", "", _TO_DO]
-    leave("backfill", outcomes[0].name, "\n".join(lines))
+    about = f"{stand}: {outcomes[0].day} to {outcomes[-1].day}"
+    leave("backfill", outcomes[0].name, "\n".join(lines), about)
     if failed:
         days = ", ".join(str(one.day) for one in failed)
         failure = TaskError(f"{len(failed)} of {len(outcomes)} releases failed: those of {days}")

@@ -1,7 +1,6 @@
 """The command ``tclose flow``: the flow, run here and now."""
 
 import contextlib
-import logging
 from typing import cast
 
 from prefect.settings import PREFECT_API_URL
@@ -14,6 +13,7 @@ from tclose_flows import LOGS_TO_TERMINAL
 from tclose_flows.embedded_server import serving_this_run
 from tclose_flows.flow_interrupts import check_interrupted, remembering_interrupts
 from tclose_flows.release_flow import release
+from tclose_flows.run_log import keep_lines_off_the_terminal
 
 
 def run_flow(policy: Policy, quiet: bool) -> Outcome:
@@ -33,8 +33,7 @@ def run_flow(policy: Policy, quiet: bool) -> Outcome:
         Prefect itself could not run the flow.
     """
     if not LOGS_TO_TERMINAL:  # the caller tells of errors; the server keeps the log
-        for name in ("prefect.flow_runs", "prefect.task_runs"):
-            logging.getLogger(name).propagate = False
+        keep_lines_off_the_terminal()
     Progress(default_style(quiet)).info("starting Prefect")
     try:
         with remembering_interrupts(), _server():

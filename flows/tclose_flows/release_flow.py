@@ -15,11 +15,11 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
-from prefect.states import Completed, Failed
+from prefect.states import Completed
 
-from tclose.errors import TaskError, TcloseError
+from tclose.errors import TcloseError
 from tclose.passes import release as recipe
-from tclose.policy.policy import Policy, load_policy, parse_policy
+from tclose.policy.policy import Policy
 from tclose.runtime.engines.engine import to_safe_error
 from tclose.runtime.pipeline import Pass, Runner
 from tclose.runtime.progress import Progress, default_style
@@ -33,9 +33,13 @@ from tclose_flows.concurrency import (
     one_at_a_time,
     retryable,
 )
+from tclose_flows.failures import TimeLimitError, fail
 from tclose_flows.flow_interrupts import check_interrupted
-from tclose_flows.prefect_artifacts import describe_failure, describe_outcome, leave
-from tclose_flows.schedule import AsOf, resolve_day
+from tclose_flows.policies import command_arguments, resolve_policy
+from tclose_flows.prefect_artifacts import describe_outcome, leave
+from tclose_flows.run_log import RunLog, shows_lines
+from tclose_flows.run_names import name_release
+from tclose_flows.schedule import AsOf
 
 NOTHING_KEPT: dict[str, Any] = {
     "cache_policy": NO_CACHE,
@@ -44,28 +48,32 @@ NOTHING_KEPT: dict[str, Any] = {
 }
 
 
-def _task_of(one: Pass) -> Callable[[Runner], None]:
+def _task_of(one: Pass, log: RunLog) -> Callable[[Runner], None]:
     """Make a task of a pass; nothing but tclose's own errors, which hold no values, leaves it."""
 
     def guarded(runner: Runner) -> None:
         try:
-            runner.execute(one)
+            with log.passing(one):
+                runner.execute(one)
         except Exception as error:
             raise to_safe_error(error, one.name).redacted() from None
 
-    options: dict[str, Any] = NOTHING_KEPT | {"name": one.name, "description": one.about}
+    named = {"name": one.name, "task_run_name": one.name, "description": one.about}
+    options: dict[str, Any] = NOTHING_KEPT | named
     return cast("Callable[[Runner], None]", task(guarded, **options))
 
 
 @task(
     **NOTHING_KEPT,
+    task_run_name="attempt",
     retries=RETRIES,
     retry_delay_seconds=RETRY_SECONDS,
     retry_condition_fn=retryable,
 )
-def attempt(policy: Policy, style: str) -> Outcome:
+def attempt(policy: Policy, quiet: bool) -> Outcome:
     """Take the lease of the release and run the passes that are left; or find it published."""
-    progress = Progress(style)
+    log = RunLog(quiet=quiet)
+    progress = Progress("none" if shows_lines() else default_style(quiet), listener=log)
     try:
         with (
             one_at_a_time(policy.name),
@@ -75,7 +83,7 @@ def attempt(policy: Policy, style: str) -> Outcome:
             if not already_published:
                 runner = Runner(run, progress)
                 for one in recipe.RELEASE.after(INSPECTION).passes:
-                    _task_of(one)(runner)
+                    _task_of(one, log)(runner)
                     check_interrupted()
             return outcome_of(run, already_published=already_published)
     except Exception as error:
@@ -85,6 +93,7 @@ def attempt(policy: Policy, style: str) -> Outcome:
 # Parameters of flows are described under Args: there Prefect's pages find what to say of them.
 @flow(
     name="release",
+    flow_run_name=name_release,
     persist_result=False,
     cache_result_in_memory=False,
     validate_parameters=False,  # tclose's own messages say what is wrong with a policy
@@ -115,35 +124,18 @@ def release(
         resolved = resolve_policy(policy, overrides, as_of, timezone)
         name = resolved.name
         limited = attempt.with_options(retries=retries, timeout_seconds=60 * timeout_minutes)
-        outcome = limited(resolved, default_style(quiet))
+        outcome = limited(resolved, quiet)
     except Exception as error:
-        failure = describe(error, "release")
-        leave("failed", name, describe_failure(failure, f"{name}: failed"))
-        return Failed(message=str(failure), data=failure)
-    leave("release", name, describe_outcome(outcome))
+        arguments = command_arguments(policy, overrides, as_of, timezone)
+        return fail("failed", name, describe(error, "release"), f"{name}: failed", arguments)
     verb = "already published" if outcome.already_published else "published"
+    verdict = f"{outcome.manifest.verdict.upper()}, {verb}"
+    leave("release", name, describe_outcome(outcome), f"{verdict}: {outcome.release.name}")
     return Completed(message=f"{verb}: {outcome.release}", data=outcome)
-
-
-def resolve_policy(
-    policy: Policy | str | dict[str, Any], overrides: tuple[str, ...], as_of: AsOf, timezone: str
-) -> Policy:
-    """The policy of a run: read, with overrides, and with its day.
-
-    Raises
-    ------
-    PolicyError, UsageError
-    """
-    day = resolve_day(as_of, flow_run.scheduled_start_time, timezone)
-    if isinstance(policy, str):
-        return load_policy(policy, overrides, as_of=day)
-    if isinstance(policy, Policy):
-        policy = policy.model_dump(exclude_unset=True)  # as JSON it has no passwords
-    return parse_policy(policy, overrides, as_of=day)
 
 
 def describe(error: Exception, location: str) -> TcloseError:
     """An error as Prefect may keep it; the timeout of a task with its remedy."""
     if isinstance(error, TimeoutError):
-        return TaskError(f"{location}: stopped after timeout_minutes; give it more time or workers")
+        return TimeLimitError(f"{location}: stopped after timeout_minutes")
     return to_safe_error(error, location).redacted()

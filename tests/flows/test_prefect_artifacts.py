@@ -1,18 +1,22 @@
 """What artifacts say: of every kind of failure what to do, and nothing that a value could be in."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
 from tclose import errors
+from tclose.data.places.locations import parse_location
 from tclose.errors import InfeasibleError, TcloseError
 
-KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+KINDS = [
+    kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, TcloseError)
+]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_failure_says_what_to_do_and_whether_it_was_tried_again(kind):
-    from tclose_flows.prefect_artifacts import describe_failure
+    from tclose_flows.failures import describe_failure
 
     text = describe_failure(kind("the message\nin two lines"), "release: failed")
     head, advice = text.split("\n## What to do\n\n")
@@ -24,7 +28,7 @@ def test_every_failure_says_what_to_do_and_whether_it_was_tried_again(kind):
 
 
 def test_partition_is_not_named():
-    from tclose_flows.prefect_artifacts import describe_failure
+    from tclose_flows.failures import describe_failure
 
     error = InfeasibleError("partition site=Bergen: is too far", partition="partition site=Bergen")
     assert "    a partition: is too far\n" in describe_failure(error, "failed")
@@ -45,3 +49,35 @@ def test_tables_hold_any_text():
         r"| x y | \<b\>\*1\*\</b\> |",
         "| · deeper | 2 |",
     ]
+
+
+def test_long_messages_fit_the_page():
+    from tclose_flows.prefect_artifacts import quote
+
+    message = "name: " + "a word " * 40 + "\n  key: [x]"
+    lines = quote(message)
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()) == " ".join(message.split())
+    assert all(line.startswith("    ") for line in lines)
+
+
+def test_remedy_of_a_time_that_was_over_is_more_time():
+    from tclose_flows.failures import advise
+    from tclose_flows.release_flow import describe
+
+    assert "`timeout_minutes`" in advise(describe(TimeoutError(), "release"))
+
+
+def test_remedy_names_the_policy_of_the_run():
+    from tclose_flows.failures import advise
+
+    advice = advise(InfeasibleError("never"), "a.yaml --set k=9")
+    assert "`tclose plan a.yaml --set k=9`" in advice
+
+
+def test_places_are_linked_by_their_own_url_and_paths_are_text():
+    from tclose_flows.prefect_artifacts import _link
+
+    assert _link(Path("/releases/a b")) == "`/releases/a b`"
+    bucket = parse_location("s3://bucket/releases")
+    assert _link(bucket) == "[`s3://bucket/releases`](<s3://bucket/releases>)"

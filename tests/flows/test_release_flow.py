@@ -1,6 +1,9 @@
 """The flow: the same bytes as without Prefect, the same errors, and no microdata in Prefect."""
 
 import json
+import logging
+import re
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,15 @@ import pytest
 from support.cases.people import folder_of
 from support.cases.published import data_of
 from support.passes import replace_work
-from support.servers.flow_runs import artifacts_of, last_run, passes_of, read_tasks
+from support.servers.flow_runs import (
+    artifacts_of,
+    last_run,
+    passes_of,
+    progress_of,
+    read_artifacts,
+    read_log,
+    read_tasks,
+)
 from support.servers.loopback import NO_POSTGRES, PrefectServer
 from tclose.errors import InfeasibleError, PolicyError, TaskError
 from tclose.passes.release import run_release
@@ -62,6 +73,20 @@ def infeasible_policy(path: Path, folder: Path) -> Policy:
 def flow_run_of(release: Path) -> str | None:
     """The flow run that published a release, as the internal manifest has it."""
     return json.loads((release / "internal" / "manifest.json").read_text())["run"]["flow_run"]
+
+
+@pytest.fixture
+def level_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Loggers as ``tclose flow`` has them where nobody has set a level."""
+    from tclose_flows import flow_command, run_log
+
+    monkeypatch.setattr(flow_command, "LOGS_TO_TERMINAL", False)
+    loggers = [logging.getLogger(name) for name in run_log._LOGGERS]
+    before = [(logger.level, logger.propagate) for logger in loggers]
+    yield
+    for logger, (level, propagate) in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+        logger.propagate = propagate
 
 
 @pytest.mark.usefixtures("prefect_home")
@@ -165,7 +190,46 @@ class TestRelease:
         assert "| k | asked 5, achieved 5 |" in lines
         assert any(line.startswith("| t of charge | asked 0.1, largest EMD 0.") for line in lines)
         for name in ("manifest.json", "dictionary.md", "data"):
-            assert f"(<{(folder_of(made) / name).as_uri()}>)" in text
+            assert f": `{folder_of(made) / name}`" in text
+        assert "file:" not in text
+        [about] = [one.description for one in read_artifacts(last_run("release")) if one.key]
+        assert about == f"PASS, published: {made.release.name}"
+
+    @pytest.mark.usefixtures("level_of_the_command")
+    def test_page_tells_how_far_each_pass_is(self, discharges: Path, tmp_path: Path) -> None:
+        """By a name that says what and when, the log's lines, and an artifact of each pass."""
+        from tclose_flows.flow_command import run_flow
+
+        run_flow(policy_of(discharges, tmp_path), quiet=False)
+
+        run = last_run("release")
+        assert run.name == f"discharges {run.expected_start_time:%Y-%m-%d}"
+        log = read_log(run, "writing files: done")
+        lines = [text for level, text in log if level == logging.INFO]
+        assert f"summarising: 3 tasks, {N_RECORDS:,} records" in lines
+        assert any(re.match(r"verifying classes: done in \d", line) for line in lines)
+        done = {text.split(":")[0]: share for text, share in progress_of(run).items()}
+        passes = ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
+        assert done == dict.fromkeys(passes, 100.0)
+
+    def test_server_that_keeps_no_artifacts_is_no_harm(
+        self, discharges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from tclose_flows import run_log
+        from tclose_flows.flow_command import run_flow
+
+        tried = []
+
+        def refuse(*given: Any, **more: Any) -> None:
+            tried.append(given)
+            raise OSError("no server")
+
+        monkeypatch.setattr(run_log, "create_progress_artifact", refuse)
+        made = run_flow(policy_of(discharges, tmp_path), quiet=True)
+        assert made.manifest.verdict == "pass"
+        assert len(tried) == 1  # and no pass waits for it again
+        log = read_log(last_run("release"), "progress is not kept (OSError)")
+        assert not [text for _, text in log if text.startswith("summarising")]  # it is quiet
 
 
 @pytest.mark.usefixtures("prefect_home")
@@ -184,10 +248,14 @@ class TestFailure:
         assert run.state.type.value == "FAILED"
         whole = str(caught.value)
         assert whole.startswith("partition severity=")
-        assert run.state.message == "a partition" + whole[whole.index(":") :]
-        account = artifacts_of(run)["failed-discharges"]
-        assert run.state.message in account
-        assert "It was not tried again" in account
+        said, remedy = run.state.message.split(" What to do: ")
+        assert said == f"a partition{whole[whole.index(':') :]}."
+        account = " ".join(artifacts_of(run)["failed-discharges"].split())
+        assert said.rstrip(".") in account
+        assert remedy in account
+        assert "It was not tried again" in remedy
+        [(done, _)] = progress_of(run).items()
+        assert done.startswith("summarise: done in")
         assert passes_of(run, 2) == {"summarise": "COMPLETED", "plan": "FAILED"}
         assert not list(tmp_path.rglob("*.parquet"))
         shown = "".join(capfd.readouterr())
@@ -207,8 +275,9 @@ class TestFailure:
         assert run.state.type.value == "FAILED"
         assert "is missing" in run.state.message
         account = artifacts_of(run)["failed-release"]
-        assert run.state.message.splitlines()[1].strip() in account
-        assert "Correct the policy" in account
+        assert run.name.startswith("release 20")
+        assert f"Correct the policy: the message names the key, and `tclose plan {file}`" in account
+        assert f"`tclose plan {file}`" in run.state.message
         assert read_tasks(run) == []
 
     def test_foreign_error_is_told_without_its_words(

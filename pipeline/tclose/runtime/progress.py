@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tclose.runtime.engines.tracing import Trace
 
@@ -82,15 +82,27 @@ class Work:
         return max(0.0, self.seconds * (1 - self.share) / done_now - waited)
 
 
+class Listener(Protocol):
+    """An orchestrator that keeps the lines of a run, whatever the terminal shows."""
+
+    def hear(self, text: str, *, warns: bool) -> None:
+        """Keep a line."""
+
+    def follow(self, work: Work, text: str) -> None:
+        """Keep the state of some work; called when it begins, and after each of its tasks."""
+
+
 @dataclass
 class Progress:
     """Follows the tasks of passes, and remembers how long passes and tasks took.
 
     ``profiled``: the cluster's record of each task is kept too, which costs a little time.
+    ``listener``: gets all lines, also those that a bar or ``none`` keeps off the terminal.
     """
 
     style: str = "lines"  # bar, lines or none
     profiled: bool = False
+    listener: Listener | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     works: list[Work] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
@@ -120,12 +132,15 @@ class Progress:
         work.pass_name, work.task_name = self.pass_name, task_name
         work.started = time.perf_counter()
         self.works.append(work)
-        shown = _show_bar if self.style == "bar" else self._show_lines
-        with shown(label or task_name, work) as show:
+        label = label or task_name
+        bar = _show_bar(label, work) if self.style == "bar" else contextlib.nullcontext()
+        with bar as move, self._show_lines(label, work) as show:
 
             def step() -> None:
                 work.tasks_done += 1
                 work.mark()
+                if move is not None:
+                    move()
                 show()
 
             try:
@@ -141,11 +156,24 @@ class Progress:
             nonlocal last_line
             if time.perf_counter() - last_line >= LINE_SECONDS and not work.is_done:
                 last_line = time.perf_counter()
-                self.info(f"{label}: {_describe_middle(work)}")
+                self._line(f"{label}: {_describe_middle(work)}")
+            self._follow(label, work)
 
-        self.info(f"{label}: {_describe_start(work)}")
+        self._line(f"{label}: {_describe_start(work)}")
+        self._follow(label, work)
         yield show
-        self.info(f"{label}: {_describe_end(work)}")
+        self._line(f"{label}: {_describe_end(work)}")
+
+    def _follow(self, label: str, work: Work) -> None:
+        if self.listener is not None:
+            self.listener.follow(work, f"{label}: {_describe_middle(work)}")
+
+    def _line(self, text: str) -> None:
+        """Tell a line about work, for which a terminal may have a bar."""
+        if self.style == "lines":
+            _print(text)
+        if self.listener is not None:
+            self.listener.hear(text, warns=False)
 
     @contextlib.contextmanager
     def tracing(self, engine: "Engine", task_name: str) -> Iterator[None]:
@@ -160,11 +188,19 @@ class Progress:
     def info(self, text: str) -> None:
         """Print a line, unless silent."""
         if self.style != "none":
-            self.warn(text)
+            _print(text)
+        if self.listener is not None:
+            self.listener.hear(text, warns=False)
 
     def warn(self, text: str) -> None:
         """Print a line that even who wants silence has to see."""
-        print(text, file=sys.stderr, flush=True)
+        _print(text)
+        if self.listener is not None:
+            self.listener.hear(text, warns=True)
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _describe_start(work: Work) -> str:

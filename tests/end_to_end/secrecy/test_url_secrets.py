@@ -14,7 +14,7 @@ from prefect import flow
 from support.cases.people import people, policy_for, tree, write_parquet, write_policy
 from tclose.cli.main import main
 from tclose.policy.policy import Policy, parse_policy
-from tclose_flows.release_flow import resolve_policy
+from tclose_flows.policies import resolve_policy
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -54,23 +54,51 @@ def read_tasks(run: Any, n_tasks: int = 0) -> list[Any]:
 def passes_of(run: Any, n_passes: int) -> dict[str, str]:
     """Return the last state of each pass of a flow run, in the order in which they started."""
     tasks = read_tasks(run, n_passes + 1)
-    named = {task.name.rsplit("-", 1)[0]: task.state.type.value for task in tasks}
+    named = {task.name: task.state.type.value for task in tasks}
     del named["attempt"]
     return named
 
 
 def attempts_of(run: Any) -> int:
     """Return the number of times that the passes were begun."""
-    [attempt] = [task for task in read_tasks(run, 1) if task.name.startswith("attempt")]
+    [attempt] = [task for task in read_tasks(run, 1) if task.name == "attempt"]
     return int(attempt.run_count)
 
 
 def artifacts_of(run: Any) -> dict[str, str]:
-    """Artifacts of a flow run: their markdown by key."""
+    """Artifacts of a flow run that have a key, as progress has none: their markdown by key."""
+    found = read_artifacts(run)
+    return {artifact.key: str(artifact.data) for artifact in found if artifact.key is not None}
+
+
+def progress_of(run: Any) -> dict[str, float]:
+    """Percentage of each progress artifact of a flow run, by its description."""
+    found = read_artifacts(run)
+    return {str(one.description): float(one.data) for one in found if one.type == "progress"}
+
+
+def read_artifacts(run: Any) -> list[Any]:
+    """All artifacts of a flow run, the newest first."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 
     wanted = ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run.id]))
     with get_client(sync_client=True) as client:
-        found = client.read_artifacts(artifact_filter=wanted)
-    return {str(artifact.key): str(artifact.data) for artifact in found}
+        return list(client.read_artifacts(artifact_filter=wanted))
+
+
+def read_log(run: Any, line: str) -> list[tuple[int, str]]:
+    """Level and text of the lines in a flow run's log, once the one that is named has come."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
+    from prefect.client.schemas.sorting import LogSort
+
+    wanted = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id]))
+
+    def lines() -> list[tuple[int, str]]:
+        logs = client.read_logs(log_filter=wanted, sort=LogSort.TIMESTAMP_ASC)
+        found = [(log.level, log.message) for log in logs]
+        return found if any(line in text for _, text in found) else []
+
+    with get_client(sync_client=True) as client:
+        return list(wait_until(lines, f"{line!r} is in the log of {run.name}"))
