@@ -2,6 +2,7 @@
 
 import copy
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -131,3 +132,23 @@ def test_damaged_manifest_is_refused(tmp_path):
     (second / "manifest.json").write_text("{}")
     with pytest.raises(OutputError, match="its manifest is missing or damaged"):
         compare_releases(first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        (0.19914500000000002, 0.25, ("0.1991", "0.25")),
+        (0.042712345, 0.042713345, ("0.042712", "0.042713")),
+        (1.0, 1.0000000000000002, ("1", "1.0000000000000002")),
+        (20_000, 20_001, ("20,000", "20,001")),
+        (None, 0.5, ("-", "0.5")),
+        (True, 1.5, ("true", "1.5")),
+    ],
+)
+def test_figures_have_as_many_digits_as_it_takes_to_tell_them_apart(first, second, shown):
+    from tclose.releases.diff import Difference, ReleaseDiff
+    from tclose.render.catalog_tables import report_diff
+
+    compared = ReleaseDiff((Difference("privacy", "t", first, second),), has_policies=True)
+    lines = report_diff(Path("a"), Path("b"), compared).splitlines()
+    assert lines[-1].split() == ["t", shown[0], "->", shown[1]]

@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from tclose.cli.options import add_as_of
+from tclose.cli.options import add_as_of, add_quiet
 from tclose.errors import OutputError, UsageError
 from tclose.runtime.progress import Progress
 
@@ -25,7 +25,7 @@ def add_frontier_options(command: argparse.ArgumentParser) -> None:
     add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
         help="override a key of the policy, as in tclose run")  # fmt: skip
     add_as_of(command)
-    add("--quiet", action="store_true", help="no progress")
+    add_quiet(command)
 
 
 def show_frontier(arguments: argparse.Namespace, progress: Progress) -> str:

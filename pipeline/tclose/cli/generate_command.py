@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tclose.cli.options import add_quiet
 from tclose.runtime.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 2.0
@@ -19,7 +20,7 @@ def add_generate_options(command: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=1, help="same seed, same records (default 1)")
     add("--out", type=Path, required=True,
         help="a .parquet or .csv file, or a folder of Parquet files")  # fmt: skip
-    add("--quiet", action="store_true", help="no progress")
+    add_quiet(command)
 
 
 def generate(arguments: argparse.Namespace, progress: Progress) -> str:

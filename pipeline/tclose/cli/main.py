@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import tclose
 from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer, as_place
 from tclose.cli.command_parser import CommandParser
+from tclose.cli.completion_command import add_completion_options, make_completion
 from tclose.cli.frontier_command import add_frontier_options, show_frontier
 from tclose.cli.generate_command import add_generate_options, generate
 from tclose.cli.keys_command import add_keys_options, make_keys
-from tclose.cli.options import add_as_of
+from tclose.cli.options import add_as_of, add_quiet
 from tclose.cli.terminal import show
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import TcloseError, UsageError
@@ -82,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
                        help="override a key of that policy, as the run did")  # fmt: skip
     add_as_of(audit)
     audit.add_argument("--json", action="store_true", help="print the findings as JSON")
-    audit.add_argument("--quiet", action="store_true", help="print the verdict and what is wrong")
+    add_quiet(audit, "the verdict, findings, notes and errors")
     add_generate_options(
         _add(
             commands,
@@ -108,6 +109,15 @@ def _parser() -> argparse.ArgumentParser:
                   "  tclose schema --manifest > manifest.schema.json")  # fmt: skip
     schema.add_argument("--manifest", action="store_true", help="that of manifest.json, for "
                         "programs that read releases; later versions may add keys")  # fmt: skip
+    add_completion_options(
+        _add(
+            commands,
+            "completion",
+            "print a script that completes words in a shell",
+            'eval "$(tclose completion bash)"        # in ~/.bashrc\n'
+            "  tclose completion fish > ~/.config/fish/completions/tclose.fish",
+        )
+    )
     return parser
 
 
@@ -128,7 +138,7 @@ def _add_release_commands(commands: "argparse._SubParsersAction[CommandParser]")
                              'write a name with dots in double quotes: '
                              'attributes."a.b".t')  # fmt: skip
         add_as_of(command)
-        command.add_argument("--quiet", action="store_true", help="no progress")
+        add_quiet(command)
         command.add_argument("--json", action="store_true", help="print the result as JSON")
         if name == "run":
             command.add_argument("--profile", nargs="?", type=Path, const=Path("profile"),
@@ -279,6 +289,11 @@ def _schema(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    print(make_completion(_parser(), arguments.shell))
+    return 0
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "flow": _flow,
@@ -288,5 +303,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "frontier": _frontier,
     "keys": _keys,
     "schema": _schema,
+    "completion": _completion,
     **dict.fromkeys(ANSWERS, _register),
 }

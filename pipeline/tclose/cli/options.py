@@ -13,6 +13,13 @@ def add_as_of(command: argparse.ArgumentParser) -> None:
                          "input.path")  # fmt: skip
 
 
+def add_quiet(
+    command: argparse.ArgumentParser, what: str = "the result, warnings and errors"
+) -> None:
+    """The option that keeps progress off the terminal."""
+    command.add_argument("--quiet", action="store_true", help=f"no progress: print {what} only")
+
+
 def _read_day(text: str) -> date:
     try:
         return read_day(text)

@@ -12,6 +12,7 @@ from tclose.render.release_tables import release_rows, utility_rows
 from tclose.render.text_tables import align_rows, render_table
 
 _MOST_FILES = 20  # that are listed for a person to read
+_DIGITS, _MOST_DIGITS = 4, 17  # of a figure; 17 tell all floating-point numbers apart
 Row = tuple[str, ...]
 
 _HEAD = ("", "release", "published", "verdict", "records", "k", "t", "loss", "made by")
@@ -145,16 +146,18 @@ def report_diff(first: Location, second: Location, comparison: ReleaseDiff) -> s
 
 def _show_both(first: JsonScalar, second: JsonScalar) -> Row:
     """Two values that differ, in as many digits as it takes to see it."""
-    short = _show(first), _show(second)
-    summaries = short if short[0] != short[1] else (repr(first), repr(second))
-    return summaries[0], "->", summaries[1]
+    for n_digits in range(_DIGITS, _MOST_DIGITS + 1):
+        shown = _show(first, n_digits), _show(second, n_digits)
+        if shown[0] != shown[1]:
+            return shown[0], "->", shown[1]
+    return repr(first), "->", repr(second)
 
 
-def _show(value: JsonScalar) -> str:
+def _show(value: JsonScalar, n_digits: int) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return printable(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{n_digits}g}"

@@ -221,7 +221,7 @@ def _partition_rows(partition: PlannedPartition, cut_by_subsets: bool) -> list[t
 
 
 def report_audit(audit: AuditResult, *, brief: bool = False) -> str:
-    """Report an audit; ``brief``: the verdict and the findings alone."""
+    """Report an audit; ``brief``: the verdict, the findings and the notes alone."""
     rows = audit_rows(audit, brief=brief)
     if brief:
         return "\n".join(f"audit: {text}" for _, text in rows)
