@@ -127,7 +127,7 @@ class TestAgain:
         failing("verify", LostError("worker 3 was lost"), times=9)
         state = run(policy, retries=1)
         assert state.is_failed()
-        assert state.message == "worker 3 was lost"
+        assert state.message.startswith("worker 3 was lost. What to do: ")
         ended = last_run("release")
         assert attempts_of(ended) == 2
         account = artifacts_of(ended)["failed-people"]
