@@ -21,6 +21,7 @@ from tclose.errors import TcloseError
 from tclose.passes import release as recipe
 from tclose.policy.policy import Policy
 from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.metrics import counting_run
 from tclose.runtime.pipeline import Pass, Runner
 from tclose.runtime.progress import Progress, default_style
 from tclose.runtime.run import INSPECTION, Outcome, outcome_of
@@ -76,6 +77,7 @@ def attempt(policy: Policy, quiet: bool) -> Outcome:
     progress = Progress("none" if shows_lines() else default_style(quiet), listener=log)
     try:
         with (
+            counting_run(policy.name, progress.warn) as outcomes,
             one_at_a_time(policy.name),
             recipe.open_release(policy, progress, flow_run=flow_run.id) as run,
         ):
@@ -85,7 +87,8 @@ def attempt(policy: Policy, quiet: bool) -> Outcome:
                 for one in recipe.RELEASE.after(INSPECTION).passes:
                     _task_of(one, log)(runner)
                     check_interrupted()
-            return outcome_of(run, already_published=already_published)
+            outcomes.append(outcome_of(run, already_published=already_published))
+            return outcomes[-1]
     except Exception as error:
         raise to_safe_error(error, "release").redacted() from None
 

@@ -28,6 +28,7 @@ from tclose.releases.manifest.public_signatures import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.lineage_events import LINEAGE
+from tclose.runtime.metrics import counting_run
 from tclose.runtime.open_run import open_run
 from tclose.runtime.pipeline import Pipeline, run_pipeline
 from tclose.runtime.progress import Progress
@@ -56,11 +57,15 @@ def open_release(
 
 def run_release(policy: Policy, progress: Progress) -> Outcome:
     """Make and publish the release that a policy asks for, or raise and publish nothing."""
-    with open_release(policy, progress) as run:
+    with (
+        counting_run(policy.name, progress.warn) as outcomes,
+        open_release(policy, progress) as run,
+    ):
         already_published = run.is_published
         if not already_published:
             run_pipeline(RELEASE.after(INSPECTION), run, progress)
-        return outcome_of(run, already_published=already_published)
+        outcomes.append(outcome_of(run, already_published=already_published))
+        return outcomes[-1]
 
 
 def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
