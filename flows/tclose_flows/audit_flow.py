@@ -25,10 +25,10 @@ from tclose_flows.concurrency import (
     Retries,
     retryable,
 )
-from tclose_flows.failures import fail
-from tclose_flows.prefect_artifacts import leave, quote, table
+from tclose_flows.pages.failures import fail
+from tclose_flows.pages.prefect_artifacts import leave, quote, table
+from tclose_flows.pages.run_names import name_audit
 from tclose_flows.release_flow import NOTHING_KEPT, describe
-from tclose_flows.run_names import name_audit
 
 _LAST_VALUE = re.compile(r"(/[^/=]*=)[^/]*?(: (?:is|its|has|does|cannot) [^/:=]*)?\Z")
 _TO_DO = """The stored release differs from what was published: keep its users from it.

@@ -11,11 +11,11 @@ from prefect.states import Completed, Failed
 from tclose.errors import PolicyError, TaskError
 from tclose.policy.policy import Policy
 from tclose_flows.concurrency import RETRIES, TIMEOUT_MINUTES, Minutes, Retries
-from tclose_flows.failures import fail
+from tclose_flows.pages.failures import fail
+from tclose_flows.pages.prefect_artifacts import leave, table
+from tclose_flows.pages.run_names import name_backfill
 from tclose_flows.policies import resolve_policy
-from tclose_flows.prefect_artifacts import leave, table
 from tclose_flows.release_flow import describe, release
-from tclose_flows.run_names import name_backfill
 from tclose_flows.schedule import Day, Step, days_between, parse_day
 
 _TO_DO = """The days that failed have flow runs of their own below this one, and each says what to

@@ -12,8 +12,8 @@ from tclose.runtime.run import Outcome
 from tclose_flows import LOGS_TO_TERMINAL
 from tclose_flows.embedded_server import serving_this_run
 from tclose_flows.flow_interrupts import check_interrupted, remembering_interrupts
+from tclose_flows.pages.run_log import keep_lines_off_the_terminal
 from tclose_flows.release_flow import release
-from tclose_flows.run_log import keep_lines_off_the_terminal
 
 
 def run_flow(policy: Policy, quiet: bool) -> Outcome:

@@ -34,12 +34,12 @@ from tclose_flows.concurrency import (
     one_at_a_time,
     retryable,
 )
-from tclose_flows.failures import TimeLimitError, fail
 from tclose_flows.flow_interrupts import check_interrupted
+from tclose_flows.pages.failures import TimeLimitError, fail
+from tclose_flows.pages.prefect_artifacts import describe_outcome, leave
+from tclose_flows.pages.run_log import RunLog, shows_lines
+from tclose_flows.pages.run_names import name_release
 from tclose_flows.policies import command_arguments, resolve_policy
-from tclose_flows.prefect_artifacts import describe_outcome, leave
-from tclose_flows.run_log import RunLog, shows_lines
-from tclose_flows.run_names import name_release
 from tclose_flows.schedule import AsOf
 
 NOTHING_KEPT: dict[str, Any] = {

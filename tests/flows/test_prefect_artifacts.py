@@ -16,7 +16,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_failure_says_what_to_do_and_whether_it_was_tried_again(kind):
-    from tclose_flows.failures import describe_failure
+    from tclose_flows.pages.failures import describe_failure
 
     text = describe_failure(kind("the message\nin two lines"), "release: failed")
     head, advice = text.split("\n## What to do\n\n")
@@ -28,7 +28,7 @@ def test_every_failure_says_what_to_do_and_whether_it_was_tried_again(kind):
 
 
 def test_partition_is_not_named():
-    from tclose_flows.failures import describe_failure
+    from tclose_flows.pages.failures import describe_failure
 
     error = InfeasibleError("partition site=Bergen: is too far", partition="partition site=Bergen")
     assert "    a partition: is too far\n" in describe_failure(error, "failed")
@@ -40,7 +40,7 @@ def test_partition_is_not_named():
 
 
 def test_tables_hold_any_text():
-    from tclose_flows.prefect_artifacts import table
+    from tclose_flows.pages.prefect_artifacts import table
 
     rows = table(("a|b", "c"), [("x\ny", "<b>*1*</b>"), ("  deeper", "2")])
     assert rows == [
@@ -52,7 +52,7 @@ def test_tables_hold_any_text():
 
 
 def test_long_messages_fit_the_page():
-    from tclose_flows.prefect_artifacts import quote
+    from tclose_flows.pages.prefect_artifacts import quote
 
     message = "name: " + "a word " * 40 + "\n  key: [x]"
     lines = quote(message)
@@ -62,21 +62,21 @@ def test_long_messages_fit_the_page():
 
 
 def test_remedy_of_a_time_that_was_over_is_more_time():
-    from tclose_flows.failures import advise
+    from tclose_flows.pages.failures import advise
     from tclose_flows.release_flow import describe
 
     assert "`timeout_minutes`" in advise(describe(TimeoutError(), "release"))
 
 
 def test_remedy_names_the_policy_of_the_run():
-    from tclose_flows.failures import advise
+    from tclose_flows.pages.failures import advise
 
     advice = advise(InfeasibleError("never"), "a.yaml --set k=9")
     assert "`tclose plan a.yaml --set k=9`" in advice
 
 
 def test_places_are_linked_by_their_own_url_and_paths_are_text():
-    from tclose_flows.prefect_artifacts import _link
+    from tclose_flows.pages.prefect_artifacts import _link
 
     assert _link(Path("/releases/a b")) == "`/releases/a b`"
     bucket = parse_location("s3://bucket/releases")

@@ -78,7 +78,8 @@ def flow_run_of(release: Path) -> str | None:
 @pytest.fixture
 def level_of_the_command(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Loggers as ``tclose flow`` has them where nobody has set a level."""
-    from tclose_flows import flow_command, run_log
+    from tclose_flows import flow_command
+    from tclose_flows.pages import run_log
 
     monkeypatch.setattr(flow_command, "LOGS_TO_TERMINAL", False)
     loggers = [logging.getLogger(name) for name in run_log._LOGGERS]
@@ -215,8 +216,8 @@ class TestRelease:
     def test_server_that_keeps_no_artifacts_is_no_harm(
         self, discharges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from tclose_flows import run_log
         from tclose_flows.flow_command import run_flow
+        from tclose_flows.pages import run_log
 
         tried = []
 

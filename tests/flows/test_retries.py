@@ -173,7 +173,7 @@ def test_timeout_ends_the_run_and_says_what_to_do(policy, failing, monkeypatch):
     assert "stopped after timeout_minutes" in state.message
     ended = last_run("release")
     assert attempts_of(ended) == 1
-    assert "give it more time or workers" in artifacts_of(ended)["failed-people"]
+    assert "raise `timeout_minutes`" in artifacts_of(ended)["failed-people"]
     assert list((repository_of(policy).root / ".work").iterdir())
 
 
@@ -220,7 +220,7 @@ def read_limit(name: str) -> Any:
 
 
 def test_verdict_is_kept_though_no_artifact_can_be(policy, monkeypatch):
-    from tclose_flows import prefect_artifacts as accounts
+    from tclose_flows.pages import prefect_artifacts as accounts
 
     def refuse(*_: Any, **__: Any) -> None:
         raise RuntimeError("the server is away")

@@ -25,7 +25,7 @@ from tclose.errors import (
     UsageError,
     VerificationError,
 )
-from tclose_flows.prefect_artifacts import leave, quote
+from tclose_flows.pages.prefect_artifacts import leave, quote
 
 
 class TimeLimitError(TaskError):
