@@ -36,7 +36,7 @@ class TestPolicyFile:
         ("place", "allowed"),
         [
             ((), "attributes, engine, input, method, missing, name, output, privacy, seed"),
-            (("input",), "delimiter, format, missing_values, path"),
+            (("input",), "date_format, decimal, delimiter, encoding, format, missing_values"),
             (("privacy",), "joint, k, models, t"),
             (
                 ("attributes", "pay"),

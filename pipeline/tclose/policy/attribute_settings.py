@@ -7,6 +7,8 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validat
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from tclose.data.files.input_settings import DateFormat, Decimal, Thousands, check_marks
+from tclose.data.files.text_formats import TextFormat
 from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
@@ -83,6 +85,21 @@ class AttributeSettings(Settings):
     round: bool = Field(
         default=True, description="false: an integer quasi-identifier is released as a float."
     )
+    decimal: Decimal | None = Field(
+        default=None,
+        description="Of this column's CSV numbers; overrides input.decimal.",
+        exclude_if=lambda mark: mark is None,
+    )
+    thousands: Thousands | None = Field(
+        default=None,
+        description="Of this column's CSV numbers; overrides input.thousands.",
+        exclude_if=lambda mark: mark is None,
+    )
+    date_format: DateFormat | None = Field(
+        default=None,
+        description="Of this column's CSV dates; overrides input.date_format.",
+        exclude_if=lambda text: text is None,
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -112,6 +129,7 @@ class AttributeSettings(Settings):
             )
         if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
             raise ValueError("aggregate and round belong to quasi-identifiers only")
+        self._check_formats()
         self._check_intervals()
         self._check_order()
         self._check_distance()
@@ -125,7 +143,7 @@ class AttributeSettings(Settings):
         return Attribute(
             name=name,
             role=self.role,
-            kind=Kind.NOMINAL if self.taxonomy else self.type,
+            kind=Kind.NOMINAL if self.taxonomy else self.type or self._spelled_kind,
             order=tuple(str(value) for value in self.order or ()),
             max_emd=demanded if confidential else None,
             aggregate=self.aggregate,
@@ -136,6 +154,34 @@ class AttributeSettings(Settings):
             intervals=_interval_texts(self.intervals),
             noise=_exact_noise(self.noise),
         )
+
+    @property
+    def _spelled_kind(self) -> Kind | None:
+        """The kind whose spelling is given."""
+        if self.date_format is not None:
+            return Kind.DATE
+        return None if self.decimal is None and self.thousands is None else Kind.NUMERIC
+
+    def text_format(self, general: TextFormat) -> TextFormat:
+        """The spelling of the column's CSV texts; ``general``: where it has none of its own."""
+        if self.decimal is None and self.thousands is None:
+            decimal, thousands = general.decimal, general.thousands
+        else:
+            decimal, thousands = self.decimal or general.decimal, self.thousands
+        return TextFormat(decimal, thousands, self.date_format or general.date_format)
+
+    def _check_formats(self) -> None:
+        """Refuse the spelling of what the column is not."""
+        kind = self._spelled_kind
+        if kind is None:
+            return
+        keys = "date_format" if kind is Kind.DATE else "decimal and thousands"
+        if self.date_format is not None and (self.decimal or self.thousands):
+            raise ValueError("date_format goes with dates, decimal and thousands with numbers")
+        if self.type not in (None, kind) or self.taxonomy:
+            raise ValueError(f"{keys} of a column goes with type: {kind}")
+        if self.decimal is not None:
+            check_marks(self.decimal, self.thousands)
 
     def _check_intervals(self) -> None:
         if self.intervals is None:

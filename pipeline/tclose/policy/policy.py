@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializeAsAny, ValidationError, field_serializer, model_validator
 
-from tclose.data.files.input_settings import InputSettings
+from tclose.data.files.input_settings import InputSettings, check_marks
 from tclose.errors import PolicyError
 from tclose.formats.format_registry import DEFAULT_FORMAT
 from tclose.formats.output_format import OutputFormat
@@ -67,6 +67,12 @@ class Policy(Settings):
     input: InputSettings
     unlisted: Literal["drop", "error"] = "error"
     attributes: dict[str, AttributeSettings] = Field(min_length=1)
+    unconfirmed: dict[Role, tuple[str, ...]] = Field(
+        default={},
+        description="Columns whose role `tclose init` suggested and nobody has confirmed, by that "
+        "role. A run refuses them: read them under attributes, then take them out here.",
+        exclude_if=lambda columns: not columns,
+    )
     privacy: PrivacySettings
     missing: Literal["error", "drop"] = "error"
     method: MethodSettings = METHOD_FIELD
@@ -84,6 +90,7 @@ class Policy(Settings):
         for name, attribute in self.attributes.items():
             self._check_noise(name, attribute)
             self._check_generalisation(name, attribute)
+            self._check_spelling(name, attribute)
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
             needs_t = needs_t and attribute.noise is None and not self.method.require_models([name])
             if needs_t and self.privacy.t is None and not self.privacy.covers(name):
@@ -130,6 +137,13 @@ class Policy(Settings):
                     f"attributes.{name}: released as its bucket it has the distance of ordered "
                     "values; take distance and taxonomy out, or take release: value"
                 )
+
+    def _check_spelling(self, name: str, attribute: AttributeSettings) -> None:
+        spelled = attribute.text_format(self.input.text_format)
+        try:
+            check_marks(spelled.decimal, spelled.thousands)
+        except ValueError as error:
+            raise ValueError(f"attributes.{name}: {error}") from None
 
     def _check_noise(self, name: str, attribute: AttributeSettings) -> None:
         with_noise = self.method.draws_noise
@@ -208,6 +222,21 @@ class Policy(Settings):
     def _noised(self) -> tuple[str, ...]:
         """Names of the confidential attributes that are released with noise."""
         return tuple(n for n, a in self.attributes.items() if a.noise is not None)
+
+    def check_confirmed(self) -> None:
+        """Refuse roles that were suggested and that nobody has confirmed.
+
+        Raises
+        ------
+        PolicyError
+        """
+        waiting = [f"{len(names):,} {role}" for role, names in self.unconfirmed.items() if names]
+        if waiting:
+            raise PolicyError(
+                f"policy {self.name}: unconfirmed: the roles of its columns are suggestions "
+                f"({', '.join(waiting)}); read them under attributes, correct what is wrong, take "
+                "each line that is right out of unconfirmed, and run again"
+            )
 
     def require_models(self) -> tuple[PrivacyModel, ...]:
         """Return the unbound requirements of the models and of the method on the attributes."""

@@ -49,6 +49,7 @@ def open_run(
     failed runs that had begun, their lineage. After a crash the working files stay, so that the
     next run goes on from there.
     """
+    policy.check_confirmed()
     check_scheduler(policy.engine)
     find_signer(policy.output.signing_key)  # one that cannot sign is refused before any work
     repository = repository_of(policy)

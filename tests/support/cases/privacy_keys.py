@@ -216,6 +216,8 @@ CASES: dict[str, Demand] = {
 # Each is about the way, or the form, of a release; k, t and models hold whatever it says.
 OTHERS = {
     *("name", "seed", "input.path", "input.format", "input.delimiter", "input.missing_values"),
+    *("input.decimal", "input.thousands", "input.date_format", "input.encoding"),
+    *("attributes.decimal", "attributes.thousands", "attributes.date_format", "unconfirmed"),
     *(
         "output.path",
         "output.format.parquet",

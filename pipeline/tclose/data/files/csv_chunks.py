@@ -7,7 +7,7 @@ of fsspec and Dask end at any line feed, also at one inside quotes.
 import hashlib
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -16,6 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from tclose.data.files.character_sets import (
+    UTF8,
+    encoded_length,
+    read_decoded,
+    settle_encoding,
+)
+from tclose.data.files.text_formats import TextFormat, rewrite_texts
 from tclose.errors import DataError
 
 CHUNK_BYTES = 1 << 24
@@ -33,11 +40,11 @@ class CsvLayout:
     sha256: str
 
 
-def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> CsvLayout:
+def scan_layout(stream: BinaryIO, name: str, delimiter: str, encoding: str = UTF8) -> CsvLayout:
     """Read a file through once and find its header and record boundaries.
 
     A line feed ends a record if an even number of quotes precedes it (RFC 4180), so quoted
-    fields may hold line feeds.
+    fields may hold line feeds. Byte ranges are those of the file, whatever its encoding is.
 
     Raises
     ------
@@ -45,9 +52,10 @@ def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> CsvLayout:
         No header, no text in UTF-8, or quotes that leave open where a record ends.
     """
     digest = hashlib.sha256()
+    encoding = settle_encoding(stream, name, encoding)
     pending, first, cuts, n_lines = b"", b"", [0], 0
-    while block := stream.read(CHUNK_BYTES):
-        digest.update(block)
+    for original, block in _read_blocks(stream, name, encoding):
+        digest.update(original)
         pending += block
         end = _last_record_end(pending)
         if not end and len(pending) > MAX_RECORD_BYTES:
@@ -59,16 +67,25 @@ def scan_layout(stream: BinaryIO, name: str, delimiter: str) -> CsvLayout:
             _check_quotes(pending[:end], name, delimiter, n_lines)
             n_lines += pending.count(b"\n", 0, end)
             first = first or pending[:end]
-            cuts.append(cuts[-1] + end)
+            cuts.append(cuts[-1] + encoded_length(pending[:end], encoding))
             pending = pending[end:]
     if pending:
         _check_quotes(pending, name, delimiter, n_lines)
         first = first or pending
-        cuts.append(cuts[-1] + len(pending))
+        cuts.append(cuts[-1] + encoded_length(pending, encoding))
     names, header_bytes = _read_header(first, name, delimiter)
-    starts = [header_bytes, *cuts[1:-1]]
+    starts = [encoded_length(first[:header_bytes], encoding), *cuts[1:-1]]
     chunks = tuple((a, b) for a, b in zip(starts, cuts[1:], strict=True) if a < b)
     return CsvLayout(names, chunks, cuts[-1], digest.hexdigest())
+
+
+def _read_blocks(stream: BinaryIO, name: str, encoding: str) -> Iterator[tuple[bytes, bytes]]:
+    """Blocks of a file, as they are and in UTF-8."""
+    if encoding != UTF8:
+        yield from read_decoded(stream, name, encoding, CHUNK_BYTES)
+        return
+    while block := stream.read(CHUNK_BYTES):
+        yield block, block
 
 
 def _last_record_end(data: bytes) -> int:
@@ -131,7 +148,9 @@ def _read_header(data: bytes, name: str, delimiter: str) -> tuple[tuple[str, ...
     except (pa.ArrowException, UnicodeError):
         names = []
     if not names or b"\0" in line:  # UTF-16 has NULs
-        raise DataError(f"file {name}: the header line cannot be read as CSV in UTF-8; convert it")
+        raise DataError(
+            f"file {name}: the header line cannot be read as CSV in UTF-8; name its input.encoding"
+        )
     return tuple(names), end
 
 
@@ -174,17 +193,44 @@ def parse_chunk(
         raise DataError(f"file {name}: {_explain(str(error), header, first_byte)}") from None
 
 
+def cast_spelled(
+    table: pa.Table, name: str, types: Mapping[str, pa.DataType], formats: Mapping[str, TextFormat]
+) -> pa.Table:
+    """Cast columns that were read as text, since Arrow does not read their spelling.
+
+    Raises
+    ------
+    DataError
+        A text does not read as its column's type.
+    """
+    for column, dtype in types.items():
+        if table.schema.field(column).type == dtype:
+            continue
+        try:
+            cast = rewrite_texts(table[column], formats[column]).cast(dtype)
+        except MemoryError:  # as above
+            raise
+        except pa.ArrowException:
+            raise DataError(f"file {name}: {_no_such_text(column)}") from None
+        table = table.set_column(table.column_names.index(column), column, cast)
+    return table
+
+
+def _no_such_text(column: str) -> str:
+    return (
+        f"column {column!r} holds a text that does not read as the others; correct it, name it "
+        "in input.missing_values, or declare the column nominal"
+    )
+
+
 def _explain(message: str, header: tuple[str, ...], first_byte: int) -> str:
     """Say what is wrong with a chunk, without quoting any of it."""
     converted = re.search(r"In CSV column #(\d+): (.*)", message)
     if converted:
         column = header[int(converted.group(1))]
         if "UTF8" in message or "UTF-8" in message:
-            return f"column {column!r} holds text that is not UTF-8; convert the file"
-        return (
-            f"column {column!r} holds a text that does not read as the others; correct it, name it "
-            "in input.missing_values, or declare the column nominal"
-        )
+            return f"column {column!r} holds text that is not UTF-8; name its input.encoding"
+        return _no_such_text(column)
     fields = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
     if fields:
         row, expected, actual = fields.groups()

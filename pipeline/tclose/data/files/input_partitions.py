@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tclose.data.files import csv_chunks
+from tclose.data.files.character_sets import UTF8, settle_encoding, to_utf8
 from tclose.data.files.input_files import (
     file_stamp,
     open_input,
@@ -16,6 +17,7 @@ from tclose.data.files.input_files import (
 )
 from tclose.data.files.inspection import FileContent
 from tclose.data.files.piece_widths import PieceWidth
+from tclose.data.files.text_formats import TextFormat
 from tclose.data.keys import is_text, plain_type
 from tclose.data.widths import WIDE_RECORD
 from tclose.errors import DataError
@@ -118,6 +120,8 @@ class Reading:
     header: tuple[str, ...]
     missing_values: tuple[str, ...]
     delimiter: str
+    encoding: str = UTF8
+    formats: tuple[tuple[str, TextFormat], ...] = ()  # of columns of CSV that are spelled otherwise
 
     def of(self, names: Collection[str]) -> "Reading":
         """The same of those columns alone."""
@@ -170,17 +174,20 @@ def _check_unchanged(partition: Partition) -> None:
 
 def _read_chunk(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
     with open_input(partition.path) as stream:
+        encoding = settle_encoding(stream, partition.name, reading.encoding)
         stream.seek(partition.start)
         data = stream.read(partition.stop - partition.start)
-    yield csv_chunks.parse_chunk(
-        data,
+    types, formats = dict(zip(reading.names, reading.types, strict=True)), dict(reading.formats)
+    table = csv_chunks.parse_chunk(
+        to_utf8(data, partition.name, encoding),
         partition.name,
         reading.header,
-        dict(zip(reading.names, reading.types, strict=True)),
+        types | {name: pa.string() for name in types if name in formats},
         reading.missing_values,
         reading.delimiter,
         partition.start,
     )
+    yield csv_chunks.cast_spelled(table, partition.name, types, formats)
 
 
 def _read_rows(partition: Partition, reading: Reading) -> Iterator[pa.Table]:

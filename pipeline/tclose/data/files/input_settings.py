@@ -1,11 +1,17 @@
 """The policy's section on the microdata's location and format."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_serializer
+from pydantic import AfterValidator, Field, field_serializer, model_validator
 
+from tclose.data.files.character_sets import UTF8, check_encoding
+from tclose.data.files.text_formats import TextFormat, check_date_format, has_separators
 from tclose.redaction import redact_place
 from tclose.setting_fields import NO_NUL, Settings
+
+Decimal = Literal[".", ","]
+Thousands = Literal[".", ",", " ", "'"]
+DateFormat = Annotated[str, Field(min_length=1), AfterValidator(check_date_format)]
 
 
 class InputSettings(Settings):
@@ -23,6 +29,42 @@ class InputSettings(Settings):
     delimiter: str = Field(
         default=",", pattern=r"^[\t !#-~]$", description="Of CSV fields: one ASCII character."
     )
+    # Unset, they are no part of a policy's JSON, by which releases are named.
+    decimal: Decimal = Field(
+        default=".", description="Mark in CSV numbers.", exclude_if=lambda mark: mark == "."
+    )
+    thousands: Thousands | None = Field(
+        default=None,
+        description="Mark between groups of three digits in CSV numbers; a space also stands for "
+        "no-break spaces.",
+        exclude_if=lambda mark: mark is None,
+    )
+    date_format: DateFormat | None = Field(
+        default=None,
+        description="Of CSV dates, as in %d.%m.%Y (%Y %y %m %d %H %M %S %f); dates in ISO 8601 are "
+        "read besides.",
+        exclude_if=lambda text: text is None,
+    )
+    encoding: Annotated[str, AfterValidator(check_encoding)] = Field(
+        default=UTF8,
+        description="Of CSV: utf-8, utf-16, or a character set of one byte as in cp1252.",
+        exclude_if=lambda name: name == UTF8,
+    )
+
+    @model_validator(mode="after")
+    def _check_formats(self) -> "InputSettings":
+        check_marks(self.decimal, self.thousands)
+        if self.date_format is not None and not has_separators(self.date_format):
+            raise ValueError(
+                "date_format: without marks between day, month and year any number could be a "
+                "date; give it to the columns that hold dates, as attributes.NAME.date_format"
+            )
+        return self
+
+    @property
+    def text_format(self) -> TextFormat:
+        """The spelling of numbers and dates in columns that have none of their own."""
+        return TextFormat(self.decimal, self.thousands, self.date_format)
 
     @property
     def shown(self) -> str:
@@ -33,3 +75,14 @@ class InputSettings(Settings):
     def _show(self, path: str) -> str:
         """Redact credentials: others store a policy's JSON, in manifests or on Prefect's server."""
         return redact_place(path)
+
+
+def check_marks(decimal: str, thousands: str | None) -> None:
+    """Refuse one mark of two meanings.
+
+    Raises
+    ------
+    ValueError
+    """
+    if decimal == thousands:
+        raise ValueError(f"decimal and thousands are both {decimal!r}; they have to differ")

@@ -106,7 +106,7 @@ def _inspect_parquet(path: str, name: str, stamp: str, wanted: ReadColumns | Non
 
 def _inspect_csv(path: str, name: str, stamp: str, settings: InputSettings) -> FileContent:
     with open_input(path) as stream:
-        layout = csv_chunks.scan_layout(stream, name, settings.delimiter)
+        layout = csv_chunks.scan_layout(stream, name, settings.delimiter, settings.encoding)
     check_distinct_names(layout.names, name)
     pieces = tuple((-1, start, stop) for start, stop in layout.chunks)
     file = InputFile(path, name, "csv", layout.n_bytes, layout.sha256, stamp)

@@ -117,7 +117,16 @@ def _reading(
     policy: Policy, schema: pa.Schema, names: tuple[str, ...], types: tuple[pa.DataType, ...]
 ) -> Reading:
     settings = policy.input
-    return Reading(names, types, tuple(schema.names), settings.missing_values, settings.delimiter)
+    formats = {name: policy.attributes[name].text_format(settings.text_format) for name in names}
+    return Reading(
+        names,
+        types,
+        tuple(schema.names),
+        settings.missing_values,
+        settings.delimiter,
+        settings.encoding,
+        tuple((name, spelled) for name, spelled in formats.items() if not spelled.is_plain),
+    )
 
 
 def make_source(

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.files.input_partitions import Reading, read_partition
+from tclose.data.files.text_formats import TextFormat, rewrite_texts
 from tclose.data.files.type_inference import TextCounts, count_texts
 from tclose.data.keys import Keys
 from tclose.data.value_counts import (
@@ -40,7 +41,11 @@ def infer_task(
     """Records of a CSV chunk, and how the texts of each column read."""
     partition, reading = item
     table = read_partition(partition, reading)
-    counts = {name: count_texts(table[name]) for name in table.column_names}
+    formats = dict(reading.formats)
+    counts = {
+        name: count_texts(rewrite_texts(table[name], formats.get(name, TextFormat())))
+        for name in table.column_names
+    }
     return len(table), counts
 
 

@@ -1,0 +1,133 @@
+"""Foreign spellings of numbers and dates in CSV, rewritten to the one that types are inferred from.
+
+A text that is not of the declared spelling is never read as a number by another one: 1.5 is none
+where the decimal mark is a comma.
+"""
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_ALIKE = {" ": " \u00a0\u202f", "'": "'\u2019", "\u2019": "'\u2019"}  # marks that exports mix
+_DIGITS = {"Y": r"\d{4}", "y": r"\d{2}", "f": r"\d{1,6}"}
+_PART = re.compile(r"%(.)|([^%]+)")
+_LAST_YEAR = "69"  # of two digits: the first that is of the 20th century, as POSIX has it
+_PLAIN = r"^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+_NO_NUMBER = "?"
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """The spelling of a CSV column's numbers and dates.
+
+    ``decimal``, ``thousands``: marks in numbers; ``date_format``: directives as `strptime` has
+    them. Dates in ISO 8601 are read under every format.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    date_format: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """True if texts are spelled as types are inferred from."""
+        return self == TextFormat()
+
+
+def check_date_format(text: str) -> str:
+    """Return the format of a date, if it has the directives that make one day.
+
+    Raises
+    ------
+    ValueError
+        An unknown directive, one that stands twice, or no day, month or year.
+    """
+    directives = [directive for directive, _ in _PART.findall(text) if directive]
+    if "".join(f"%{d}" if d else plain for d, plain in _PART.findall(text)) != text:
+        raise ValueError("has a % without a directive; write a date as in '%d.%m.%Y'")
+    unknown = sorted(set(directives) - set("YymdHMSf"))
+    if unknown:
+        raise ValueError(f"%{unknown[0]} is not read; allowed: %Y %y %m %d %H %M %S %f")
+    day = sorted(set(directives) & set("Yymd"))
+    if len(directives) != len(set(directives)) or day not in (["Y", "d", "m"], ["d", "m", "y"]):
+        raise ValueError("needs a day, a month and a year, each once, as in '%d.%m.%Y'")
+    clock = "".join(d for d in "HMSf" if d in directives)
+    if not "HMSf".startswith(clock) or clock == "H":
+        raise ValueError("needs hours and minutes where it has a time, as in '%d.%m.%Y %H:%M'")
+    return text
+
+
+def has_separators(date_format: str) -> bool:
+    """Return whether something stands between the day, the month and the year."""
+    return re.search(r"%[Yymd]%[Yymd]", date_format) is None
+
+
+def rewrite_texts(column: pa.ChunkedArray, text_format: TextFormat) -> pa.ChunkedArray:
+    """Rewrite a text column's dates to ISO 8601, its numbers to digits and a point.
+
+    Other texts stay, but for numbers of another spelling, which are made none.
+    """
+    if text_format.is_plain:
+        return column
+    encoded = column.combine_chunks().dictionary_encode()
+    texts = encoded.dictionary
+    rewritten = _rewrite_numbers(texts, text_format)
+    if text_format.date_format is not None:
+        dates = _rewrite_dates(texts, text_format.date_format)
+        rewritten = pc.coalesce(dates, rewritten)
+    return pa.chunked_array([rewritten.take(encoded.indices)], pa.string())
+
+
+def number_pattern(text_format: TextFormat) -> str:
+    """Return the regular expression of numbers with these marks."""
+    whole = r"0|[1-9]\d*"
+    if text_format.thousands:
+        whole += rf"|[1-9]\d{{0,2}}([{_marks(text_format)}]\d{{3}})+"
+    decimal = re.escape(text_format.decimal)
+    return rf"^-?(({whole})({decimal}\d*)?|{decimal}\d+)([eE][+-]?\d+)?$"
+
+
+def _marks(text_format: TextFormat) -> str:
+    thousands = text_format.thousands or ""
+    return _ALIKE.get(thousands, re.escape(thousands))
+
+
+def _rewrite_numbers(texts: pa.Array, text_format: TextFormat) -> pa.Array:
+    is_number = pc.match_substring_regex(texts, number_pattern(text_format))
+    digits = texts
+    if text_format.thousands:
+        digits = pc.replace_substring_regex(digits, f"[{_marks(text_format)}]", "")
+    digits = pc.replace_substring(digits, text_format.decimal, ".")
+    is_other = pc.and_not(pc.match_substring_regex(texts, _PLAIN), is_number)
+    # leading zeros make a code, which is no number of any spelling
+    return pc.if_else(is_number, digits, pc.if_else(is_other, pa.scalar(_NO_NUMBER), texts))
+
+
+def date_pattern(date_format: str) -> str:
+    """Return the regular expression of dates of a format, a named group for each directive."""
+    parts, found = [], _PART.findall(date_format)
+    for i, (directive, plain) in enumerate(found):
+        beside = (found[i - 1][0] if i else "") or (found[i + 1][0] if found[i + 1 :] else "")
+        digits = _DIGITS.get(directive, r"\d{2}" if beside else r"\d{1,2}")
+        parts.append(f"(?P<{directive}>{digits})" if directive else re.escape(plain))
+    return f"^{''.join(parts)}$"
+
+
+def _rewrite_dates(texts: pa.Array, date_format: str) -> pa.Array:
+    """Dates of a format in ISO 8601, null where a text is none; what days there are is not seen."""
+    found = pc.extract_regex(texts, date_pattern(date_format))
+    part = {field.name: pc.struct_field(found, [i]) for i, field in enumerate(found.type)}
+    for name in part.keys() & set("mdHMS"):
+        part[name] = pc.utf8_lpad(part[name], 2, "0")
+    if "y" in part:
+        century = pc.if_else(pc.greater_equal(part["y"], _LAST_YEAR), "19", "20")
+        part["Y"] = pc.binary_join_element_wise(century, part["y"], "")
+    dates = pc.binary_join_element_wise(part["Y"], part["m"], part["d"], "-")
+    if "H" not in part:
+        return dates
+    clock = pc.binary_join_element_wise(*(part[d] for d in "HMS" if d in part), ":")
+    if "f" in part:
+        clock = pc.binary_join_element_wise(clock, part["f"], ".")
+    return pc.binary_join_element_wise(dates, clock, " ")
