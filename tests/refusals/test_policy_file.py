@@ -40,7 +40,8 @@ class TestPolicyFile:
             (("privacy",), "joint, k, models, t"),
             (
                 ("attributes", "pay"),
-                "aggregate, distance, intervals, noise, order, role, round, subsets_by, t, taxo",
+                "aggregate, date_format, decimal, distance, intervals, noise, order, role, round, "
+                "subsets_by, t, taxo",
             ),
             (
                 ("method",),

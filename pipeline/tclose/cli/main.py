@@ -14,6 +14,7 @@ from tclose.cli.command_parser import CommandParser
 from tclose.cli.completion_command import add_completion_options, make_completion
 from tclose.cli.frontier_command import add_frontier_options, show_frontier
 from tclose.cli.generate_command import add_generate_options, generate
+from tclose.cli.init_command import add_init_options, write_first_policy
 from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.options import add_as_of, add_quiet
 from tclose.cli.terminal import show
@@ -68,6 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tclose {tclose.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_init_options(_add(commands, "init", "suggest a first policy for a table",
+                          "tclose init patients.csv --out patients.yaml"))  # fmt: skip
     _add_release_commands(commands)
     audit = _add(commands, "audit", "re-verify a published release from its files alone",
                  "tclose audit releases/demo            # the current release\n"
@@ -269,6 +272,11 @@ def _frontier(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _init(arguments: argparse.Namespace) -> int:
+    print(write_first_policy(arguments))
+    return 0
+
+
 def _keys(arguments: argparse.Namespace) -> int:
     print(make_keys(arguments))
     return 0
@@ -295,6 +303,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "init": _init,
     "run": _run,
     "flow": _flow,
     "plan": _plan,

@@ -1,0 +1,1 @@
+"""A first policy for a table: what its columns look like, and which roles that suggests."""

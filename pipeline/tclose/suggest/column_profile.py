@@ -1,0 +1,178 @@
+"""What a column of the sample looks like: its type, how many values it has, how they are spread."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.data.files.text_formats import TextFormat, rewrite_texts
+from tclose.data.files.type_inference import count_texts
+from tclose.data.keys import is_number, is_text, natural_kind
+from tclose.model import Float64, Kind
+from tclose.suggest.column_words import is_code
+from tclose.suggest.spellings import PLAIN
+
+_PATTERNS = {
+    "mail addresses": r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
+    "UUIDs": r"^\{?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\}?$",
+    "IBANs": r"^[A-Z]{2}\d{2}( ?[A-Z0-9]{4}){3,7}( ?[A-Z0-9]{1,4})?$",
+    "IP addresses": r"^\d{1,3}(\.\d{1,3}){3}$",
+    "web addresses": r"^(https?://|www\.)\S+$",
+    "phone numbers": r"^(\+|00?)[1-9]\d{0,3}[\d ()/-]{6,}$",
+    "social security numbers": r"^\d{3}-\d{2}-\d{4}$",
+}
+_ODD_SHARE = 0.02  # of texts among numbers or dates, up to which they are called errors
+_FEW_CODES = 2
+_NEARLY, _RISING = 0.9, 0.99
+_EVEN = 0.1  # distance between distributions, below which one is even
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """A column of the sample, without any of its values.
+
+    ``kind``: None where no run reads the type; ``pattern``: what all texts are, in words; ``mode``:
+    share of the commonest value; ``skew``: third standardised moment of numbers; ``n_words``: mean
+    words of a text; ``is_sequence``: numbers that count up; ``n_odd``: texts among numbers or
+    dates; ``is_even``: whole numbers spread evenly from the least to the largest; ``is_padded``: digits that begin with zeros.
+    """
+
+    name: str
+    kind: Kind | None
+    n_records: int
+    n_present: int
+    n_distinct: int
+    text_format: TextFormat = PLAIN
+    pattern: str | None = None
+    mode: float = 0.0
+    skew: float = 0.0
+    n_words: float = 0.0
+    is_integer: bool = False
+    is_sequence: bool = False
+    is_even: bool = False
+    has_one_length: bool = False
+    is_padded: bool = False
+    n_odd: int = 0
+    rarest: int = 0
+
+    @property
+    def distinct(self) -> float:
+        """Distinct values per present one."""
+        return self.n_distinct / self.n_present if self.n_present else 0.0
+
+    @property
+    def missing(self) -> float:
+        """Share of the records without a value."""
+        return 1 - self.n_present / self.n_records
+
+
+def profile_column(
+    name: str, column: pa.ChunkedArray, text_format: TextFormat, tokens: tuple[str, ...]
+) -> ColumnProfile:
+    """Describe a column of the sample; its texts are read in a spelling, without the tokens."""
+    n_records = len(column)
+    if is_text(column.type):
+        is_token = pc.is_in(column, value_set=pa.array(tokens, column.type))
+        column = pc.if_else(is_token, pa.scalar(None, column.type), column)
+    present = column.drop_null().combine_chunks()
+    counted = present.value_counts()
+    values, counts = counted.field("values"), counted.field("counts").to_numpy()
+    profile = ColumnProfile(
+        name,
+        natural_kind(column.type),
+        n_records,
+        len(present),
+        len(values),
+        text_format,
+        mode=float(counts.max() / len(present)) if len(present) else 0.0,
+        rarest=int(counts.min()) if len(present) else 0,
+    )
+    if is_text(column.type):
+        return _describe_texts(profile, present)
+    return _describe_numbers(profile, present) if is_number(column.type) else profile
+
+
+def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
+    distinct = pc.unique(texts)
+    rewritten = rewrite_texts(pa.chunked_array([texts]), profile.text_format)
+    kind, n_odd = _find_kind(rewritten)
+    profile = replace(profile, kind=kind, n_odd=n_odd, pattern=_find_pattern(distinct))
+    if kind is Kind.NUMERIC:
+        return _describe_numbers(profile, rewritten.cast(pa.float64()).combine_chunks())
+    if kind is not Kind.NOMINAL or not len(distinct):
+        return profile
+    lengths = pc.utf8_length(distinct)
+    digits = bool(pc.all(pc.match_substring_regex(distinct, r"^\d+$")).as_py())
+    return replace(
+        profile,
+        n_words=pc.mean(pc.count_substring_regex(distinct, r"\s+")).as_py() + 1,
+        has_one_length=pc.min(lengths).as_py() == pc.max(lengths).as_py(),
+        is_padded=digits and bool(pc.any(pc.starts_with(distinct, "0")).as_py()),
+    )
+
+
+def _find_kind(texts: pa.ChunkedArray) -> tuple[Kind, int]:
+    """The kind of texts, and how many are odd ones among numbers or dates."""
+    counts = count_texts(texts)
+    if not counts.n_values:
+        return Kind.NOMINAL, 0
+    n_of = {
+        Kind.NUMERIC: max(counts.n_floats, counts.n_integers),
+        Kind.BOOLEAN: counts.n_booleans,
+        Kind.DATE: max(counts.n_dates, counts.n_times, counts.n_fine, counts.n_zoned),
+    }
+    kind, most = max(n_of.items(), key=lambda pair: pair[1])
+    if most == counts.n_values:
+        return kind, 0
+    n_odd = counts.n_values - most
+    return Kind.NOMINAL, n_odd if n_odd <= _ODD_SHARE * counts.n_values else 0
+
+
+def _find_pattern(texts: pa.Array) -> str | None:
+    """What nearly all texts are, where that is a kind of identifier."""
+    for words, pattern in _PATTERNS.items():
+        share = pc.mean(pc.match_substring_regex(texts, pattern).cast(pa.int8())).as_py()
+        if share is not None and share > _NEARLY:
+            return words
+    return None
+
+
+def _describe_numbers(profile: ColumnProfile, present: pa.Array) -> ColumnProfile:
+    numbers = present.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size:
+        return profile
+    is_integer = bool((numbers == np.floor(numbers)).all())
+    low, high = float(numbers.min()), float(numbers.max())
+    deviation = float(numbers.std())
+    skew = float((((numbers - numbers.mean()) / deviation) ** 3).mean()) if deviation else 0.0
+    # names, between which no arithmetic has sense
+    is_code_of = is_integer and (profile.n_distinct <= _FEW_CODES or is_code(profile.name))
+    return replace(
+        profile,
+        kind=Kind.NOMINAL if is_code_of else Kind.NUMERIC,
+        is_integer=is_integer,
+        skew=skew,
+        is_sequence=is_integer and _counts_up(numbers),
+        is_even=is_integer and _is_even(numbers),
+        has_one_length=is_integer and low > 0 and len(f"{low:.0f}") == len(f"{high:.0f}"),
+    )
+
+
+def _is_even(numbers: Float64) -> bool:
+    """Return whether numbers are distributed as draws from all of their range."""
+    low, high = numbers.min(), numbers.max()
+    if low == high:
+        return False
+    places = np.sort((numbers - low) / (high - low))
+    return float(np.abs(places - np.linspace(0, 1, places.size)).max()) < _EVEN
+
+
+def _counts_up(numbers: Float64) -> bool:
+    """Return whether nearly every number is above the one before, or all are of one range."""
+    if numbers.size < _FEW_CODES:
+        return False
+    n_distinct, span = np.unique(numbers).size, float(numbers.max() - numbers.min())
+    has_no_gaps = n_distinct > _NEARLY * numbers.size and n_distinct > _NEARLY * span
+    return has_no_gaps or float((np.diff(numbers) > 0).mean()) > _RISING

@@ -1,0 +1,169 @@
+"""The draft of a policy: what a sample of the input suggests, with the reasons."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.data.keys import is_text
+from tclose.model import Kind, Role
+from tclose.redaction import redact_place
+from tclose.suggest.column_profile import ColumnProfile, profile_column
+from tclose.suggest.input_sample import InputSample, read_sample
+from tclose.suggest.scales import order_values
+from tclose.suggest.spellings import Spellings, find_spellings
+from tclose.suggest.suggest_roles import Suggestion, describe_spread, suggest_roles
+
+_MUCH_MISSING = 0.05
+_MANY_CATEGORIES = 100
+_SENTINELS = (-9, -99, -999, -9999, 99, 999, 9999, 99999)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """What is suggested for an input, and what somebody should look at.
+
+    ``orders``: values of ordinal columns; ``dropped``: share of the sample's records that have a
+    gap in a column that may have none; ``notes``: sentences, those of a column begin with its name.
+    """
+
+    sample: InputSample
+    spellings: Spellings
+    suggestions: tuple[Suggestion, ...]
+    orders: dict[str, tuple[str, ...]]
+    dropped: float
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """A name for the release, from the input's."""
+        stem = PurePosixPath(redact_place(self.sample.path).rstrip("/")).name
+        stem = stem.rpartition(".")[0] or stem
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("._-")[:100] or "release"
+
+    def of_role(self, role: Role) -> tuple[Suggestion, ...]:
+        """The columns that have a role suggested."""
+        return tuple(s for s in self.suggestions if s.role is role)
+
+    def kind_of(self, suggestion: Suggestion) -> Kind | None:
+        """The type that the policy declares."""
+        return Kind.ORDINAL if suggestion.profile.name in self.orders else suggestion.profile.kind
+
+
+def draft_policy(path: str) -> Draft:
+    """Read a sample of an input and suggest a policy for it.
+
+    Raises
+    ------
+    DataError
+        The input cannot be read, has no header or no records.
+    """
+    sample = read_sample(path)
+    table = sample.table
+    spellings = Spellings()
+    if sample.dialect is not None:
+        spellings = find_spellings(table, sample.dialect.delimiter)
+    profiles = [_profile(name, sample, spellings) for name in sample.names]
+    suggestions = suggest_roles(profiles)
+    orders: dict[str, tuple[str, ...]] = {}
+    for suggestion in suggestions:
+        name = suggestion.profile.name
+        if suggestion.role is Role.QUASI_IDENTIFIER and is_text(table[name].type):
+            order = order_values(suggestion.profile, _without(table[name], spellings.tokens))
+            orders |= {name: order} if order else {}
+    dropped = _share_with_gaps(table, suggestions, spellings.tokens)
+    notes = tuple(_find_notes(suggestions, spellings, table))
+    return Draft(sample, spellings, suggestions, orders, dropped, notes)
+
+
+def _profile(name: str, sample: InputSample, spellings: Spellings) -> ColumnProfile:
+    if name not in sample.table.column_names:
+        n_records = len(sample.table)
+        return ColumnProfile(name, None, n_records, n_records, n_records)
+    tokens = spellings.tokens
+    return profile_column(name, sample.table[name], spellings.of(name), tokens)
+
+
+def _without(column: pa.ChunkedArray, tokens: tuple[str, ...]) -> pa.ChunkedArray:
+    is_token = pc.is_in(column, value_set=pa.array(tokens, column.type))
+    return pc.if_else(is_token, pa.scalar(None, column.type), column)
+
+
+def _share_with_gaps(
+    table: pa.Table, suggestions: tuple[Suggestion, ...], tokens: tuple[str, ...]
+) -> float:
+    gaps = None
+    for suggestion in suggestions:
+        if suggestion.role is Role.IDENTIFIER:
+            continue
+        column = table[suggestion.profile.name]
+        if is_text(column.type):
+            column = _without(column, tokens)
+        missing = column.is_null()
+        gaps = missing if gaps is None else pc.or_(gaps, missing)
+    return 0.0 if gaps is None else float(pc.mean(gaps.cast(pa.int8())).as_py() or 0.0)
+
+
+def _find_notes(
+    suggestions: tuple[Suggestion, ...], spellings: Spellings, table: pa.Table
+) -> list[str]:
+    """Sentences on what a run would go wrong by, or what would cost much."""
+    notes = [
+        f"{s.profile.name}: a value has {s.repeats:.1f} records on average, and k counts records: "
+        "keep one record of a person, or ask for a k that is as much larger"
+        for s in suggestions
+        if s.repeats > 1
+    ]
+    for name, words in spellings.ambiguous.items():
+        notes.append(f"{name}: {words}; check {spellings_key(words)}")
+    for suggestion in suggestions:
+        if suggestion.role is not Role.IDENTIFIER:
+            notes += _notes_of(suggestion, table)
+    return notes
+
+
+def spellings_key(words: str) -> str:
+    """The key of a policy that settles how something reads."""
+    return "date_format" if words.startswith("its dates") else "decimal"
+
+
+def _notes_of(suggestion: Suggestion, table: pa.Table) -> list[str]:
+    profile, name = suggestion.profile, suggestion.profile.name
+    notes = []
+    if profile.n_odd:
+        notes.append(
+            f"{name}: numbers or dates but for {profile.n_odd:,} of {profile.n_present:,} texts; "
+            "correct these, or name them in input.missing_values, and say its type"
+        )
+    if profile.missing > _MUCH_MISSING:
+        notes.append(f"{name}: {profile.missing:.0%} of the records have no value and are dropped")
+    is_wide = profile.kind is Kind.NOMINAL and profile.n_distinct > _MANY_CATEGORIES
+    if is_wide and suggestion.role is Role.QUASI_IDENTIFIER:
+        notes.append(
+            f"{name}: {profile.n_distinct:,} categories, of which a class keeps one: give it a "
+            "taxonomy, or make it an identifier"
+        )
+    if _has_sentinel(profile, table[name]):
+        notes.append(f"{name}: its outermost number may stand for a missing value; if so, name it "
+                     "in input.missing_values")  # fmt: skip
+    if suggestion.role is Role.CONFIDENTIAL:
+        spread = describe_spread(profile)
+        notes += [f"{name}: {'; '.join(spread)}"] if spread else []
+    return notes
+
+
+def _has_sentinel(profile: ColumnProfile, column: pa.ChunkedArray) -> bool:
+    """Return whether a number of nines stands away from all others, more than once."""
+    if profile.kind is not Kind.NUMERIC or not is_text(column.type):
+        return False
+    texts = pc.unique(column.drop_null())
+    nines = [str(n) for n in _SENTINELS if pc.any(pc.equal(texts, str(n))).as_py()]
+    if not nines:
+        return False
+    whole = texts.filter(pc.match_substring_regex(texts, r"^-?\d{1,9}$")).cast(pa.int64())
+    numbers = sorted(whole.to_pylist())
+    low, high = str(numbers[0]), str(numbers[-1])
+    is_far_above = len(numbers) > 2 and high in nines and numbers[-1] > 1.5 * abs(numbers[-2])
+    return is_far_above or (low in nines and len(numbers) > 1 and numbers[1] >= 0)

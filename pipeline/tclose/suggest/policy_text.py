@@ -1,0 +1,135 @@
+"""The text of a drafted policy: YAML with comments, to be read and confirmed by somebody."""
+
+import json
+import re
+
+from tclose.data.files.character_sets import UTF8
+from tclose.data.files.text_formats import TextFormat
+from tclose.model import Kind, Role
+from tclose.suggest.draft_policy import Draft
+from tclose.suggest.suggest_roles import Suggestion
+
+SCHEMA_NAME = "tclose.schema.json"
+_PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")
+_RESERVED = re.compile(r"(?i:null|true|false)")
+_WIDTH = 60  # of what stands before a comment
+_HEADINGS = {
+    Role.IDENTIFIER: "Identifiers are never read and never released.",
+    Role.QUASI_IDENTIFIER: "Quasi-identifiers may be known to others: a class shares one value.",
+    Role.CONFIDENTIAL: "Confidential values are released as they are, each class like the table.",
+}
+
+
+def write_text(draft: Draft, file: str) -> str:
+    """Return the policy of a draft as the text of a file of that name."""
+    lines = [*_head(draft, file), *_input(draft), "unlisted: error", *_unconfirmed(draft)]
+    lines.append("attributes:")
+    for role, heading in _HEADINGS.items():
+        columns = draft.of_role(role)
+        if columns:
+            lines += [f"  # {heading}", *(_attribute(draft, s) for s in columns)]
+    lines += _rest(draft)
+    return "\n".join(lines) + "\n"
+
+
+def quote(text: str) -> str:
+    """Write a text so that YAML reads it as itself."""
+    if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text):
+        return text
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _head(draft: Draft, file: str) -> list[str]:
+    lines = [
+        f"# yaml-language-server: $schema={SCHEMA_NAME}",
+        f"# Suggested by `tclose init` from {draft.sample.statement}. A run refuses it as it is:",
+        "#   1. read the role of every column, and correct what is wrong;",
+        "#   2. delete the lines of `unconfirmed` that are right;",
+        f"#   3. tclose plan {file}, then tclose run {file}",
+    ]
+    if draft.notes:
+        lines += ["# Look at:", *(f"#   - {_one_line(note)}" for note in draft.notes)]
+    return [*lines, f"name: {draft.name}"]
+
+
+def _one_line(text: str) -> str:
+    """A comment ends with its line, whatever a column is called."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _input(draft: Draft) -> list[str]:
+    lines = ["input:", f"  path: {json.dumps(draft.sample.path, ensure_ascii=False)}"]
+    dialect, general = draft.sample.dialect, draft.spellings.general
+    if dialect is None:
+        return lines
+    if dialect.encoding != UTF8:
+        lines.append(f"  encoding: {dialect.encoding}")
+    if dialect.delimiter != ",":
+        lines.append(f"  delimiter: {json.dumps(dialect.delimiter)}")
+    lines += [f"  {key}: {value}" for key, value in _spelling_keys(general, TextFormat()).items()]
+    if draft.spellings.tokens:
+        tokens = ", ".join(json.dumps(t, ensure_ascii=False) for t in draft.spellings.tokens)
+        lines.append(f"  missing_values: [{tokens}]")
+    return lines
+
+
+def _spelling_keys(spelled: TextFormat, general: TextFormat) -> dict[str, str]:
+    keys = {}
+    if (spelled.decimal, spelled.thousands) != (general.decimal, general.thousands):
+        keys["decimal"] = json.dumps(spelled.decimal)
+        if spelled.thousands is not None:
+            keys["thousands"] = json.dumps(spelled.thousands)
+    if spelled.date_format not in (None, general.date_format):
+        keys["date_format"] = json.dumps(spelled.date_format)
+    return keys
+
+
+def _unconfirmed(draft: Draft) -> list[str]:
+    lines = ["unconfirmed:"]
+    for role in _HEADINGS:
+        names = ", ".join(quote(s.profile.name) for s in draft.of_role(role))
+        lines += [f"  {role}: [{names}]"] if names else []
+    return lines
+
+
+def _attribute(draft: Draft, suggestion: Suggestion) -> str:
+    profile = suggestion.profile
+    kind = draft.kind_of(suggestion)
+    value: str = suggestion.role.value
+    if suggestion.role is not Role.IDENTIFIER and kind is not None:
+        keys = {"role": value, "type": kind.value}
+        if kind is Kind.ORDINAL:
+            order = ", ".join(json.dumps(v, ensure_ascii=False) for v in draft.orders[profile.name])
+            keys["order"] = f"[{order}]"
+        if kind in (Kind.NUMERIC, Kind.DATE):
+            own = _spelling_keys(profile.text_format, draft.spellings.general)
+            wanted = ("date_format",) if kind is Kind.DATE else ("decimal", "thousands")
+            keys |= {key: own[key] for key in wanted if key in own}
+        value = f"{{{', '.join(f'{key}: {text}' for key, text in keys.items())}}}"
+    line = f"  {quote(profile.name)}: {value}"
+    return f"{line:<{_WIDTH}}  # {_one_line(_describe(suggestion))}"
+
+
+def _describe(suggestion: Suggestion) -> str:
+    profile = suggestion.profile
+    if profile.kind is None:
+        return suggestion.reason
+    facts = [f"{profile.n_distinct:,} distinct"]
+    if profile.is_padded:
+        facts.append("digits that begin with 0: codes")
+    elif profile.kind is Kind.NOMINAL and profile.is_integer:
+        facts.append("numbers taken for codes")
+    if profile.missing:
+        facts.append(f"{max(profile.missing, 0.001):.1%} missing")
+    return f"{suggestion.reason}; {', '.join(facts)}"
+
+
+def _rest(draft: Draft) -> list[str]:
+    privacy = "privacy: {k: 5, t: 0.2}" if draft.of_role(Role.CONFIDENTIAL) else "privacy: {k: 5}"
+    lines = [f"{privacy:<{_WIDTH}}  # smaller t, larger k: safer, and less exact"]
+    if draft.dropped:
+        share = (
+            f"{max(draft.dropped, 0.001):.1%} of the sampled records have a gap and are left out"
+        )
+        lines.append(f"{'missing: drop':<{_WIDTH}}  # {share}")
+    return lines
