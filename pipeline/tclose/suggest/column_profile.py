@@ -35,7 +35,8 @@ class ColumnProfile:
     ``kind``: None where no run reads the type; ``pattern``: what all texts are, in words; ``mode``:
     share of the commonest value; ``skew``: third standardised moment of numbers; ``n_words``: mean
     words of a text; ``is_sequence``: numbers that count up; ``n_odd``: texts among numbers or
-    dates; ``is_even``: whole numbers spread evenly from the least to the largest; ``is_padded``: digits that begin with zeros.
+    dates; ``is_even``: whole numbers spread evenly over their range; ``is_padded``: digits that
+    begin with zeros.
     """
 
     name: str

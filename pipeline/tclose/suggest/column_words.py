@@ -63,7 +63,7 @@ def find_word(name: str, words: str) -> str | None:
     known = words.split()
     parts = split_name(name)
     joined = ("".join(parts),) if len(parts) < 3 else ()  # first_name
-    whole = next((p for p in (*parts, *joined) if p in known), None)
+    whole: str | None = next((p for p in (*parts, *joined) if p in known), None)
     if whole is not None:
         return whole
     return next((w for p in parts for w in known if len(w) >= _LONG and w in p), None)

@@ -1,6 +1,7 @@
 """The draft of a policy: what a sample of the input suggests, with the reasons."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -108,50 +109,46 @@ def _share_with_gaps(
 
 def _find_notes(
     suggestions: tuple[Suggestion, ...], spellings: Spellings, table: pa.Table
-) -> list[str]:
-    """Sentences on what a run would go wrong by, or what would cost much."""
-    notes = [
-        f"{s.profile.name}: a value has {s.repeats:.1f} records on average, and k counts records: "
-        "keep one record of a person, or ask for a k that is as much larger"
-        for s in suggestions
-        if s.repeats > 1
-    ]
-    for name, words in spellings.ambiguous.items():
-        notes.append(f"{name}: {words}; check {spellings_key(words)}")
+) -> Iterator[str]:
+    """Sentences on what a run would go wrong by or what would cost much, one for a column."""
     for suggestion in suggestions:
+        name = suggestion.profile.name
+        notes = []
+        if suggestion.repeats > 1:
+            notes.append(
+                f"a value has {suggestion.repeats:.1f} records on average, and k counts records: "
+                "keep one record of a person, or ask for a k that is as much larger"
+            )
+        if name in spellings.ambiguous:
+            notes.append(f"{spellings.ambiguous[name]}; check which is right")
         if suggestion.role is not Role.IDENTIFIER:
-            notes += _notes_of(suggestion, table)
-    return notes
+            notes += _notes_of(suggestion, table[name])
+        if notes:
+            yield f"{name}: {'; '.join(notes)}"
 
 
-def spellings_key(words: str) -> str:
-    """The key of a policy that settles how something reads."""
-    return "date_format" if words.startswith("its dates") else "decimal"
-
-
-def _notes_of(suggestion: Suggestion, table: pa.Table) -> list[str]:
-    profile, name = suggestion.profile, suggestion.profile.name
+def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
+    profile = suggestion.profile
     notes = []
     if profile.n_odd:
         notes.append(
-            f"{name}: numbers or dates but for {profile.n_odd:,} of {profile.n_present:,} texts; "
-            "correct these, or name them in input.missing_values, and say its type"
+            f"numbers or dates but for {profile.n_odd:,} of {profile.n_present:,} texts: correct "
+            "these, or name them in input.missing_values, and say its type"
         )
     if profile.missing > _MUCH_MISSING:
-        notes.append(f"{name}: {profile.missing:.0%} of the records have no value and are dropped")
+        notes.append(f"{profile.missing:.0%} of the records have no value and are dropped")
     is_wide = profile.kind is Kind.NOMINAL and profile.n_distinct > _MANY_CATEGORIES
     if is_wide and suggestion.role is Role.QUASI_IDENTIFIER:
         notes.append(
-            f"{name}: {profile.n_distinct:,} categories, of which a class keeps one: give it a "
-            "taxonomy, or make it an identifier"
+            f"of {profile.n_distinct:,} categories a class keeps one: give it a taxonomy, or make "
+            "it an identifier"
         )
-    if _has_sentinel(profile, table[name]):
-        notes.append(f"{name}: its outermost number may stand for a missing value; if so, name it "
-                     "in input.missing_values")  # fmt: skip
-    if suggestion.role is Role.CONFIDENTIAL:
-        spread = describe_spread(profile)
-        notes += [f"{name}: {'; '.join(spread)}"] if spread else []
-    return notes
+    if _has_sentinel(profile, column):
+        notes.append(
+            "its outermost number may stand for a missing value: if so, name it in "
+            "input.missing_values"
+        )
+    return notes + (describe_spread(profile) if suggestion.role is Role.CONFIDENTIAL else [])
 
 
 def _has_sentinel(profile: ColumnProfile, column: pa.ChunkedArray) -> bool:

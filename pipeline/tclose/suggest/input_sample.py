@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tclose.data.files.input_files import find_files, open_input
 from tclose.data.files.input_partitions import (
@@ -22,6 +23,7 @@ from tclose.suggest.csv_dialect import CsvDialect, detect_dialect
 SAMPLE_RECORDS = 100_000
 _BLOCK_RECORDS = 1_000  # neighbours stay together: the rows of a person often are
 _MOST_PIECES = 8
+_NAMES_PER_VALUE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,8 @@ def read_sample(path: str) -> InputSample:
     if not n_read:
         raise DataError(f"input {settings.shown}: has no records")
     table = pa.concat_tables([_take_blocks(part, n_each) for part in parts]).combine_chunks()
+    if dialect is not None:
+        _check_names(table, settings.shown)
     whole = len(read) == len(pieces) and len(chosen) == len(files)
     statement = _say(len(table), n_read if whole else None, len(chosen), len(files))
     return InputSample(path, tuple(schema.names), _plain(table), dialect, statement)
@@ -84,6 +88,18 @@ def _find_dialect(path: str) -> CsvDialect | None:
     with open_input(path) as stream:
         head = stream.read(4)
     return None if head == b"PAR1" or not head else detect_dialect(path, file_name(path))
+
+
+def _check_names(table: pa.Table, shown: str) -> None:
+    """Refuse a first line of values: as names of columns they would be in a policy."""
+    n_alike = sum(
+        pc.any(pc.equal(table[name], name)).as_py() or False for name in table.schema.names
+    )
+    if n_alike * _NAMES_PER_VALUE > table.num_columns:
+        raise DataError(
+            f"input {shown}: the first line has what is also among the records in {n_alike:,} of "
+            f"{table.num_columns:,} columns; put a line of column names above it, once"
+        )
 
 
 def _spread(n_items: int, n_most: int) -> list[int]:

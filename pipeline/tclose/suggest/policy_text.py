@@ -75,10 +75,10 @@ def _input(draft: Draft) -> list[str]:
 
 def _spelling_keys(spelled: TextFormat, general: TextFormat) -> dict[str, str]:
     keys = {}
-    if (spelled.decimal, spelled.thousands) != (general.decimal, general.thousands):
+    if spelled.decimal != general.decimal:
         keys["decimal"] = json.dumps(spelled.decimal)
-        if spelled.thousands is not None:
-            keys["thousands"] = json.dumps(spelled.thousands)
+    if spelled.thousands not in (None, general.thousands):
+        keys["thousands"] = json.dumps(spelled.thousands)
     if spelled.date_format not in (None, general.date_format):
         keys["date_format"] = json.dumps(spelled.date_format)
     return keys

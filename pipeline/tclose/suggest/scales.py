@@ -38,9 +38,10 @@ def order_values(profile: ColumnProfile, column: pa.ChunkedArray) -> tuple[str, 
     for scale in _SCALES:
         if all(text.lower() in scale for text in texts):
             return tuple(sorted(texts, key=lambda text: scale.index(text.lower())))
-    bands = {text: _BAND.fullmatch(text.strip()) for text in texts}
-    if not all(bands.values()):
+    if not all(_BAND.fullmatch(text.strip()) for text in texts):
         return ()
+    if 2 * sum(not text.strip().isdigit() for text in texts) < len(texts):
+        return ()  # numbers without ends are codes
     return tuple(sorted(texts, key=_band_start))
 
 

@@ -56,7 +56,9 @@ def _suggest(profile: ColumnProfile) -> Suggestion:
         return Suggestion(profile, Role.QUASI_IDENTIFIER, f"others may know it (name: {known})")
     if secret is not None:
         return Suggestion(profile, Role.CONFIDENTIAL, f"may be secret (name: {secret})")
-    return Suggestion(profile, Role.QUASI_IDENTIFIER, "nothing says that others do not know it")
+    return Suggestion(
+        profile, Role.QUASI_IDENTIFIER, "no sign of a secret, so taken as known to others"
+    )
 
 
 def _find_identifier(profile: ColumnProfile) -> str | None:
@@ -97,8 +99,10 @@ def _find_number(profile: ColumnProfile) -> str | None:
     if is_whole and numbered and profile.distinct * _FEW_ROWS > 1 and not is_known:
         return f"numbers persons, who have several records (name: {numbered})"
     if profile.is_even and profile.distinct == 1 and profile.n_present >= _UNKNOWN_TEXTS:
-        return "every record has its own whole number, as even as numbers are that are given out"
+        return "every record has its own whole number, spread as numbers are that are given out"
+    is_drawn = profile.is_even or not profile.is_integer
     is_long = profile.has_one_length and profile.n_distinct > _UNKNOWN_TEXTS and not is_known
+    is_long = is_long and is_drawn
     if is_whole and is_long and profile.distinct * _FEW_ROWS > 1:
         return "numbers persons or things: many values of one length"
     return None
