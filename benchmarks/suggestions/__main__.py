@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.suggestions.accuracy import Accuracy, measure_accuracy, sum_up
+from benchmarks.suggestions.accuracy import Accuracy, hide_names, measure_accuracy
 from benchmarks.suggestions.known_tables import known_tables
 
 _BEGIN = "<!-- written by python -m benchmarks.suggestions -->\n"
@@ -18,8 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="the page that has the table")
     page: Path | None = parser.parse_args(arguments).out
     with tempfile.TemporaryDirectory() as folder:
-        measured = [measure_accuracy(table, Path(folder)) for table in known_tables()]
-    text = render(measured)
+        tables = known_tables()
+        measured = [measure_accuracy(table, Path(folder)) for table in tables]
+        hidden = [measure_accuracy(hide_names(table), Path(folder)) for table in tables]
+    text = render(measured, hidden)
     if page is None:
         print(text)
         return
@@ -28,26 +30,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     page.write_text(f"{before}{_BEGIN}{text}{_END}{after}", encoding="utf-8")
 
 
-def render(measured: Sequence[Accuracy]) -> str:
-    """Return the table as Markdown."""
-    lines = [
-        "| table | written as | columns | types and formats right | identifiers left out | others left out | wrong |",  # noqa: E501
-        "|---|---|---|---|---|---|---|",
+def render(measured: Sequence[Accuracy], hidden: Sequence[Accuracy]) -> str:
+    """Return the table as Markdown; ``hidden``: the same tables, their columns without names."""
+    heads = ("table", "written as", "columns", "types and formats right", "identifiers left out",
+             "others left out", "wrong")  # fmt: skip
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *map(_render_row, measured)]
+    lines += [
+        "",
+        f"Together {_sum_up(measured)}.",
+        f"The same tables with names of columns that say nothing: {_sum_up(hidden)}.",
     ]
-    for m in measured:
-        n_identifiers = len(m.table.identifiers)
-        wrong = ", ".join(f"`{name}`" for name in m.wrong)
-        lines.append(
-            f"| {m.table.name} | {m.table.convention} | {m.n_columns} | {m.n_right} of {m.n_facts} "
-            f"| {n_identifiers - len(m.released)} of {n_identifiers} | {len(m.left_out)} | {wrong} |"
-        )
-    n_right, n_facts = sum(m.n_right for m in measured), sum(m.n_facts for m in measured)
-    n_released = sum(len(m.released) for m in measured)
-    lines.append(
-        f"\n{n_right} of {n_facts} types and formats ({sum_up(measured):.1%}) are right; identifiers "
-        f"suggested for release: {n_released}."
-    )
     return "\n".join(lines) + "\n"
+
+
+def _render_row(m: Accuracy) -> str:
+    n_identifiers = len(m.table.identifiers)
+    cells = (
+        m.table.name, m.table.convention, m.n_columns, f"{m.n_right} of {m.n_facts}",
+        f"{n_identifiers - len(m.released)} of {n_identifiers}", len(m.left_out),
+        ", ".join(f"`{name}`" for name in m.wrong),
+    )  # fmt: skip
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _sum_up(measured: Sequence[Accuracy]) -> str:
+    n_right, n_facts = sum(m.n_right for m in measured), sum(m.n_facts for m in measured)
+    n_identifiers = sum(len(m.table.identifiers) for m in measured)
+    n_left_out = n_identifiers - sum(len(m.released) for m in measured)
+    return (
+        f"{n_right} of {n_facts} types and formats ({n_right / n_facts:.1%}), and {n_left_out} of "
+        f"{n_identifiers} identifiers"
+    )
 
 
 if __name__ == "__main__":

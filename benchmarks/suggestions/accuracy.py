@@ -1,8 +1,12 @@
 """What `tclose init` gets right of a known table, read from the policy that it writes."""
 
+import csv
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from benchmarks.suggestions.known_tables import KnownTable
 from tclose.data.files.text_formats import TextFormat
@@ -34,6 +38,30 @@ class Accuracy:
     def n_right(self) -> int:
         """Facts that were found."""
         return self.n_facts - len(self.wrong)
+
+
+def hide_names(table: KnownTable) -> KnownTable:
+    """Return the table with names of columns that say nothing."""
+    columns = [*table.kinds, *table.identifiers]
+    hidden = {name: f"column {chr(ord('a') + i)}" for i, name in enumerate(columns)}
+    kinds = {hidden[name]: kind for name, kind in table.kinds.items()}
+    write = functools.partial(_write_hidden, table, hidden)
+    identifiers = tuple(hidden[name] for name in table.identifiers)
+    return replace(table, write=write, kinds=kinds, identifiers=identifiers)
+
+
+def _write_hidden(table: KnownTable, hidden: dict[str, str], folder: Path) -> Path:
+    path = table.write(folder)
+    file = folder / f"hidden-{path.name}"
+    if table.encoding is None:
+        data = pq.read_table(path)
+        pq.write_table(data.rename_columns([hidden[name] for name in data.column_names]), file)
+        return file
+    header, records = path.read_bytes().decode(table.encoding).split("\n", 1)
+    [names] = csv.reader([header.removeprefix("\ufeff").rstrip("\r")], delimiter=table.delimiter)
+    line = table.delimiter.join(hidden[name] for name in names)
+    file.write_bytes(f"{line}\n{records}".encode(table.encoding))
+    return file
 
 
 def measure_accuracy(table: KnownTable, folder: Path) -> Accuracy:

@@ -34,7 +34,7 @@ class KnownTable:
 def known_tables() -> tuple[KnownTable, ...]:
     """All tables; the public ones where they are beside the project."""
     generated = (
-        _german_payroll(), _french_hospital(), _american_claims(), _unicode_export(),
+        german_payroll(), _french_hospital(), _american_claims(), _unicode_export(),
         _swiss_accounts(), _survey(), _visits(), _discharges(),
     )  # fmt: skip
     public = (_adult(), _census(), _fars(), _tarragona())
@@ -113,20 +113,17 @@ def _remarks(rng: np.random.Generator, n: int) -> list[str]:
         "form",
         "on",
         "Monday",
+        "and",
         "asked",
         "for",
         "a",
         "copy",
-        "of",
-        "letter,",
-        "no",
-        "reply",
-        "yet",
     ]
     return [" ".join(rng.choice(words, rng.integers(5, 12))) for _ in range(n)]
 
 
-def _german_payroll() -> KnownTable:
+def german_payroll(n_records: int = N_RECORDS) -> KnownTable:
+    """Return the staff of a company as a German spreadsheet exports it."""
     columns: dict[str, Make] = {
         "Personalnummer": _integers(100_000, 999_999),
         "Name": _names,
@@ -145,7 +142,7 @@ def _german_payroll() -> KnownTable:
     return KnownTable(
         "German payroll",
         "`;`, cp1252, `48.360,86`, `06.01.2021`",
-        _written("payroll.csv", columns, ";", "cp1252"),
+        _written("payroll.csv", columns, ";", "cp1252", n_records),
         {
             "Geschlecht": "nominal", "Geburtsdatum": "date %d.%m.%Y", "PLZ": "nominal",
             "Abteilung": "nominal", "Teilzeit": "nominal", "Gehalt": "numeric ,.",
@@ -254,11 +251,11 @@ def _swiss_accounts() -> KnownTable:
         "Kanton": _choice("ZH", "BE", "VD", "TI"),
         "eröffnet": _dates("%d.%m.%y", "1990-01-01", 12_000),
         "Saldo CHF": _amounts(21_000, ".", "'"),
-        "Zins": lambda rng, n: [f"{x:.2f}" for x in rng.random(n) * 3],
+        "Zins": lambda rng, n: ["-" if x > 2.9 else f"{x:.2f}" for x in rng.random(n) * 3],
     }
     return KnownTable(
         "Swiss accounts, several a customer",
-        "vertical bars, latin-1, `21'000.50`, `31.12.99`, `-` for missing",
+        "vertical bars, latin-1 (as cp1252 reads it), `21'000.50`, `31.12.99`, `-` for missing",
         _written("konten.csv", columns, "|", "latin-1"),
         {
             "Kanton": "nominal",
@@ -269,6 +266,7 @@ def _swiss_accounts() -> KnownTable:
         ("Konto Nr", "Kunde"),
         encoding="cp1252",
         delimiter="|",
+        tokens=("-",),
     )
 
 

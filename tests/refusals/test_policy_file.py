@@ -40,8 +40,7 @@ class TestPolicyFile:
             (("privacy",), "joint, k, models, t"),
             (
                 ("attributes", "pay"),
-                "aggregate, date_format, decimal, distance, intervals, noise, order, role, round, "
-                "subsets_by, t, taxo",
+                "aggregate, date_format, decimal, distance, intervals, noise, order, role, round",
             ),
             (
                 ("method",),

@@ -4,9 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, ValidationError, field_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    field_serializer,
+    model_validator,
+)
 
 from tclose.data.files.input_settings import InputSettings, check_marks
 from tclose.errors import PolicyError
@@ -67,7 +74,9 @@ class Policy(Settings):
     input: InputSettings
     unlisted: Literal["drop", "error"] = "error"
     attributes: dict[str, AttributeSettings] = Field(min_length=1)
-    unconfirmed: dict[Role, tuple[str, ...]] = Field(
+    unconfirmed: Annotated[
+        dict[Role, tuple[str, ...]], BeforeValidator(lambda given: {} if given is None else given)
+    ] = Field(
         default={},
         description="Columns whose role `tclose init` suggested and nobody has confirmed, by that "
         "role. A run refuses them: read them under attributes, then take them out here.",

@@ -24,6 +24,7 @@ _PATTERNS = {
 }
 _ODD_SHARE = 0.02  # of texts among numbers or dates, up to which they are called errors
 _FEW_CODES = 2
+_LONG = 1_000  # from which whole numbers of one length may be somebody's
 _NEARLY, _RISING = 0.9, 0.99
 _EVEN = 0.1  # distance between distributions, below which one is even
 
@@ -157,7 +158,7 @@ def _describe_numbers(profile: ColumnProfile, present: pa.Array) -> ColumnProfil
         skew=skew,
         is_sequence=is_integer and _counts_up(numbers),
         is_even=is_integer and _is_even(numbers),
-        has_one_length=is_integer and low > 0 and len(f"{low:.0f}") == len(f"{high:.0f}"),
+        has_one_length=is_integer and low >= _LONG and len(f"{low:.0f}") == len(f"{high:.0f}"),
     )
 
 
