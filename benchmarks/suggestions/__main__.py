@@ -17,10 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="the page that has the table")
     page: Path | None = parser.parse_args(arguments).out
-    with tempfile.TemporaryDirectory() as folder:
-        tables = known_tables()
-        measured = [measure_accuracy(table, Path(folder)) for table in tables]
-        hidden = [measure_accuracy(hide_names(table), Path(folder)) for table in tables]
+    tables = known_tables()
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        measured = [measure_accuracy(table, Path(first)) for table in tables]
+        hidden = [measure_accuracy(hide_names(table), Path(second)) for table in tables]
     text = render(measured, hidden)
     if page is None:
         print(text)
