@@ -48,7 +48,8 @@ def test_one_column(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["Quecksilber,47,2021-01-06", "Quecksilber,q@example.org,x", "1.5,06.01.2021 10:05,Zoë"]
+    "first",
+    ["Quecksilber,47,2021-01-06", "Quecksilber,q@example.org,x", "1.5,06.01.2021 10:05,Zoë"],
 )
 def test_no_header(first, tmp_path) -> None:
     """Names of columns go into the policy: they may not be a record's values."""

@@ -1,0 +1,164 @@
+"""The command init: from a table to a policy that runs once its roles are confirmed."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pyarrow as pa
+import pyarrow.csv as pv
+import pytest
+import yaml
+
+from benchmarks.suggestions.known_tables import german_payroll, known_tables
+from support.cases.people import people, write_csv, write_parquet
+from tclose.cli.main import main
+from tclose.data.files.input_files import open_input
+from tclose.model import Role
+from tclose.policy.policy import load_policy
+from tclose.suggest import input_sample
+
+GENERATED = [table for table in known_tables() if table.write.__name__ == "write"]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def confirm(policy: Path) -> None:
+    """Delete the three lines below `unconfirmed`, as somebody would who agrees."""
+    text = policy.read_text(encoding="utf-8")
+    lines = re.search(r"^unconfirmed:.*\n((?:  .*\n)+)", text, re.MULTILINE)
+    assert lines is not None
+    assert lines[1].count("\n") == 3
+    policy.write_text(text.replace(lines[1], ""), encoding="utf-8")
+
+
+def test_from_a_foreign_export_to_a_release(tmp_path, capsys) -> None:
+    """Init, three confirmations, run."""
+    german_payroll(3_000).write(tmp_path)
+    assert main(["init", "payroll.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(
+        "read all 3,000 records; CSV, delimiter ';', cp1252, decimal mark ',', thousands '.', "
+        "dates %d.%m.%Y\nsuggested: 4 identifier, 7 quasi-identifier, 2 confidential\n"
+    )
+    assert printed.endswith(
+        "wrote payroll.yaml; confirm its roles, then: tclose plan payroll.yaml\n"
+    )
+    assert main(["plan", "payroll.yaml", "--quiet"]) == 0
+    assert main(["run", "payroll.yaml", "--quiet"]) == 2
+    assert "unconfirmed: the roles of its columns are suggestions" in capsys.readouterr().err
+    assert not Path("releases").exists()
+    confirm(Path("payroll.yaml"))
+    assert main(["run", "payroll.yaml", "--quiet"]) == 0
+    assert "verdict           PASS" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("table", GENERATED, ids=lambda table: table.name)
+def test_no_values_are_written_or_said(table, tmp_path, capsys) -> None:
+    """But for orders of a scale: of columns that are no secret, and that many records have."""
+    path = table.write(tmp_path)
+    assert main(["init", str(path), "--out", "policy.yaml"]) == 0
+    text = Path("policy.yaml").read_text(encoding="utf-8") + "".join(capsys.readouterr())
+    policy = load_policy("policy.yaml")
+    ordered = {name for name, a in policy.attributes.items() if a.order}
+    assert all(policy.attributes[n].role is Role.QUASI_IDENTIFIER for n in ordered)
+    if table.encoding is None:
+        return
+    with open_input(str(path)) as stream:
+        data = stream.read().decode(table.encoding).encode()
+    options = pv.ConvertOptions(column_types=dict.fromkeys(policy.attributes, pa.string()))
+    parse = pv.ParseOptions(delimiter=table.delimiter)
+    values = pv.read_csv(pa.BufferReader(data), parse_options=parse, convert_options=options)
+    names = " ".join(policy.attributes)
+    for name in set(values.column_names) - ordered:
+        for value in values[name].unique().drop_null().to_pylist():
+            is_long = len(value) > 4 and value not in names
+            assert not is_long or value not in text, name
+
+
+def test_schema_for_editors(tmp_path) -> None:
+    write_csv(tmp_path / "people.csv", people())
+    assert main(["init", "people.csv", "--out", "a.yaml"]) == 0
+    text = Path("a.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=tclose.schema.json\n")
+    schema = json.loads(Path("tclose.schema.json").read_text())
+    jsonschema.validate(yaml.safe_load(text), schema)
+    Path("tclose.schema.json").write_text("mine")
+    assert main(["init", "people.csv", "--out", "b.yaml"]) == 0
+    assert Path("tclose.schema.json").read_text() == "mine"
+
+
+def test_every_column_is_in_the_policy_and_waits(tmp_path) -> None:
+    odd = {"no": [1, 2] * 30, "": [1, 2] * 30, "a: b #c": ["x", "y"] * 30, "null": [3, 4] * 30}
+    table = people(**odd, nested=[{"a": 1}] * 60)
+    write_parquet(tmp_path / "people.parquet", table)
+    assert main(["init", "people.parquet"]) == 0
+    policy = load_policy("people.yaml")
+    assert set(policy.attributes) == set(table.column_names)
+    waiting = [name for names in policy.unconfirmed.values() for name in names]
+    assert sorted(waiting) == sorted(table.column_names)
+    assert policy.attributes["nested"].role is Role.IDENTIFIER
+    assert policy.attributes[""].role is Role.IDENTIFIER
+
+
+def test_sample_is_said(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(input_sample, "SAMPLE_RECORDS", 2_000)
+    german_payroll(6_000).write(tmp_path)
+    assert main(["init", "payroll.csv"]) == 0
+    assert "read 2,000 of 6,000 records, taken evenly; CSV" in capsys.readouterr().out
+    assert "from 2,000 of 6,000 records, taken evenly" in Path("payroll.yaml").read_text()
+
+
+def test_folder_of_files(tmp_path, capsys) -> None:
+    (tmp_path / "in").mkdir()
+    for i in range(12):
+        write_csv(tmp_path / "in" / f"{i:02d}.csv", people())
+    assert main(["init", "in"]) == 0
+    assert "read 480 records of 8 of 12 files, taken evenly" in capsys.readouterr().out
+    assert load_policy("in.yaml").name == "in"
+
+
+class TestRefusals:
+    def refused(self, capsys, *arguments: str) -> str:
+        before = sorted(Path().rglob("*"))
+        assert main(["init", *arguments]) == 2
+        assert sorted(Path().rglob("*")) == before
+        printed, message = capsys.readouterr()
+        assert printed == ""
+        return str(message)
+
+    def test_policy_that_is_there(self, tmp_path, capsys):
+        write_csv(tmp_path / "people.csv", people())
+        Path("people.yaml").write_text("mine")
+        message = self.refused(capsys, "people.csv")
+        assert (
+            message == "tclose: people.yaml exists already; remove it, or name another by --out\n"
+        )
+        assert Path("people.yaml").read_text() == "mine"
+
+    def test_no_header(self, capsys):
+        Path("a.csv").write_text("Ann,34,1.5\nBea,35,1.6\n")
+        assert "put a line of column names above it" in self.refused(capsys, "a.csv")
+
+    def test_first_line_of_texts_that_occur_again(self, capsys):
+        Path("a.csv").write_text("m,town\n" + "f,town\nm,land\n" * 9)
+        message = self.refused(capsys, "a.csv")
+        assert "the first line has what is also among the records in 2 of 2 columns" in message
+
+    def test_nothing_but_identifiers(self, capsys):
+        Path("a.csv").write_text("id,name\n" + "".join(f"{i},n{i}\n" for i in range(60)))
+        assert "each of its 2 columns looks like an identifier" in self.refused(capsys, "a.csv")
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [("", "is empty"), ("a,b\n", "has no records"), ("a,b\n1,2,3\n", "a record has 3 fields")],
+    )
+    def test_files_without_records(self, content, reason, capsys):
+        Path("a.csv").write_text(content)
+        assert reason in self.refused(capsys, "a.csv")
+
+    def test_no_such_file(self, capsys):
+        assert "input a.csv: no such file" in self.refused(capsys, "a.csv")

@@ -1,0 +1,135 @@
+"""Roles that are suggested: what names or numbers persons is left out, whatever it is called."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tclose.model import Kind, Role
+from tclose.suggest.column_profile import profile_column
+from tclose.suggest.column_words import find_word, split_name
+from tclose.suggest.spellings import PLAIN
+from tclose.suggest.suggest_roles import Suggestion, suggest_roles
+
+N_RECORDS = 1_000
+RNG = np.random.default_rng(8)
+
+
+def suggest(**columns: list[str]) -> dict[str, Suggestion]:
+    profiles = [
+        profile_column(name.replace("_", " "), pa.chunked_array([texts]), PLAIN, ("?",))
+        for name, texts in columns.items()
+    ]
+    return {s.profile.name: s for s in suggest_roles(profiles)}
+
+
+def numbers(low: int, high: int, form: str = "{}") -> list[str]:
+    return [form.format(i) for i in RNG.integers(low, high, N_RECORDS)]
+
+
+AGES = numbers(18, 90)
+
+
+class TestIdentifiers:
+    @pytest.mark.parametrize(
+        ("name", "texts"),
+        [
+            ("Kundennummer", numbers(10**6, 10**7)),
+            ("x", numbers(10**6, 10**9)),
+            ("x", [str(i) for i in range(5, N_RECORDS + 5)]),
+            ("x", numbers(0, 300, "P{:06d}")),
+            ("patient", numbers(0, 300)),
+            ("x", [f"user{i}@example.org" for i in range(N_RECORDS)]),
+            ("x", numbers(10, 99, "123-{0}-98{0}")),
+            ("x", numbers(10, 99, "+49 {} 1234567")),
+            ("x", numbers(10, 99, "10.0.3.{}")),
+            ("x", numbers(0, 10**9, "she was seen again on ward {} at night")),
+            ("x", numbers(0, 200, "name{}")),
+            ("last name", ["Roth", "Ivers"] * (N_RECORDS // 2)),
+            ("Straße", ["Am Hof", "Am See"] * (N_RECORDS // 2)),
+            ("fnlwgt", numbers(10_000, 90_000)),
+            ("x", ["only"] * N_RECORDS),
+            ("x", ["?"] * N_RECORDS),
+        ],
+    )  # fmt: skip
+    def test_left_out(self, name, texts):
+        found = suggest(**{"age": AGES, name: texts})
+        assert found[name].role is Role.IDENTIFIER, found[name]
+        assert found["age"].role is Role.QUASI_IDENTIFIER
+
+    def test_rows_of_a_person_are_counted(self):
+        found = suggest(age=AGES, patient_id=[f"{i // 4}" for i in range(N_RECORDS)])
+        assert found["patient id"].repeats == 4
+
+
+class TestRoles:
+    @pytest.mark.parametrize(
+        ("name", "texts", "role"),
+        [
+            ("country name", ["Chad", "Mali"], Role.QUASI_IDENTIFIER),
+            ("Geschlecht", ["m", "w"], Role.QUASI_IDENTIFIER),
+            ("PLZ", ["01067", "10115"], Role.QUASI_IDENTIFIER),
+            ("Gehalt", numbers(20_000, 90_000), Role.CONFIDENTIAL),
+            ("coût total", numbers(20_000, 90_000), Role.CONFIDENTIAL),
+            ("diagnosis code", ["I10", "E11"], Role.CONFIDENTIAL),
+            ("x", ["a", "b"], Role.QUASI_IDENTIFIER),
+        ],
+    )
+    def test_by_name(self, name, texts, role):
+        found = suggest(age=AGES, debt=AGES, **{name: (texts * N_RECORDS)[:N_RECORDS]})
+        assert found[name].role is role, found[name]
+
+    def test_nothing_is_released_without_protection(self):
+        found = suggest(age=AGES, pay=AGES, x=AGES, y=["a", "b"] * (N_RECORDS // 2))
+        assert Role.NON_CONFIDENTIAL not in {s.role for s in found.values()}
+
+    def test_few_are_confidential_those_of_one_value_last(self):
+        ties = ["0"] * 900 + AGES[:100]
+        found = suggest(age=AGES, gain=ties, loss=AGES, tax=AGES, debt=AGES, pay=AGES)
+        confidential = [n for n, s in found.items() if s.role is Role.CONFIDENTIAL]
+        assert confidential == ["loss", "tax", "debt"]
+
+    def test_one_is_confidential_if_no_name_says_which(self):
+        found = suggest(age=AGES, x=numbers(0, 500), y=["a", "b"] * (N_RECORDS // 2))
+        assert found["x"].role is Role.CONFIDENTIAL
+
+    def test_one_is_known_if_all_look_confidential(self):
+        found = suggest(pay=AGES, debt=AGES)
+        assert [s.role for s in found.values()] == [Role.CONFIDENTIAL, Role.QUASI_IDENTIFIER]
+
+
+class TestKinds:
+    @pytest.mark.parametrize(
+        ("name", "texts", "kind"),
+        [
+            ("zip", ["10115", "20095", "80331"], Kind.NOMINAL),
+            ("x", ["04897", "10115"], Kind.NOMINAL),
+            ("x", ["1", "2"], Kind.NOMINAL),
+            ("x", ["1", "2", "3"], Kind.NUMERIC),
+            ("capital", ["1", "2", "3"], Kind.NUMERIC),
+            ("x", ["true", "false"], Kind.BOOLEAN),
+            ("x", ["2021-01-06", "?"], Kind.DATE),
+        ],
+    )
+    def test_kinds(self, name, texts, kind):
+        found = profile_column(name, pa.chunked_array([texts * 100]), PLAIN, ("?",))
+        assert found.kind is kind
+
+    def test_odd_texts_among_numbers(self):
+        found = profile_column("x", pa.chunked_array([[*AGES, "about 40"]]), PLAIN, ())
+        assert (found.kind, found.n_odd) == (Kind.NOMINAL, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("DateOfBirth", ("date", "of", "birth")), ("E-Mail", ("e", "mail")),
+        ("Straße_2", ("strasse",)), ("coût", ("cout",)), ("AGI", ("agi",)),
+    ],
+)  # fmt: skip
+def test_words_of_names(name, parts) -> None:
+    assert split_name(name) == parts
+
+
+def test_short_words_are_found_whole_only() -> None:
+    assert find_word("storage", "age") is None
+    assert find_word("Kundennummer", "nummer") == "nummer"
