@@ -169,7 +169,7 @@ def _french_hospital() -> KnownTable:
     }
     return KnownTable(
         "French hospital stays",
-        "`;`, UTF-8 with a mark, `2 400,50` with no-break spaces, `31/12/2020 10:05`",
+        "`;`, UTF-8 with a mark, `2 400,50` with no-break spaces, days as 31/12/2020 10:05",
         _written("sejours.csv", columns, ";", "utf-8-sig"),
         {
             "sexe": "nominal", "date de naissance": "date %d/%m/%Y", "code postal": "nominal",
@@ -200,7 +200,7 @@ def _american_claims() -> KnownTable:
     }
     return KnownTable(
         "American claims",
-        "`,`, quoted `5,200.50`, `12/31/2020`, `N/A`",
+        "`,`, quoted `5,200.50`, days as 12/31/2020, `N/A`",
         _written("claims.csv", columns, ",", "utf-8"),
         {
             "DateOfBirth": "date %m/%d/%Y", "Gender": "nominal", "ZipCode": "nominal",

@@ -48,6 +48,7 @@ _CODES = (
     "familienstand religion nationality country department abteilung"
 )
 _LONG = 6
+_NO_COMPOUNDS = ("discharge", "discharged", "discharges")  # of what they seem to have in them
 
 
 def split_name(name: str) -> tuple[str, ...]:
@@ -66,7 +67,8 @@ def find_word(name: str, words: str) -> str | None:
     whole: str | None = next((p for p in (*parts, *joined) if p in known), None)
     if whole is not None:
         return whole
-    return next((w for p in parts for w in known if len(w) >= _LONG and w in p), None)
+    compounds = [part for part in parts if part not in _NO_COMPOUNDS]
+    return next((w for p in compounds for w in known if len(w) >= _LONG and w in p), None)
 
 
 def is_code(name: str) -> bool:

@@ -32,7 +32,7 @@ def write_text(draft: Draft, file: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def quote(text: str) -> str:
+def quote_name(text: str) -> str:
     """Write a text so that YAML reads it as itself."""
     if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text):
         return text
@@ -87,7 +87,7 @@ def _spelling_keys(spelled: TextFormat, general: TextFormat) -> dict[str, str]:
 def _unconfirmed(draft: Draft) -> list[str]:
     lines = ["unconfirmed:"]
     for role in _HEADINGS:
-        names = ", ".join(quote(s.profile.name) for s in draft.of_role(role))
+        names = ", ".join(quote_name(s.profile.name) for s in draft.of_role(role))
         lines += [f"  {role}: [{names}]"] if names else []
     return lines
 
@@ -106,7 +106,7 @@ def _attribute(draft: Draft, suggestion: Suggestion) -> str:
             wanted = ("date_format",) if kind is Kind.DATE else ("decimal", "thousands")
             keys |= {key: own[key] for key in wanted if key in own}
         value = f"{{{', '.join(f'{key}: {text}' for key, text in keys.items())}}}"
-    line = f"  {quote(profile.name)}: {value}"
+    line = f"  {quote_name(profile.name)}: {value}"
     return f"{line:<{_WIDTH}}  # {_one_line(_describe(suggestion))}"
 
 
