@@ -200,7 +200,7 @@ def _american_claims() -> KnownTable:
     }
     return KnownTable(
         "American claims",
-        "`,`, quoted `5,200.50`, days as 12/31/2020, `N/A`",
+        "`,`, quoted `5,200.50`, days as 12/31/2020, N/A for missing",
         _written("claims.csv", columns, ",", "utf-8"),
         {
             "DateOfBirth": "date %m/%d/%Y", "Gender": "nominal", "ZipCode": "nominal",
