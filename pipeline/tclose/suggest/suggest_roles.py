@@ -98,7 +98,8 @@ def _find_number(profile: ColumnProfile) -> str | None:
         return "counts the records"
     if is_whole and numbered and profile.distinct * _FEW_ROWS > 1 and not is_known:
         return f"numbers persons, who have several records (name: {numbered})"
-    if profile.is_even and profile.distinct == 1 and profile.n_present >= _UNKNOWN_TEXTS:
+    is_own = profile.is_even and profile.distinct == 1 and profile.n_present >= _UNKNOWN_TEXTS
+    if is_own and not is_known:
         return "every record has its own whole number, spread as numbers are that are given out"
     is_drawn = profile.is_even or not profile.is_integer
     is_long = profile.has_one_length and profile.n_distinct > _UNKNOWN_TEXTS and not is_known

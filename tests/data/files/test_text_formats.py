@@ -17,7 +17,7 @@ CONTINENTAL = TextFormat(",", ".", "%d.%m.%Y")
 
 def rewritten(text: str | None, spelled: TextFormat) -> str | None:
     column = pa.chunked_array([[text]], pa.string())
-    return rewrite_texts(column, spelled).to_pylist()[0]  # type: ignore[no-any-return]
+    return rewrite_texts(column, spelled).to_pylist()[0]
 
 
 class TestNumbers:
