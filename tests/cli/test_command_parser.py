@@ -8,7 +8,7 @@ from tclose.cli.main import main
 @pytest.mark.parametrize(
     ("arguments", "usage", "message"),
     [
-        (["rnu"], "usage: tclose [", "'rnu' is none of run, flow, "),
+        (["rnu"], "usage: tclose [", "'rnu' is none of init, run, flow, "),
         (["rnu"], "usage: tclose [", "did you mean run?"),
         (["run", "p.yaml", "--jsn"], "usage: tclose run [", "--jsn; did you mean --json?"),
         (["run", "p.yaml", "--prfile=x"], "usage: tclose run [", "did you mean --profile?"),

@@ -146,13 +146,10 @@ class TestPlan:
         assert made.manifest["classes"]["n_classes"] == 2
 
 
-def test_frontier_varies_t_beside_it(source, tmp_path):
-    policy, found = (
-        write_policy(tmp_path / "policy.yaml", document(source, tmp_path)),
-        tmp_path / "f.json",
-    )
-    asked = ["--k", "4", "--t", "0.3,0.6", "--json", str(found)]
+def test_frontier_varies_t_beside_it(source, tmp_path, capsys):
+    policy = write_policy(tmp_path / "policy.yaml", document(source, tmp_path))
+    asked = ["--k", "4", "--t", "0.3,0.6", "--json"]
     assert main(["frontier", str(policy), "--quiet", *asked]) == 0
-    points = json.loads(found.read_text())["points"]
+    points = json.loads(capsys.readouterr().out)["points"]
     assert len(points) == 2
     assert all(point["largest_emd"][NAME] <= 0.35 for point in points)
