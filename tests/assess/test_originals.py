@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.cases.method_cases import BY_MAP, BY_WIDTH, LOOSE, publish
@@ -17,9 +18,16 @@ from support.cases.patients import (
     write_patients,
 )
 from support.cases.people import folder_of, write_policy
+from support.cases.published import hand_out
 from support.checks.released import read_rows
 from support.checks.utility_checks import naive_covering, naive_utility
+from tclose.assess import originals, values_alone
 from tclose.cli.main import main
+from tclose.formats.parquet_format import Parquet
+from tclose.methods.bucketization.bucketization_method import Bucketization
+from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
+from tclose.passes.release import RELEASE
+from tclose.runtime.run import INSPECTION
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -159,6 +167,139 @@ class TestNoise:
         found = audit(folder_of(made), write_policy(tmp_path / "policy.yaml", document), capsys)
         assert found["originals"]["il1s"] is None
         assert found["originals"]["changes_of_means"] == {}
+
+
+class TestOtherVersions:
+    """A release that another version of the method made: its rows cannot be made again."""
+
+    OTHER_ROWS = ("--set", "method.refine=off")  # stands for another version's search
+
+    @pytest.fixture
+    def asked(self, source: Path, tmp_path: Path) -> dict[str, Any]:
+        method = {"name": "t-closeness-first", "refine": 2}
+        return patient_document(source, tmp_path / "out", method)
+
+    @pytest.fixture
+    def policy(self, asked: dict[str, Any], tmp_path: Path) -> Path:
+        return write_policy(tmp_path / "policy.yaml", asked)
+
+    @pytest.fixture
+    def earlier(self, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Path:
+        made = folder_of(publish(asked))
+        monkeypatch.setattr(TClosenessFirst, "version", TClosenessFirst.version + 1)
+        return made
+
+    def test_the_internal_manifest_has_the_versions(self, asked: dict[str, Any]) -> None:
+        made = publish(asked)
+        versions = inside(folder_of(made))["code"]["versions"]
+        assert versions["method"] == {"t-closeness-first": TClosenessFirst.version}
+        assert versions["passes"] == RELEASE.after(INSPECTION).versions
+        assert versions["format"] == {"parquet": Parquet.version}
+        assert list(made.manifest.to_json()["code"]) == ["tclose"]
+
+    def test_other_classes_are_no_finding(self, earlier: Path, policy: Path, capsys: Any) -> None:
+        found = audit(earlier, policy, capsys, *self.OTHER_ROWS)
+        assert "originals" not in found
+        assert found["findings"] == []
+        (note,) = found["notes"]
+        then, now = TClosenessFirst.version - 1, TClosenessFirst.version
+        assert f"of the code: method t-closeness-first {then} (now {now}); these" in note
+
+    def test_of_the_same_version_they_are(
+        self, asked: dict[str, Any], policy: Path, capsys: Any
+    ) -> None:
+        made = folder_of(publish(asked))
+        found = audit(made, policy, capsys, *self.OTHER_ROWS, status=3)
+        assert "do not give these rows" in found["findings"][0]
+
+    def test_the_same_rows_are_measured(self, earlier: Path, policy: Path, capsys: Any) -> None:
+        found = audit(earlier, policy, capsys)
+        assert found["originals"]["attackers"] == N_RECORDS
+
+    def test_other_libraries_are_other_versions(
+        self, asked: dict[str, Any], policy: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = folder_of(publish(asked))
+        monkeypatch.setattr(values_alone, "library_versions", lambda: {"numpy": "77"})
+        (note,) = audit(made, policy, capsys, *self.OTHER_ROWS)["notes"]
+        assert "of the code: numpy" in note
+
+    def test_a_release_that_does_not_tell(self, earlier: Path, policy: Path, capsys: Any) -> None:
+        copy = hand_out(earlier, policy.parent / "handed")
+        found = audit(copy, policy, capsys, *self.OTHER_ROWS)
+        assert "which ones the release does not tell" in found["notes"][0]
+
+    @pytest.mark.parametrize(
+        ("change", "named"),
+        [
+            ("privacy.k=6", "k"),
+            ("privacy.t=0.25", "t of pay"),
+            ("privacy.models=[{name: distinct-l-diversity, l: 2}]", "distinct-l-diversity of pay"),
+            ("method={name: microaggregate-and-merge}", "method"),
+        ],
+    )
+    def test_other_claims_are_found(
+        self, change: str, named: str, earlier: Path, policy: Path, capsys: Any
+    ) -> None:
+        found = audit(earlier, policy, capsys, *self.OTHER_ROWS, "--set", change, status=3)
+        assert found["findings"][0].endswith(f"these differ: {named}")
+        assert found["notes"] == []
+
+    @pytest.mark.parametrize(
+        ("column", "order", "named"),
+        [
+            ("pay", "one more", "pay"),  # a confidential value
+            ("id", "one more", "id"),  # a carried one
+            ("id", "reversed", "records"),  # all values, with other ones
+        ],
+    )
+    def test_other_values_are_found(
+        self,
+        column: str,
+        order: str,
+        named: str,
+        earlier: Path,
+        policy: Path,
+        table: pa.Table,
+        tmp_path: Path,
+        capsys: Any,
+    ) -> None:
+        values = table[column].to_pylist()
+        values = values[::-1] if order == "reversed" else [values[0] + 50, *values[1:]]
+        place = table.column_names.index(column)
+        (tmp_path / "other").mkdir()
+        pq.write_table(
+            table.set_column(place, column, pa.array(values)), tmp_path / "other" / "0.parquet"
+        )
+        other = (*self.OTHER_ROWS, "--set", f"input.path={tmp_path / 'other'}")
+        found = audit(earlier, policy, capsys, *other, status=3)
+        assert found["findings"][0].endswith(f"these differ: {named}")
+
+    def test_values_in_folders_and_missing_ones(
+        self, asked: dict[str, Any], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        table = patients(N_RECORDS)
+        gaps = pa.array([None if i % 9 == 0 else i for i in range(N_RECORDS)])
+        pq.write_table(table.set_column(0, "id", gaps), tmp_path / "gaps.parquet")
+        asked["input"] = {"path": str(tmp_path / "gaps.parquet")}
+        asked["attributes"]["site"] = "non-confidential"
+        asked["output"]["partition_by"] = ["site"]
+        made = folder_of(publish(asked))
+        monkeypatch.setattr(TClosenessFirst, "version", TClosenessFirst.version + 1)
+        policy = write_policy(tmp_path / "policy.yaml", asked)
+        assert len(audit(made, policy, capsys, *self.OTHER_ROWS)["notes"]) == 1
+
+    def test_buckets_are_left_out(
+        self, source: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        method = {"name": "bucketization", "ratio": 2}
+        asked = patient_document(source, tmp_path / "out", method, privacy={"k": 5})
+        made = folder_of(publish(asked))
+        monkeypatch.setattr(Bucketization, "version", Bucketization.version + 1)
+        policy = write_policy(tmp_path / "policy.yaml", asked)
+        monkeypatch.setattr(originals, "_are_equal", lambda *_: False)
+        (note,) = audit(made, policy, capsys)["notes"]
+        assert "of the code: method bucketization" in note
 
 
 class TestPaths:

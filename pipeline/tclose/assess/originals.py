@@ -2,7 +2,8 @@
 
 A release does not say which record became which row. So the release is made again in a private
 scratch folder, with a column that numbers the records; only if that gives the rows of the release
-are they compared. Nothing of it is published.
+are they compared. Nothing of it is published. Where another version of the code made the release
+and these rows are not to be had any more, what no version decides is compared instead.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pyarrow as pa
 from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
 from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.sample import Sample, local_sample
+from tclose.assess.values_alone import find_other_claims, find_other_values, find_other_versions
 from tclose.data.places.locations import Location, parse_location
 from tclose.formats.released_file import open_released
 from tclose.model import Verdict
@@ -35,7 +37,11 @@ WHOLE = 2**62  # records of a sample that is the whole table
 
 
 def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> AuditResult:
-    """The audit of a release with ``originals``: the comparison, or a finding that there is none.
+    """The audit of a release with ``originals``: the comparison, or why there is none.
+
+    It is a finding where the policy and its input do not give the release, and a note where only
+    the classes differ and another version of the code made them. All figures have three digits, as
+    manifests do; they come of the raw data: keep them inside.
 
     Raises
     ------
@@ -45,40 +51,32 @@ def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> Aud
     release = parse_location(audit.release)
     manifest = read_manifest(release)
     assert manifest is not None  # it was audited
-    comparison = compare_originals(release, manifest, policy, progress)
-    if comparison is not None:
-        return audit.extended(originals=comparison)
-    return audit.extended([_OTHERS])
+    with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, engine):
+        run = Run(sample.policy, "audit", sample.path.parent / "work", engine)
+        remade = _Remade(run, sample, _make_again(run, progress))
+        if remade.is_same(release, manifest):
+            return audit.extended(originals=remade.measure())
+        versions = find_other_versions(release, policy)
+        if versions == []:
+            return audit.extended([_OTHERS])
+        other = find_other_claims(manifest, remade.verdict, remade.plan, policy.method.name)
+        other += find_other_values(release, manifest, run, policy, progress)
+    if other:
+        return audit.extended([f"{_OTHERS}; these differ: {', '.join(other)}"])
+    return audit.extended(notes=[_BY_VALUES.format(versions=", ".join(versions or [_UNTOLD]))])
 
 
 _OTHERS = (
     "originals: the policy and its input do not give these rows; name the policy, the input and "
     "the version that the release was made with (a search that ends by time cannot be repeated)"
 )
-
-
-def compare_originals(
-    release: Location, manifest: Manifest, policy: Policy, progress: Progress
-) -> OriginalsResult | None:
-    """Measure the loss and the linkage risk of a release against the policy's input.
-
-    All figures have three digits, as manifests do; they come of the raw data: keep them inside.
-
-    Returns
-    -------
-    None where the policy and its input do not give the rows of the release: another input, seed or
-    version, or a search that was ended by time.
-
-    Raises
-    ------
-    TcloseError
-        Whatever a run of the policy would be refused for.
-    """
-    with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, engine):
-        run = Run(sample.policy, "audit", sample.path.parent / "work", engine)
-        verdict = _make_again(run, progress)
-        remade = _Remade(run, sample, verdict)
-        return remade.measure() if remade.is_same(release, manifest) else None
+_BY_VALUES = (
+    "originals: made by other versions of the code: {versions}; these give other classes, so the "
+    "rows were not made again, and neither linkage nor loss was measured; the values that are "
+    "released as they are are those of the input, record by record, and method, k, t and models "
+    "those of the policy"
+)
+_UNTOLD = "which ones the release does not tell"
 
 
 def _make_again(run: Run, progress: Progress) -> Verdict:

@@ -64,7 +64,8 @@ def open_run(
                 unnamed = Run(policy, "", held.work_folder("inspect"), engine)
                 contents = _inspect(pipeline, unnamed, progress)
                 versions = byte_versions(policy, pipeline.after(INSPECTION).versions)
-                run = replace(_begin(policy, held, contents, engine, versions), flow_run=flow_run)
+                run = _begin(policy, held, contents, engine, versions)
+                run = replace(run, flow_run=flow_run, versions=versions)
                 if not run.is_published:
                     lineage = Lineage(policy, _name_input(held, contents), flow_run)
                     schema = read_schema(policy, contents[0].schema)
@@ -98,7 +99,7 @@ def _begin(
     repository: ReleaseRepository,
     contents: list[FileContent],
     engine: Engine,
-    versions: Mapping[str, Any],
+    versions: Mapping[str, dict[str, int]],
 ) -> Run:
     """Name the release by its content; find it published, go on with it, or start it."""
     document = policy.model_dump(mode="json", exclude=_ASIDE)

@@ -1,5 +1,6 @@
 """A run: what is asked, where it works, on what engine; and what comes of one that publishes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,7 +24,8 @@ SECONDS = Artifact("seconds", dict[str, float])  # of each pass that has ended, 
 class Run:
     """One run: what is asked, where it works, on what, and of which orchestrator's run it is.
 
-    ``release_id``: a name of its own where nothing is to be published; empty before it is known.
+    ``release_id``: a name of its own where nothing is to be published; empty before it is known;
+    ``versions``: of the code that the bytes of what is published depend on, by kind and name.
     """
 
     policy: Policy
@@ -33,6 +35,7 @@ class Run:
     flow_run: str | None = None
     lease_token: LeaseToken | None = None
     signed_now: bool = False  # a release that stood, without a signature by the policy's key
+    versions: Mapping[str, dict[str, int]] = field(default_factory=dict)
     access: Access | None = None  # of the pass that the run was handed to
 
     @property

@@ -5,7 +5,7 @@ each file. It does not say where the data came from, which seed was used, or how
 left out.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import inf, nextafter
@@ -74,7 +74,7 @@ class ReleaseRecord:
     ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
     ``siblings``: releases of the same input files that stand in the output folder, with other rows;
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
-    record was found to be one of the input's.
+    record was found to be one of the input's; ``versions``: of the code, as in the release's id.
     """
 
     release_id: str
@@ -92,6 +92,7 @@ class ReleaseRecord:
     seconds: dict[str, float]
     published_at: str
     compared: Compared
+    versions: Mapping[str, dict[str, int]]
     draws: tuple[Draw, ...] = ()
     siblings: tuple[Sibling, ...] = ()
     levels: tuple[tuple[int, ...], ...] = ()
@@ -252,7 +253,9 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         values["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
     if account.siblings:
         values["same_input"] = describe_siblings(account.siblings)
-    values["code"] = InternalCode(**code_version(), git=git_state(), **runtime())
+    values["code"] = InternalCode(
+        **code_version(), git=git_state(), versions=dict(account.versions), **runtime()
+    )
     return InternalManifest(
         **values,
         exact_information_loss=describe_loss(account.loss),

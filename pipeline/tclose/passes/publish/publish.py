@@ -154,6 +154,7 @@ def _make_record(
         siblings=find_others(run, frozenset(file.sha256 for file in files)),
         levels=tuple(result.levels for result in results if result.levels is not None),
         compared=compared,
+        versions=run.versions,
     )
 
 

@@ -68,6 +68,8 @@ class InternalCode(Code):
     """The versions that decide the released bytes, and the software used."""
 
     git: GitState | None = None
+    versions: dict[str, dict[str, int]] | None = None
+    """Of the format, the method, the models and the passes, by kind and name."""
 
 
 class MadeBy(Section):

@@ -1,0 +1,141 @@
+"""A release beside its originals by what no version of the code decides: its values and claims.
+
+Another version of a method may make other classes of the same records. So the rows of a release
+that another version made cannot be made again; but its records are still those of the input, by
+all values that are released as they are, and k, t and models those of the policy.
+"""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+
+import pyarrow as pa
+
+from tclose.data.files.input_partitions import read_batches
+from tclose.data.places.locations import Location
+from tclose.formats.released_file import open_released
+from tclose.model import Verdict
+from tclose.passes.compare.comparison import RELEASED, choose_columns
+from tclose.passes.compare.digest_task import restore_folders
+from tclose.passes.compare.record_digests import (
+    Compared,
+    RecordDigest,
+    digest_records,
+    keep_complete,
+)
+from tclose.passes.plan.plan import Plan
+from tclose.passes.publish.build_manifest import describe_privacy
+from tclose.passes.release import RELEASE
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.records import SOURCE, Source
+from tclose.policy.policy import Policy
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import Privacy
+from tclose.releases.provenance import byte_versions, library_versions
+from tclose.releases.repository import read_internal
+from tclose.runtime.pipeline import run_pipeline
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import INSPECTION, Run
+
+
+def find_other_versions(release: Location, policy: Policy) -> list[str] | None:
+    """List the code that a release was made with in another version than this one has.
+
+    Returns
+    -------
+    As in "method t-closeness-first 1 (now 2)"; empty if all versions are the same. None where the
+    release does not tell: its internal manifest is not at hand, or is of an earlier version.
+    """
+    internal = read_internal(release)
+    if internal is None or internal.code.versions is None:
+        return None
+    now = byte_versions(policy, RELEASE.after(INSPECTION).versions)
+    libraries = internal.code.model_extra or {}
+    pairs: list[tuple[str, object, object]] = [
+        (f"{kind} {name}", internal.code.versions.get(kind, {}).get(name), version)
+        for kind, of_kind in now.items()
+        for name, version in of_kind.items()
+    ]
+    pairs += [(name, libraries.get(name), version) for name, version in library_versions().items()]
+    return [f"{name} {then or 'none'} (now {now})" for name, then, now in pairs if then != now]
+
+
+def find_other_claims(manifest: Manifest, verdict: Verdict, plan: Plan, method: str) -> list[str]:
+    """List what a release says was asked, of classes, otherwise than a policy asks.
+
+    Parameters
+    ----------
+    verdict, plan : of a run of the policy; only what they ask for is compared
+    """
+    columns = [encoding.column for encoding in plan.confidential]
+    stated, asked = _asked(manifest.privacy), _asked(describe_privacy(verdict, columns))
+    stated["method"], asked["method"] = manifest.method, method
+    return [name for name in asked if stated.get(name) != asked[name]] + [
+        name for name in stated if name not in asked
+    ]
+
+
+def _asked(privacy: Privacy) -> dict[str, object]:
+    """What is asked of the classes, without what they reach, by what it is."""
+    asked: dict[str, object] = {"k": privacy.k.asked}
+    asked |= {f"t of {name}": result.asked for name, result in privacy.t.items()}
+    asked |= {f"t of {', '.join(r.attributes)}": r.asked for r in privacy.joint}
+    return asked | {f"{m.name} of {m.attribute}": m.asked for m in privacy.models or ()}
+
+
+def find_other_values(
+    release: Location, manifest: Manifest, run: Run, policy: Policy, progress: Progress
+) -> list[str]:
+    """List the columns whose released values are not those of the policy's input.
+
+    Records are compared as a multiset: by the columns that are released as they are, which are not
+    quasi-identifiers, nor released as buckets or with noise.
+
+    Parameters
+    ----------
+    run : a run in the same scratch folder; another one reads the input on its engine
+
+    Returns
+    -------
+    "records", where each column has the input's values and records have others together.
+    """
+    root = run.root.parent / "values"
+    reading = Run(policy, "values", root, run.engine)
+    run_pipeline(RELEASE.until(INPUT_SUMMARY), reading, progress)
+    source, key = reading.workspace.load(SOURCE), secrets.token_bytes(32)
+    compared = _choose_values(source, policy)
+    mine = [
+        digest_records(keep_complete(table, compared.needed), compared, key)
+        for partition in reading.workspace.load(PARTITIONS)
+        for table in read_batches(partition, source.reading)
+    ]
+    theirs = [
+        digest_records(table, compared, key) for table in _read_files(release, manifest, source)
+    ]
+    nothing = digest_records(_no_rows(compared), compared, key)
+    expected, actual = (reduce(RecordDigest.merge, d, nothing) for d in (mine, theirs))
+    if expected.equals(actual):
+        return []
+    sums = zip(compared.columns, expected.sums[1:], actual.sums[1:], strict=True)
+    return [name for name, left, right in sums if (left != right).any()] or ["records"]
+
+
+def _choose_values(source: Source, policy: Policy) -> Compared:
+    """The columns that are compared with the input at publication, but for those with buckets."""
+    columns, places = source.columns, source.partition_columns
+    compared = choose_columns(columns, places, buckets=policy.method.releases_buckets)
+    kept = tuple(name for name in compared.columns if name not in compared.bucketed)
+    return replace(compared, columns=kept, bucketed=())
+
+
+def _no_rows(compared: Compared) -> pa.Table:
+    return pa.table({name: pa.nulls(0) for name in compared.columns})
+
+
+def _read_files(release: Location, manifest: Manifest, source: Source) -> Iterator[pa.Table]:
+    """The rows of each file, with the values that stand in the names of its folders."""
+    types = {column.name: column.type for column in source.columns if column.role in RELEASED}
+    for file in manifest.files:
+        with open_released(release / file.path) as released:
+            yield restore_folders(released.read(), file.path, types)
