@@ -141,15 +141,14 @@ class TestLoss:
         self, case: tuple[np.ndarray, np.ndarray], data: st.DataObject
     ) -> None:
         original, released = case
-        assume((np.ptp(original, axis=1) > 0).all())
+        # Changes are told in standard deviations, and of a mean of 10^9 only 10^-7 is known.
+        assume((original.std(axis=1) > 0.1).all())
         cut = data.draw(st.integers(0, original.shape[1]))
         parts = [
             compare_records(original[:, :cut], released[:, :cut]),
             compare_records(original[:, cut:], released[:, cut:]),
         ]
         whole = compare_records(original, released)
-        # A mean is rounded to the digits of its values; changes are told in standard deviations.
-        rounding = np.spacing(np.abs(original).max()) / original.std(axis=1).min()
         for merged in (
             reduce(ValueComparison.merge, parts),
             reduce(ValueComparison.merge, parts[::-1]),
@@ -157,7 +156,7 @@ class TestLoss:
             assert measure_il1s(merged) == pytest.approx(measure_il1s(whole), rel=1e-5)
             for name in ("means", "variances"):
                 found, expected = (getattr(measure_changes(c), name) for c in (merged, whole))
-                assert found == pytest.approx(expected, rel=1e-5, abs=1e-5 + 4 * rounding)
+                assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
     @repeatable
     @given(releases())
