@@ -5,7 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tclose.errors import UsageError
-from tclose.model import Float64
+from tclose.model.array_types import Float64
 
 Column = NDArray[np.int32] | Float64
 

@@ -12,7 +12,7 @@ from benchmarks.attacks.adult import Method, draw_subtable, read_adult, write_do
 from benchmarks.attacks.minimality import Inference, SearchBudget, infer, ordered_distances
 from benchmarks.attacks.subtables import Subtable, prepare
 from tclose.errors import InfeasibleError
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 ROUNDING = 1e-9  # beliefs are floats
 

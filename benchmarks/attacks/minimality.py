@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 # With fewer that are kept of those drawn, shares would say little.
 LEAST_KEPT = 30

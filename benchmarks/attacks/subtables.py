@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from tclose.data.keys import Keys
 from tclose.kernels.clustering.assign_subsets import assign_subsets
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 from tclose.passes.encode.encode_task import HISTOGRAM
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,

@@ -18,7 +18,7 @@ from tclose.kernels.clustering.algorithm2 import k_anonymity_first
 from tclose.kernels.clustering.algorithm3 import cluster_block
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.kernels.clustering.mdav import mdav
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.quantile_subsets import cut_subsets
 

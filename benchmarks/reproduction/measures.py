@@ -17,7 +17,8 @@ from tclose.data.taxonomy import build_from_mapping
 from tclose.kernels.emd.tree import star_metric, tree_emds, tree_exceeds
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.methods.incognito.lattice_search import Node, Predicate
-from tclose.model import Int64, TreeMetric
+from tclose.model.array_types import Int64
+from tclose.model.distribution import TreeMetric
 from tclose.privacy.class_counts import count_by_class
 from tclose.privacy.models.l_diversity import check_entropy, check_recursive
 

@@ -13,7 +13,8 @@ from benchmarks.reproduction.printed import Sizes
 from benchmarks.sources import SEED, Source
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import class_emds, exceeds
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
 
 # What a numeric quasi-identifier is divided by.
 SCALES: dict[str, Callable[[Float64], float]] = {

@@ -16,7 +16,7 @@ from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.algorithm1 import merge_farthest, ordered_excess
 from tclose.kernels.clustering.algorithm2 import k_anonymity_first
 from tclose.kernels.clustering.mdav import mdav, v_mdav
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 MERGING_SEED = 1
 

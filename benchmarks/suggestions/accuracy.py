@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 
 from benchmarks.suggestions.known_tables import KnownTable
 from tclose.data.files.text_formats import TextFormat
-from tclose.model import Kind, Role
+from tclose.model.column_terms import Kind, Role
 from tclose.policy.policy import Policy, parse_policy
+from tclose.policy.suggest.draft_policy import Draft, draft_policy
+from tclose.policy.suggest.policy_text import write_text
 from tclose.policy.yaml_values import read_yaml
-from tclose.suggest.draft_policy import Draft, draft_policy
-from tclose.suggest.policy_text import write_text
 
 
 @dataclass(frozen=True)

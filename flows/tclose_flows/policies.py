@@ -6,7 +6,7 @@ from typing import Any
 from prefect.runtime import flow_run
 
 from tclose.policy.policy import Policy, load_policy, parse_policy
-from tclose.redaction import redact
+from tclose.security.redaction import redact
 from tclose_flows.schedule import AsOf, resolve_day
 
 

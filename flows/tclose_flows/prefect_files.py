@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 from tclose.errors import UsageError
-from tclose.trusted_paths import UntrustedError, check_closed, read_own
+from tclose.security.trusted_paths import UntrustedError, check_closed, read_own
 
 
 def check_prefect_files() -> None:

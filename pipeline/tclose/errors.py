@@ -6,7 +6,7 @@ URLs in them, whoever wrote the words, are without users, passwords and tokens.
 import difflib
 from collections.abc import Iterable
 
-from tclose.redaction import redact
+from tclose.security.redaction import redact
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

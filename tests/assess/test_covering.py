@@ -6,7 +6,7 @@ import pytest
 from support.tables.value_encodings import encodings_of
 from tclose.assess.covering import measure_covering
 from tclose.errors import DataError
-from tclose.model import Kind
+from tclose.model.column_terms import Kind
 
 MARKS = ("low (bad)", "middle", "*")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.tables.random_tables import repeatable
 from support.tables.value_encodings import encodings_of
 from tclose.assess.linkage import measure_linkage
-from tclose.model import Kind
+from tclose.model.column_terms import Kind
 
 ORDER = ("low", "middle", "high")
 

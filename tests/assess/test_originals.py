@@ -23,7 +23,7 @@ from support.checks.released import read_rows
 from support.checks.utility_checks import naive_covering, naive_utility
 from tclose.assess import originals, values_alone
 from tclose.cli.main import main
-from tclose.formats.parquet_format import Parquet
+from tclose.data.formats.parquet_format import Parquet
 from tclose.methods.bucketization.bucketization_method import Bucketization
 from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
 from tclose.passes.release import RELEASE

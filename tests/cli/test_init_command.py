@@ -14,9 +14,9 @@ from benchmarks.suggestions.known_tables import german_payroll, known_tables
 from support.cases.people import people, write_csv, write_parquet
 from tclose.cli.main import main
 from tclose.data.files.input_files import open_input
-from tclose.model import Role
+from tclose.model.column_terms import Role
 from tclose.policy.policy import load_policy
-from tclose.suggest import input_sample
+from tclose.policy.suggest import input_sample
 
 GENERATED = [table for table in known_tables() if table.write.__name__ == "write"]
 

@@ -19,7 +19,8 @@ from tclose.data.keys import Encoding
 from tclose.data.value_counts import ColumnSummary
 from tclose.errors import DataError
 from tclose.methods.scaling import scale_columns
-from tclose.model import ANCESTOR, Attribute, Kind, Role
+from tclose.model.attributes import ANCESTOR, Attribute
+from tclose.model.column_terms import Kind, Role
 from tclose.passes.microaggregate.losses import measure_aggregation
 from tclose.passes.microaggregate.region_classes import aggregate_column
 

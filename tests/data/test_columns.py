@@ -5,7 +5,7 @@ import pytest
 
 from support.tables.column_kinds import CONFIDENTIAL, PASSTHROUGH, QUASI, ROWS, column
 from tclose.errors import DataError
-from tclose.model import Distance, Kind
+from tclose.model.column_terms import Distance, Kind
 
 
 class TestResolve:

@@ -11,7 +11,7 @@ from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import ColumnSummary, confidential_keys, own_values
 from tclose.errors import DataError
 from tclose.methods.scaling import scale_columns
-from tclose.model import Distance, Kind
+from tclose.model.column_terms import Distance, Kind
 
 
 class TestEncodings:

@@ -30,7 +30,8 @@ from tclose.data.keys import (
     to_keys,
 )
 from tclose.errors import DataError
-from tclose.model import Attribute, Column, Kind, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
 
 
 class TestKinds:

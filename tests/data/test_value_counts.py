@@ -28,7 +28,7 @@ from tclose.data.value_counts import (
     summarise_table,
 )
 from tclose.errors import DataError
-from tclose.model import Kind
+from tclose.model.column_terms import Kind
 
 records = st.lists(
     st.fixed_dictionaries(

@@ -25,7 +25,7 @@ from support.pages import (
 )
 from tclose.cli.main import _parser
 from tclose.methods.method import Method, registered_methods
-from tclose.model import Distance, Kind, Role
+from tclose.model.column_terms import Distance, Kind, Role
 from tclose.passes.release import RELEASE
 from tclose.policy.policy import policy_schema
 from tclose.privacy.model_registry import MODELS
@@ -164,7 +164,7 @@ def test_map_of_the_folders() -> None:
     lines = section.split("```")[1].splitlines()
     named = [n for line in lines for n in re.findall(r"([\w]+(?:/\w+)*)/", line.split("    ")[0])]
     named += [n for line in lines for n in re.findall(r"\b(\w+)/", line)]
-    inner = ("passes", "kernels", "releases", "assess", "runtime", "data")
+    inner = ("policy", "data", "passes", "kernels", "runtime", "releases", "assess")
     places = [ROOT, PACKAGE, *(PACKAGE / n for n in inner), ROOT / "pipeline", ROOT / "flows"]
     assert [n for n in named if not any((place / n).is_dir() for place in places)] == []
     folders = [f.name for f in (*PACKAGE.iterdir(), *(PACKAGE / "passes").iterdir()) if f.is_dir()]

@@ -15,7 +15,7 @@ from numba.core.errors import TypingError
 from tclose.kernels import compile_lock, compiler
 from tclose.kernels.compile_lock import hold_compile_lock
 from tclose.kernels.compiler import is_kept, kernel
-from tclose.trusted_paths import TrustedFolder, open_trusted
+from tclose.security.trusted_paths import TrustedFolder, open_trusted
 
 WHOLE, REAL = np.array([1, 2, 3]), np.array([0.5, 0.25])
 

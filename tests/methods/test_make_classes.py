@@ -20,7 +20,7 @@ from tclose.kernels.emd.ordered import exact_emd
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
 from tclose.methods.scaling import scale_columns
-from tclose.model import Distance, Kind, Role
+from tclose.model.column_terms import Distance, Kind, Role
 from tclose.privacy.t_closeness import find_above, with_metric
 
 HALF = Fraction(1, 2)

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from tclose.methods.method import Method, method_keys, name_methods, registered_methods
 from tclose.methods.microaggregation.microaggregation import Microaggregation
+from tclose.model.registry import name_of
 from tclose.passes.plan.coarse_tree import count_regions
-from tclose.registry import name_of
 
 GENERALISING = {"mondrian", "incognito", "sabre"}
 WITHOUT_T = {"mdav", "v-mdav", "dp-confidential"}

@@ -21,7 +21,8 @@ from support.checks.exact_odds import clamped_odds, find_dependence, refutes_rat
 from tclose.methods.dp import dp_confidential
 from tclose.methods.dp.dp_confidential import NoiseGrid, draw_codes, draw_steps
 from tclose.methods.dp.noise import add_noise
-from tclose.model import Attribute, Column, Kind, Noise, Role
+from tclose.model.attributes import Attribute, Column, Noise
+from tclose.model.column_terms import Kind, Role
 
 pytest.importorskip("opendp")
 

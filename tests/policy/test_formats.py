@@ -6,7 +6,7 @@ import pytest
 from support.cases.people import CONFIDENTIAL, QUASI, policy_for
 from tclose.data.files.text_formats import TextFormat
 from tclose.errors import PolicyError
-from tclose.model import Kind, Role
+from tclose.model.column_terms import Kind, Role
 from tclose.policy.policy import parse_policy, policy_schema
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from tclose.errors import PolicyError, UsageError
 from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
-from tclose.model import Distance, Kind, Role
+from tclose.model.column_terms import Distance, Kind, Role
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.policy.policy import Policy, load_policy, parse_policy, policy_schema
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from tclose.errors import PolicyError
-from tclose.model import Distance, Kind
+from tclose.model.column_terms import Distance, Kind
 from tclose.policy.policy import Policy, parse_policy, policy_schema
 from tclose.privacy.model_registry import MODELS
 

@@ -13,7 +13,8 @@ from support.naive import naive_requirements as naive
 from support.tables.model_classes import Classes, classified
 from support.tables.random_tables import distribution_from, distribution_of, repeatable, starts_of
 from tclose.errors import PolicyError
-from tclose.model import Attribute, Column, Kind, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
 from tclose.privacy.bound_models import bind, check_counts, meet_all, privacy_model_of
 from tclose.privacy.models.diversity_models import DistinctDiversity
 from tclose.privacy.privacy_model import PrivacyModel

@@ -12,7 +12,8 @@ from support.naive import naive_joint, naive_taxonomy
 from support.naive import naive_kernels as naive
 from support.tables.random_tables import class_sizes, repeatable, seeds, starts_of
 from tclose.errors import DataError
-from tclose.model import Attribute, Distance, Kind, Role
+from tclose.model.attributes import Attribute
+from tclose.model.column_terms import Distance, Kind, Role
 from tclose.privacy.joint import (
     Joint,
     append_joint,

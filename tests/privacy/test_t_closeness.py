@@ -29,7 +29,10 @@ from tclose.data.taxonomy import taxonomy_of
 from tclose.errors import DataError
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
-from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.class_sizes import mean_cluster_emd
 from tclose.privacy.t_closeness import (
     class_distances,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tclose.assess.frontier import ComputedFrontier, Figures, Point
-from tclose.model import AttributeResult, ClassSizes
+from tclose.model.verification import AttributeResult, ClassSizes
 from tclose.render.charts import chart_style
 from tclose.render.frontier_chart import MEASURES, draw_frontier, make_frontier_figure
 from tclose.render.frontier_tables import describe_frontier, report_frontier

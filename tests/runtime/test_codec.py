@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tables.random_tables import repeatable
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.runtime.codec import decode, encode
 
 

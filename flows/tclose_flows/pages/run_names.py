@@ -7,7 +7,7 @@ from typing import Any
 from prefect.runtime import flow_run
 
 from tclose.data.places.locations import parse_location
-from tclose.redaction import file_name
+from tclose.security.redaction import file_name
 from tclose_flows.policies import resolve_policy
 from tclose_flows.schedule import resolve_day
 

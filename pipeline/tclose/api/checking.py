@@ -17,7 +17,8 @@ from tclose.data.files.input_files import find_files, open_input, open_parquet
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import FileContent, check_same_schema, inspect_file
 from tclose.errors import DataError, PolicyError, UsageError
-from tclose.model import Attribute, Failure
+from tclose.model.attributes import Attribute
+from tclose.model.verification import Failure
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.error_messages import describe_problems
 from tclose.render.text_tables import render_table

@@ -4,11 +4,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from tclose.data.formats.released_file import open_released
 from tclose.data.keys import folder_type
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
-from tclose.formats.released_file import open_released
 from tclose.releases.manifest.public_manifest import Manifest
 
 

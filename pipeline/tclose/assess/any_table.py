@@ -19,7 +19,11 @@ from tclose.data.keys import name_type, one_zero, plain_type
 from tclose.data.value_counts import confidential_keys, count_values, own_values, summarise_table
 from tclose.data.value_counts import find_problems as find_value_problems
 from tclose.errors import DataError
-from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Verdict
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Distance, Kind
+from tclose.model.distribution import Distribution
+from tclose.model.verification import Verdict
 from tclose.passes.verify.class_checks import ClassChecks, decide
 from tclose.privacy.bound_models import NO_MODELS
 from tclose.privacy.t_closeness import with_metric

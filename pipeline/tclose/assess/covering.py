@@ -18,7 +18,7 @@ from tclose.kernels.record_linkage import count_covering
 from tclose.methods.generalisation.generalise import ancestors_of
 from tclose.methods.generalisation.intervals import EVERYTHING
 from tclose.methods.generalisation.notation import parse_set, read_ends, spell_keys
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 
 def measure_covering(

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from tclose.errors import UsageError
-from tclose.model import Role
+from tclose.model.column_terms import Role
 from tclose.policy.policy import Policy
 
 T_STEPS = (0.25, 0.5, 2.0, 4.0)

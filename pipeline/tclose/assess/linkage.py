@@ -13,7 +13,7 @@ import pyarrow as pa
 from tclose.data.keys import Encoding, Keys
 from tclose.kernels.record_linkage import count_candidates
 from tclose.methods.scaling import scale_columns
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.region_classes import find_changes
 
 

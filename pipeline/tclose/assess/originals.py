@@ -15,9 +15,9 @@ from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
 from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.sample import Sample, local_sample
 from tclose.assess.values_alone import find_other_claims, find_other_values, find_other_versions
+from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location, parse_location
-from tclose.formats.released_file import open_released
-from tclose.model import Verdict
+from tclose.model.verification import Verdict
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.plan import PLAN, Plan

@@ -18,7 +18,9 @@ from tclose.data.files import input_files
 from tclose.data.files.input_partitions import read_partition
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.value_counts import complete_records
-from tclose.model import Int64, Partition, Role
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Role
+from tclose.model.input_pieces import Partition
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source

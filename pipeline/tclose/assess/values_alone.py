@@ -13,9 +13,9 @@ from functools import reduce
 import pyarrow as pa
 
 from tclose.data.files.input_partitions import read_batches
+from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location
-from tclose.formats.released_file import open_released
-from tclose.model import Verdict
+from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import RELEASED, choose_columns
 from tclose.passes.compare.digest_task import restore_folders
 from tclose.passes.compare.record_digests import (

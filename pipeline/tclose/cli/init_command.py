@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tclose.errors import DataError, OutputError
 
 if TYPE_CHECKING:
-    from tclose.suggest.draft_policy import Draft
+    from tclose.policy.suggest.draft_policy import Draft
 
 
 _MOST_NOTES = 8
@@ -31,8 +31,8 @@ def write_first_policy(arguments: argparse.Namespace) -> str:
     OutputError
         The file is there already, or cannot be written.
     """
-    from tclose.suggest.draft_policy import draft_policy
-    from tclose.suggest.policy_text import SCHEMA_NAME, write_text
+    from tclose.policy.suggest.draft_policy import draft_policy
+    from tclose.policy.suggest.policy_text import SCHEMA_NAME, write_text
 
     given: Path | None = arguments.out
     if given is not None:
@@ -58,7 +58,7 @@ def _check_free(file: Path) -> None:
 
 def _check_usable(draft: "Draft") -> None:
     """Refuse tables of which nothing is left to release."""
-    from tclose.model import Role
+    from tclose.model.column_terms import Role
 
     if not draft.of_role(Role.QUASI_IDENTIFIER):
         n_columns = len(draft.suggestions)
@@ -87,7 +87,7 @@ def _write_schema(file: Path) -> None:
 
 
 def _summarise(draft: "Draft", file: Path) -> str:
-    from tclose.model import Role
+    from tclose.model.column_terms import Role
 
     roles = (Role.IDENTIFIER, Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
     n_more = len(draft.notes) - _MOST_NOTES

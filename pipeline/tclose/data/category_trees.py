@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from tclose.data.keys import Encoding, Keys
 from tclose.data.taxonomy import Taxonomy, taxonomy_of
-from tclose.model import Int64, Role
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Role
 
 
 @dataclass(frozen=True, eq=False)

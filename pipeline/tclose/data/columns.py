@@ -14,7 +14,8 @@ from tclose.data.keys import (
     plain_type,
 )
 from tclose.errors import DataError
-from tclose.model import ANCESTOR, Attribute, Column, Distance, Kind, Role
+from tclose.model.attributes import ANCESTOR, Attribute, Column
+from tclose.model.column_terms import Distance, Kind, Role
 
 CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
 _AVERAGED = (Kind.NUMERIC, Kind.DATE)

@@ -9,7 +9,8 @@ import pyarrow as pa
 from tclose.data.keys import Encoding, category_type, check_span
 from tclose.data.taxonomy import taxonomy_of
 from tclose.data.value_counts import ColumnSummary
-from tclose.model import ANCESTOR, Column, Kind, Role
+from tclose.model.attributes import ANCESTOR, Column
+from tclose.model.column_terms import Kind, Role
 
 
 def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:

@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tclose.errors import DataError
-from tclose.model import ANCESTOR, Column, Float64, Int64, Kind, Role
+from tclose.model.array_types import Float64, Int64
+from tclose.model.attributes import ANCESTOR, Column
+from tclose.model.column_terms import Kind, Role
 
 Keys = NDArray[np.int64] | Float64
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from tclose.errors import DataError, PolicyError
 from tclose.kernels.emd.tree_counts import count_below
-from tclose.model import Float64, Int64, TreeMetric
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import TreeMetric
 
 Chain = tuple[str, ...]  # a value's name, then those of the nodes above it, the root's last
 

@@ -15,7 +15,9 @@ from tclose.data.columns import CHECKED_ROLES
 from tclose.data.keys import Keys, has_float_keys, one_zero, plain_type, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.errors import DataError
-from tclose.model import Column, Int64, Kind, Role
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind, Role
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 WIDE_RECORD = 256  # pass-through columns that take more stay in their files
 OFFSET_BYTES = 8  # of a text: where it starts and, in a copy, where it stops

@@ -1,7 +1,6 @@
 """`kernel` compiles a function and keeps its code on disk: each signature in a file of its own.
 
 The compiler's own cache numbers the signatures of a function, and writes the list of numbers apart
-from typing import cast
 from the code. Of two processes that compile at once one may end with its number at the other's
 code, and loading that gives wrong results without an error. It also compares one file's source
 only: a kernel that calls one of another module would use the old one after an upgrade. Here a file
@@ -27,8 +26,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tclose.kernels.compile_lock import hold_compile_lock
-from tclose.trusted_paths import TrustedFolder, UntrustedError, open_trusted
-from tclose.working_folder import away_from_working_folder
+from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_trusted
+from tclose.security.working_folder import away_from_working_folder
 
 with away_from_working_folder():
     import numba
@@ -40,7 +39,6 @@ with away_from_working_folder():
     from numba.core.serialize import dumps
 
 # numba takes settings from the working folder, where others may write: when it is imported, and
-# whenever it compiles.
 # whenever it compiles.
 config._config_fname = os.devnull  # noqa: SLF001  # it has no other way
 

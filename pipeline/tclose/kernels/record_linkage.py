@@ -21,7 +21,7 @@ def count_covering(numeric, nominal, lows, highs, texts, covers, sizes):
     numeric, nominal : float64 (d, n) and int64 (q, n): keys of the original records
     lows, highs : float64 (d, c): ends of the points' intervals, both inside
     texts : int64 (q, c): the released text of each point
-    covers : bool (q, t, v): whether a text stands for a value
+    covers : bool (q, t, v): whether a text covers a value
     sizes : int64 (c,): released records at each point
     """
     n_records = max(numeric.shape[1], nominal.shape[1])

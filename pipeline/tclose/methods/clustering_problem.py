@@ -10,7 +10,8 @@ from tclose.data.keys import Encoding, Keys
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.scaling import Scaled
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, meet_all
 from tclose.privacy.t_closeness import class_distances, find_above
 

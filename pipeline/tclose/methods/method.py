@@ -24,10 +24,10 @@ from pydantic_core import CoreSchema
 from tclose.data.keys import Encoding
 from tclose.methods.generalisation.value_buckets import Bucketing
 from tclose.methods.method_registry import DEFAULT_METHOD, METHODS
-from tclose.model import Distribution
+from tclose.model.distribution import Distribution
+from tclose.model.registry import Registrable, check_hooks
+from tclose.model.setting_fields import refuse_truth
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.registry import Registrable, check_hooks
-from tclose.setting_fields import refuse_truth
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tclose.registry import Decorated, Registry
+from tclose.model.registry import Decorated, Registry
 
 DEFAULT_METHOD = "t-closeness-first"
 # In the order of messages; modules of other distributions: entry points of the group.

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
-from tclose.model import Float64
+from tclose.model.array_types import Float64
 
 
 @dataclass(frozen=True, eq=False)

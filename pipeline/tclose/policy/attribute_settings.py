@@ -11,9 +11,10 @@ from tclose.data.files.input_settings import DateFormat, Decimal, Thousands, che
 from tclose.data.files.text_formats import TextFormat
 from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
-from tclose.model import ANCESTOR, Attribute, Distance, Kind, Noise, Role
+from tclose.model.attributes import ANCESTOR, Attribute, Noise
+from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.setting_fields import Number, Scalar, Settings, Threshold
 from tclose.policy.taxonomy_files import taxonomy_rows
-from tclose.setting_fields import Number, Scalar, Settings, Threshold
 
 Taxonomy = Annotated[
     tuple[tuple[str, ...], ...],

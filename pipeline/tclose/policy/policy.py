@@ -16,11 +16,13 @@ from pydantic import (
 )
 
 from tclose.data.files.input_settings import InputSettings, check_marks
+from tclose.data.formats.format_registry import DEFAULT_FORMAT
+from tclose.data.formats.output_format import OutputFormat
 from tclose.errors import PolicyError
-from tclose.formats.format_registry import DEFAULT_FORMAT
-from tclose.formats.output_format import OutputFormat
 from tclose.methods.method import name_methods
-from tclose.model import ANCESTOR, Attribute, Distance, Role
+from tclose.model.attributes import ANCESTOR, Attribute
+from tclose.model.column_terms import Distance, Role
+from tclose.model.setting_fields import NO_NUL, Settings
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.date_template import NAME_WITH_DATE, fill_as_of
 from tclose.policy.engine_settings import EngineSettings
@@ -29,8 +31,7 @@ from tclose.policy.method_settings import METHOD_FIELD, MethodSettings
 from tclose.policy.privacy_settings import PrivacySettings
 from tclose.policy.yaml_loader import override_key, read_document
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.redaction import redact_place
-from tclose.setting_fields import NO_NUL, Settings
+from tclose.security.redaction import redact_place
 
 INDEX_OF_DASK = "__null_dask_index__"
 

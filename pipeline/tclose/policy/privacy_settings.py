@@ -6,9 +6,10 @@ from fractions import Fraction
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from tclose.methods.method import name_methods
-from tclose.model import Attribute, Distance, Kind, Role
+from tclose.model.attributes import Attribute
+from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.setting_fields import Settings, Threshold
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.setting_fields import Settings, Threshold
 
 
 class JointSettings(Settings):

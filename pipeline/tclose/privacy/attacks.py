@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.privacy.class_counts import ClassCounts, require_limit
 from tclose.privacy.models.ratio_closeness import RATIO_ERROR, exact_ratios, raising_factors
 

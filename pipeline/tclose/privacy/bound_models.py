@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from tclose.model import Achieved, Column, Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.model.distribution import Distribution
+from tclose.model.verification import Achieved
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, count_by_class
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import Grouping, cut_at_ranks, cut_value_ranges, find_groups

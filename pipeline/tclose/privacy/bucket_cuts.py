@@ -2,7 +2,7 @@
 
 Domingo-Ferrer and Soria-Comas 2015, section 6.
 
-Cuts stand at the ranks floor(i N/b + 1/2) (section 6.2). Equal values stay in one bucket, or its
+Cuts are at the ranks floor(i N/b + 1/2) (section 6.2). Equal values stay in one bucket, or its
 label would not be true: a cut goes to the nearest rank between two different values (the lower of
 two equally near), and cuts that meet are one.
 """
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tclose.errors import InfeasibleError, PolicyError
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 
 OPEN_END = ".."
 """In place of the lowest and the highest value of a table; a value of that text is quoted."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.errors import PolicyError
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 
 @dataclass(frozen=True, eq=False)

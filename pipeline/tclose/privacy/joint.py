@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from tclose.data.keys import Encoding
 from tclose.errors import DataError
-from tclose.model import Attribute, Column, Int64, Kind
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ def number_combinations(
     Parameters
     ----------
     codes : int64 (p, n), p at least 2: codes of the parts, those of part i below widths[i]
-    counts : int64 (n,): records that each column stands for; by default one
+    counts : int64 (n,): records that each column represents; by default one
     """
     combined, keys = codes[0], []
     for width, part in zip(widths[1:], codes[1:], strict=True):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tclose.registry import Decorated, Registry
+from tclose.model.registry import Decorated, Registry
 
 # In the order of messages; modules of other distributions: entry points of the group.
 MODELS: Registry[Any] = Registry(

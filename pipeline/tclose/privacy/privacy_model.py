@@ -19,11 +19,12 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails
 
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
+from tclose.model.registry import Registrable, check_hooks
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
 from tclose.privacy.model_registry import MODELS
 from tclose.privacy.value_groups import Grouping
-from tclose.registry import Registrable, check_hooks
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from tclose.model import Distribution, RiskResult
+from tclose.model.distribution import Distribution
+from tclose.model.verification import RiskResult
 from tclose.privacy.attacks import (
     Exposure,
     Skewness,

@@ -13,7 +13,10 @@ from tclose.kernels.emd.reference import EmdReference
 from tclose.kernels.emd.tree import star_metric, tree_emds, tree_exceeds, untouched_work
 from tclose.kernels.emd.tree_counts import count_below
 from tclose.kernels.emd.tree_delta import Trees
-from tclose.model import Column, Distance, Distribution, Float64, Int64, TreeMetric
+from tclose.model.array_types import Float64, Int64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Distance
+from tclose.model.distribution import Distribution, TreeMetric
 
 
 def with_metric(distribution: Distribution, column: Column, values: Sequence[str]) -> Distribution:
@@ -64,7 +67,7 @@ def stack_trees(held: Sequence[tuple[Int64, Distribution, float]], n_records: in
     """Attributes with a metric as exchanges need them: of each the records' codes (n,) and limit.
 
     The path from the root to a value is as long as its branch is deep, so that nodes above two
-    values that are one node stand in one column.
+    values that are one node have one column.
     """
     nodes, columns, ends, weights, shares = [], [0], [0], [np.empty(0)], [np.empty(0)]
     for codes, distribution, _ in held:

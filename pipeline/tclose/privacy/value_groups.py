@@ -10,7 +10,10 @@ from tclose.data.keys import to_keys
 from tclose.data.listed_values import read_listed
 from tclose.data.taxonomy import taxonomy_of
 from tclose.errors import PolicyError
-from tclose.model import Column, Distribution, Int64, Kind
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.privacy.bucket_cuts import cut_buckets
 from tclose.privacy.class_counts import group_table
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from tclose.data.keys import Keys
 from tclose.errors import PolicyError
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.class_counts import ClassMeasures
 
@@ -92,7 +93,7 @@ def check_table(
 def rank_centres(keys: Sequence[Keys]) -> Float64:
     """Released keys of classes on one scale: their ranks among the released values, 0 to 1.
 
-    Ranks are the same whatever numbers stand for the values, as long as their order is.
+    Ranks are the same whatever numbers encode the values, as long as their order is.
     """
     centres = np.zeros((len(keys), keys[0].size))
     for j, column in enumerate(keys):

@@ -13,7 +13,7 @@ from tclose.data.places.locations import Location
 from tclose.errors import OutputError
 from tclose.releases.stores.folder_entries import find_owners
 from tclose.releases.stores.store import Store
-from tclose.trusted_paths import UntrustedError, check_lasting
+from tclose.security.trusted_paths import UntrustedError, check_lasting
 
 _DIGITS = 16
 _NOTE = "work-path"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tclose.errors import UsageError
-from tclose.working_folder import away_from_working_folder
+from tclose.security.working_folder import away_from_working_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
-from tclose.column_terms import Distance
+from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.internal_manifest import Utility
 from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument, PlannedPartition

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 
 
 @dataclass(frozen=True)

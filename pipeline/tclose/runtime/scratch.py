@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tclose.errors import OutputError
 from tclose.releases.work_folders import cache_folder
-from tclose.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
+from tclose.security.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
 
 _PURPOSES = ("input-", "plan-", "frontier-", "audit-", "dask-", "pymp-")
 _WITHOUT_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)

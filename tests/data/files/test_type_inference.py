@@ -16,7 +16,8 @@ from tclose.data.files.type_inference import (
     infer_type,
 )
 from tclose.errors import DataError
-from tclose.model import Attribute, Kind, Role
+from tclose.model.attributes import Attribute
+from tclose.model.column_terms import Kind, Role
 
 
 def attribute(kind: Kind | None = None, role: Role = Role.QUASI_IDENTIFIER) -> Attribute:

@@ -17,8 +17,8 @@ from support.length import count
 from support.tables.random_tables import repeatable
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
+from tclose.data.formats.parquet_format import ParquetReleased
 from tclose.errors import NotInstalledError
-from tclose.formats.parquet_format import ParquetReleased
 from tclose.releases.repository import file_sha256, read_manifest
 
 pytestmark = [pytest.mark.usefixtures("small_regions"), pytest.mark.timeout(300)]

@@ -9,7 +9,7 @@ import pytest
 from support.cases.method_cases import STAGE, publish
 from support.cases.patients import patient_document, write_patients
 from support.golden import read_golden
-from tclose.formats.parquet_format import Parquet
+from tclose.data.formats.parquet_format import Parquet
 from tclose.methods.microaggregation.microaggregation import Mdav
 from tclose.methods.mondrian.mondrian_method import Mondrian
 from tclose.passes import release

@@ -21,7 +21,7 @@ from tclose.kernels.emd.tree import (
     untouched_work,
 )
 from tclose.kernels.emd.tree_counts import count_below
-from tclose.model import TreeMetric
+from tclose.model.distribution import TreeMetric
 
 TINY = Fraction(1, 10**18)
 

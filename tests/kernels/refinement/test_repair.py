@@ -20,7 +20,7 @@ from support.tables.random_tables import (
 )
 from tclose.kernels.emd.reference import EmdReference
 from tclose.kernels.refinement.repair import N_PARTNERS, merge_classes
-from tclose.model import Distribution
+from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import make_target
 
 

@@ -29,7 +29,8 @@ from tclose.kernels.refinement.search import (
     improve_pair,
     search_block,
 )
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 
 # Of a score: what a hundred margins and the sums of squares can be off by.
 NEAR = 1e-9

@@ -11,7 +11,8 @@ import pytest
 from tclose.errors import DataError, PolicyError
 from tclose.methods.dp import noise as of_columns
 from tclose.methods.dp.noise import add_noise, check_noise
-from tclose.model import Attribute, Column, Kind, Noise, Role
+from tclose.model.attributes import Attribute, Column, Noise
+from tclose.model.column_terms import Kind, Role
 
 ONE = Fraction(1)
 

@@ -13,7 +13,7 @@ from tclose.errors import DataError, PolicyError
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.generalisation.notation import parse_set
 from tclose.methods.incognito.incognito_method import generalise_fully
-from tclose.model import Kind
+from tclose.model.column_terms import Kind
 
 WAYS = (("Bonn", "DE", "any"), ("Köln", "DE", "any"), ("St. Jean, Var", "FR, south", "any"))
 

@@ -22,7 +22,7 @@ from tclose.methods.generalisation.generalise import (
     measure_generalisation,
 )
 from tclose.methods.generalisation.notation import parse_interval, parse_set, read_ends
-from tclose.model import Kind
+from tclose.model.column_terms import Kind
 
 ORDER = ("none", "some, few", "many", "all")
 

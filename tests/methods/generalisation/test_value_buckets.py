@@ -11,7 +11,8 @@ from support.tables.value_encodings import encode
 from tclose.errors import InfeasibleError
 from tclose.methods.generalisation.notation import parse_interval, parse_set
 from tclose.methods.generalisation.value_buckets import Bucketing, bucketize
-from tclose.model import Distance, Distribution, Kind, Role
+from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.distribution import Distribution
 from tclose.runtime.arrays import make_distribution
 
 

@@ -17,7 +17,8 @@ from support.tables.random_tables import distribution_of, quasi_identifiers, rep
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
 from tclose.methods.mondrian.mondrian import partition_mondrian
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 from tclose.passes.verify.class_checks import check_classes
 from tclose.privacy.t_closeness import find_above
 

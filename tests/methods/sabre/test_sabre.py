@@ -31,7 +31,7 @@ from tclose.methods.sabre.split_buckets import (
     ordered_buckets,
 )
 from tclose.methods.sabre.tree_buckets import hierarchical_buckets
-from tclose.model import Distribution
+from tclose.model.distribution import Distribution
 
 limits = st.integers(0, 60).map(lambda percent: Fraction(percent, 100))
 WHOLE = (Fraction(1),)

@@ -11,7 +11,8 @@ from tclose.data.keys import Encoding
 from tclose.data.value_counts import confidential_keys, count_values
 from tclose.errors import VerificationError
 from tclose.methods.generalisation.value_buckets import bucketize
-from tclose.model import Attribute, Column, Kind, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
 from tclose.passes.compare.bucket_labels import label_values
 from tclose.runtime.arrays import make_distribution
 

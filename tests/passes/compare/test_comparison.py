@@ -28,7 +28,8 @@ from tclose.cli.main import main
 from tclose.data import keys, value_counts
 from tclose.errors import VerificationError
 from tclose.methods.generalisation import value_buckets
-from tclose.model import Attribute, Column, Kind, Noise, Role
+from tclose.model.attributes import Attribute, Column, Noise
+from tclose.model.column_terms import Kind, Role
 from tclose.passes.compare.comparison import check_records, choose_columns
 from tclose.passes.compare.digest_task import restore_folders
 from tclose.passes.compare.record_digests import Compared, RecordDigest

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from support.tables.random_tables import repeatable, starts_of
 from support.tables.value_encodings import NOMINAL, ORDINAL, encoding
 from tclose.data.keys import Encoding
-from tclose.model import Float64, Int64, Kind
+from tclose.model.array_types import Float64, Int64
+from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.losses import measure_aggregation
 from tclose.passes.microaggregate.region_classes import aggregate_column, find_changes
 

@@ -20,7 +20,8 @@ from support.tables.random_tables import (
 )
 from support.tables.value_encodings import NOMINAL, ORDINAL, PRIORITY, SPAN, encoding
 from tclose.kernels.clustering.assign_subsets import assign_subsets
-from tclose.model import Distribution, Kind
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
     RegionRecords,

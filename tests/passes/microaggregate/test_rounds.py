@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.tables.classed_records import ClassedRecords
 from support.tables.random_tables import distribution_of, repeatable
 from support.tables.refined_regions import keep, refiner_of
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.passes.microaggregate import refine_classes
 from tclose.passes.microaggregate.refine_classes import (
     ROUNDS_BEFORE_MERGING,

@@ -19,7 +19,7 @@ from support.tables.random_tables import (
     seeds,
 )
 from tclose.kernels.emd.tree import star_metric
-from tclose.model import Distribution
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.class_sizes import (
     MAX_TRIED_VALUES,
     ClassSize,

@@ -15,7 +15,8 @@ from support.tables.random_tables import repeatable
 from support.tables.small_plans import make_plan, make_release_partition
 from tclose.data.keys import Encoding
 from tclose.errors import InfeasibleError, PolicyError
-from tclose.model import Attribute, Column, Kind, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
 from tclose.passes.plan.coarse_tree import CoarseTree
 from tclose.passes.plan.plan import check_feasible, check_k, partition_name
 from tclose.privacy.t_closeness import partition_distance

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.naive import naive_joint
 from support.tables.random_tables import repeatable
 from tclose.errors import InfeasibleError
-from tclose.model import Attribute, Column, Distance, Kind, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Distance, Kind, Role
 from tclose.passes.plan.size_bounds import SizeBound, bound_size, check_two_classes
 from tclose.runtime.arrays import make_distribution
 

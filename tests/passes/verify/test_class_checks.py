@@ -19,7 +19,7 @@ from support.tables.random_tables import (
     repeatable,
     starts_of,
 )
-from tclose.model import AttributeResult, ClassSizes, Failure, Verdict
+from tclose.model.verification import AttributeResult, ClassSizes, Failure, Verdict
 from tclose.passes.verify.class_checks import ClassChecks, check_classes, decide
 
 TINY = Fraction(1, 10**18)

@@ -15,7 +15,7 @@ from support.naive import naive_models
 from support.tables.model_classes import SALARIES_4, SALARIES_5, Classes, classes_of, classified
 from support.tables.random_tables import repeatable, seeds
 from tclose.errors import DataError, PolicyError
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.privacy.class_counts import ClassMeasures
 from tclose.privacy.models.n_t_closeness import ClassTree, check_supersets, grow_class_tree
 

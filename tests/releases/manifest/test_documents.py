@@ -11,7 +11,7 @@ import pytest
 from support.cases.people import Released, people, policy_for, read_document, release, write_parquet
 from support.cases.repositories import fake_manifest, publish_on, write_people
 from tclose.assess.auditing.audit import audit_release
-from tclose.formats.parquet_format import Parquet
+from tclose.data.formats.parquet_format import Parquet
 from tclose.releases.manifest.datapackage import (
     PROFILE,
     describe_field,

@@ -23,16 +23,10 @@ from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.ordered_delta import compute_record_terms, table_sums
 from tclose.kernels.emd.tree_delta import Trees
 from tclose.kernels.refinement.block import SPARE, Block, gather_block
-from tclose.model import (
-    Attribute,
-    Column,
-    Distance,
-    Distribution,
-    Float64,
-    Int64,
-    Kind,
-    Role,
-)
+from tclose.model.array_types import Float64, Int64
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.privacy.t_closeness import class_distances, stack_trees, with_metric
 

@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from tclose.data.columns import resolve_column
-from tclose.model import Attribute, Column, Kind, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
 
 QUASI, CONFIDENTIAL, PASSTHROUGH = Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL
 

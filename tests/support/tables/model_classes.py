@@ -13,7 +13,7 @@ from support.tables.random_tables import (
     distribution_of,
     starts_of,
 )
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.privacy.class_counts import ClassCounts, count_by_class
 
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from support.length import FULL, count
 from tclose.kernels.clustering.blocks import cut_blocks
 from tclose.methods.scaling import Scaled
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
 
 # The same few examples each time; at length many, which nobody has tried before. How long one takes
 # depends on the machine, and the first one compiles: neither is held against a test.

@@ -12,7 +12,7 @@ from support.naive import naive_refine
 from support.tables.classed_records import MARGIN, ClassedRecords, classed_records
 from support.tables.random_tables import repeatable
 from tclose.methods.scaling import Scaled
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.refine_classes import Refiner, make_refiner
 from tclose.passes.plan.search_budget import SearchBudget
 

@@ -9,7 +9,8 @@ from tclose.data.columns import resolve_column
 from tclose.data.encodings import make_encoding
 from tclose.data.keys import Encoding, Keys
 from tclose.data.value_counts import summarise_table
-from tclose.model import Attribute, Column, Kind, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
 
 SPAN = 64
 PRIORITY = np.array([1, 0, 2])  # of ties the second value wins

@@ -8,7 +8,9 @@ import numpy as np
 
 from tclose.assess.auditing.released_rows import Rows
 from tclose.data.keys import Keys
-from tclose.model import Achieved, Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
+from tclose.model.verification import Achieved
 from tclose.passes.microaggregate.region_classes import find_changes
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
 from tclose.privacy.bound_models import PrivacyModels

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from tclose.data.formats.format_registry import find_format
+from tclose.data.formats.released_file import ReleasedFile, open_released
 from tclose.data.keys import natural_kind, plain_type
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
-from tclose.formats.format_registry import find_format
-from tclose.formats.released_file import ReleasedFile, open_released
 from tclose.releases.manifest.public_manifest import Manifest
 
 _BYTES_PER_VALUE = 24  # of a column that is checked: the value, its key, and a copy of one

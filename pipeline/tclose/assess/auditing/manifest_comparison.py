@@ -1,6 +1,6 @@
 """Comparison of a manifest's statements with the released rows."""
 
-from tclose.model import Distance
+from tclose.model.column_terms import Distance
 from tclose.releases.manifest.privacy_summary import find_differences
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ClassesSection, Privacy, RiskSection

@@ -7,7 +7,10 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.data.places.untrusted_files import MalformedError
-from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.distribution import Distribution
 from tclose.privacy.joint import Joint, joint_column, number_combinations, place_parts
 from tclose.privacy.t_closeness import with_metric
 from tclose.releases.manifest.sections import JointResult

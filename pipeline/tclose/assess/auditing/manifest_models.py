@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from tclose.assess.auditing.misfits import refusing_misfits
 from tclose.data.places.untrusted_files import MalformedError
-from tclose.model import Column, Distribution
+from tclose.model.attributes import Column
+from tclose.model.distribution import Distribution
 from tclose.privacy.bound_models import PrivacyModels, bind, privacy_model_of
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tclose.data.formats.format_registry import find_format
 from tclose.data.places.locations import Location
 from tclose.errors import NotInstalledError
-from tclose.formats.format_registry import find_format
 from tclose.privacy.model_registry import MODELS
 from tclose.releases.manifest.public_manifest import Manifest
 

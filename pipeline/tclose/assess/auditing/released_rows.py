@@ -16,7 +16,10 @@ from tclose.data.keys import Keys, folder_type, plain_type, to_keys
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.data.value_counts import ValueCounts, count_values, merge_counts
-from tclose.model import Attribute, Column, Distance, Distribution, Int64, Kind, Role
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import with_metric
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Privacy, ReleasedColumn

@@ -31,7 +31,7 @@ from tclose.data.places.bucket_paths import SCHEME, BucketPath, parse_bucket
 from tclose.data.places.locations import Location
 from tclose.data.places.process_limits import check_limits
 from tclose.errors import DataError, TcloseError
-from tclose.redaction import redact_place
+from tclose.security.redaction import redact_place
 
 BLOCK_BYTES = 1 << 22
 STREAM_BYTES = 1 << 20  # of a column that is being read

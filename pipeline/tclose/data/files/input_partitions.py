@@ -21,7 +21,7 @@ from tclose.data.files.text_formats import TextFormat
 from tclose.data.keys import is_text, plain_type
 from tclose.data.widths import WIDE_RECORD
 from tclose.errors import DataError
-from tclose.model import Partition
+from tclose.model.input_pieces import Partition
 
 PARTITION_ROWS = 500_000
 MIN_PARTITION_ROWS = 65_536

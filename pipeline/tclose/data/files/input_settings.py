@@ -6,8 +6,8 @@ from pydantic import AfterValidator, Field, field_serializer, model_validator
 
 from tclose.data.files.character_sets import UTF8, check_encoding
 from tclose.data.files.text_formats import TextFormat, check_date_format, has_separators
-from tclose.redaction import redact_place
-from tclose.setting_fields import NO_NUL, Settings
+from tclose.model.setting_fields import NO_NUL, Settings
+from tclose.security.redaction import redact_place
 
 Decimal = Literal[".", ","]
 Thousands = Literal[".", ",", " ", "'"]

@@ -26,8 +26,8 @@ from tclose.data.files.piece_widths import (
 )
 from tclose.data.keys import name_type, plain_type
 from tclose.errors import DataError
-from tclose.model import InputFile
-from tclose.redaction import file_name
+from tclose.model.input_pieces import InputFile
+from tclose.security.redaction import file_name
 
 _PACKED_HEADS = (
     *(b"\x1f\x8b", b"PK\x03\x04", b"BZh91AY&SY", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"),

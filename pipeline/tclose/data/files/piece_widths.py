@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from tclose.data.files.page_headers import Page, PageError, read_pages
 from tclose.data.widths import OFFSET_BYTES, is_long
 from tclose.errors import DataError
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 WORKER_BYTES = 200_000_000  # of a process that has read nothing yet
 LEAST_COPIES = 4  # of one value: its page, and its decoded copies

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.errors import DataError
-from tclose.model import Attribute, Kind, Role
+from tclose.model.attributes import Attribute
+from tclose.model.column_terms import Kind, Role
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tclose.data.synthetic import probabilities
 from tclose.data.synthetic.diagnoses import DIAGNOSES
 from tclose.errors import UsageError
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 CHUNK_ROWS = 65_536
 MAX_ROWS = 2**36

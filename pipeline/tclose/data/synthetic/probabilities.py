@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tclose.data.synthetic.diagnoses import CASE_AGES, DIAGNOSES
-from tclose.model import Float64
+from tclose.model.array_types import Float64
 
 SEXES = ("female", "male")
 SEVERITIES = ("minor", "moderate", "major", "extreme")

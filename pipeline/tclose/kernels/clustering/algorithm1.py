@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import ERROR_PER_STEP, ordered_emd
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 # Excess above its limit of a class of these rows, in the largest of its attributes.
 ExcessOf = Callable[[Int64], float]

@@ -5,8 +5,8 @@ around the one farthest from that. Each takes the nearest record of every subset
 of a central subset while extras last.
 
 Records that are taken are swapped out of their subset's row range, so every scan runs over
-contiguous memory that holds live records only. Ties in distance go to the record that stands first
-in the block, whatever was swapped.
+contiguous memory that holds live records only. Ties in distance go to the first record of
+the block, whatever was swapped.
 
 Throughout, ``weights`` is float64 (q,): what it counts that a nominal column differs. A plain
 nominal quasi-identifier is one column of weight 1; one with a taxonomy of height H is H columns of

@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 GOLDEN = 0.6180339887498949
 
@@ -55,7 +55,7 @@ def assign_subsets(codes, cut_codes, cut_ranks, tie_codes, tie_rule, tie_seen):
         the rank at which it does
     tie_codes : int64 (u,), ascending: the values that straddle a cut
     tie_rule : int64 (u, 4): for each the rank of its first record, number of records, stride, shift
-    tie_seen : int64 (u,): how many of its records stand in earlier partitions
+    tie_seen : int64 (u,): how many of its records earlier partitions hold
 
     Returns
     -------

@@ -190,7 +190,7 @@ def fill_blocks(numeric, nominal, starts, cumulative, order, edges, weights):
         sizes = cumulative[last] - cumulative[first]
         block_starts[1:] = np.cumsum(sizes)
         members = gather_rows(order, begin, sizes)
-        # Ascending within a bucket, so that ties go to the record that stands first.
+        # Ascending within a bucket, so that ties go to the first record.
         for b in range(n_buckets):
             members[block_starts[b] : block_starts[b + 1]].sort()
         block_numeric = np.empty((numeric.shape[0], members.size))

@@ -1,8 +1,8 @@
 """Records that are in no cluster yet: kept adjacent, and averaged as they leave.
 
 Every scan runs over the live records only. A record that is taken out is exchanged with the last
-live one, so those taken last stand right behind the live ones. Ties in distance go to the record
-that stands first in the input, whatever was exchanged.
+live one, so those taken last are right behind the live ones. Ties in distance go to the first
+record of the input, whatever was exchanged.
 """
 
 from collections import namedtuple

@@ -2,7 +2,7 @@
 
 MDAV: Domingo-Ferrer and Torra 2005. V-MDAV: Solanas and Martinez-Balleste 2006. Distances are
 squared: numeric differences, and 0 or its weight, by default 1, for each nominal column. Ties go to
-the record that stands first.
+the first record.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 # Of the float distance, per step of a class: four roundings of terms that are at most one.
 ERROR_PER_STEP = 8 * np.finfo(np.float64).eps

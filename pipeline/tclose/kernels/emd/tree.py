@@ -17,7 +17,8 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.tree_counts import count_below
-from tclose.model import Float64, Int64, TreeMetric
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import TreeMetric
 
 
 def star_metric(counts: Int64) -> TreeMetric:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 
 def count_below(paths: Int64, counts: Int64, n_nodes: int) -> Int64:

@@ -9,7 +9,7 @@ CENTRE, FARTHEST, DRAWN = 0, 1, 2
 
 
 @kernel
-def represent_classes(  # noqa: PLR0913 (records, classes, and what stands for these)
+def represent_classes(  # noqa: PLR0913 (records, classes, and their representatives)
     values, levels, weights, n_levels, order, starts, kind, draws
 ):
     """Return a point for each class: its centre, its record farthest from that, or a random one.

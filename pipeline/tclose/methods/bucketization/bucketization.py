@@ -29,7 +29,8 @@ from tclose.errors import DataError, PolicyError, VerificationError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.fill_buckets import cut_class_ranges, fill_blocks
 from tclose.methods.bucketization.plan_counts import plan_counts
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
 from tclose.privacy.bucket_cuts import BucketCut, cut_buckets
 from tclose.privacy.class_counts import ClassCounts, count_by_class, require_limit
 from tclose.privacy.models.ratio_closeness import check_ratio, largest_ratio

@@ -14,11 +14,11 @@ from tclose.errors import PolicyError
 from tclose.methods.generalisation.value_buckets import Bucketing, bucketize
 from tclose.methods.method import Method, MethodContext
 from tclose.methods.method_registry import register_method
-from tclose.model import Distribution
+from tclose.model.distribution import Distribution
+from tclose.model.setting_fields import refuse_truth
 from tclose.privacy.class_counts import group_table
 from tclose.privacy.models.ratio_model import RATIO_CLOSENESS
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.setting_fields import refuse_truth
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

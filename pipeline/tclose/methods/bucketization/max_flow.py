@@ -16,8 +16,8 @@ def fill_between(
     """A table of integers with these margins, each between its limits; None if there is none.
 
     Each row gives what it has beyond its least to its ``preferred`` column first, then to the
-    others in turn; shortest augmenting paths (Edmonds and Karp) undo only what stands in the way
-    of the margins, so an answer of None is a proof.
+    others in turn; shortest augmenting paths (Edmonds and Karp) undo only what conflicts with
+    the margins, so an answer of None is a proof.
     """
     table = [list(row) for row in least]
     surplus = [total - sum(row) for total, row in zip(rows, least, strict=True)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from tclose.errors import InfeasibleError
 from tclose.methods.bucketization.max_flow import fill_between
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.privacy.class_counts import require_limit
 
 

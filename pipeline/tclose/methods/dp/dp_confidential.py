@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from tclose.errors import DataError, PolicyError, UsageError
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 if TYPE_CHECKING:
     from opendp.mod import Measurement

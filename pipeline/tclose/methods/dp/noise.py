@@ -12,7 +12,8 @@ from tclose.data.keys import from_keys, is_number, plain_type, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.errors import DataError, InfeasibleError, PolicyError
 from tclose.methods.dp.dp_confidential import NoiseGrid, draw_codes, draw_steps
-from tclose.model import Column, Kind, Noise
+from tclose.model.attributes import Column, Noise
+from tclose.model.column_terms import Kind
 from tclose.privacy.models.stochastic_closeness import epsilon_for, stochastic_closeness
 
 

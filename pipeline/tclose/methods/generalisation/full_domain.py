@@ -21,7 +21,8 @@ from tclose.methods.generalisation.intervals import (
     build_intervals,
 )
 from tclose.methods.generalisation.notation import quote_text, spell_keys
-from tclose.model import Float64, Int64, Kind
+from tclose.model.array_types import Float64, Int64
+from tclose.model.column_terms import Kind
 
 Holds = Callable[[Int64, Int64], NDArray[np.bool_]]
 
@@ -31,8 +32,8 @@ class Hierarchy:
     """The levels of one quasi-identifier over the distinct keys that it has, u of them.
 
     ``tables`` int64 (levels, u): code at each level; ``texts``: of each level's codes, in the order
-    of the distinct keys, (levels, u); ``lows``, ``highs`` (levels, u): ends of what a text stands
-    for; ``spans`` float64 (levels, u): its share of the attribute.
+    of the distinct keys, (levels, u); ``lows``, ``highs`` (levels, u): ends of what a text
+    covers; ``spans`` float64 (levels, u): its share of the attribute.
     """
 
     keys: Keys

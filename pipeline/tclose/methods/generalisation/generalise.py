@@ -2,8 +2,8 @@
 
 Numbers, dates and ordinal values become the interval from a class's smallest value to its largest,
 "[low, high]"; nominal ones the set of its values, "{a, b}", or the lowest node of a taxonomy that
-covers them. A value that all records of a class share stands alone. Texts that could be mistaken
-for such notation (with a comma, a bracket, a quote, blanks around) are quoted as in JSON.
+covers them. A value that all records of a class share is itself the text. Texts that could be
+mistaken for such notation (with a comma, a bracket, a quote, blanks around) are quoted as in JSON.
 
 Records of class i are ``order[starts[i]:starts[i + 1]]``; no class is empty.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tclose.data.keys import Encoding, Keys
 from tclose.data.taxonomy import taxonomy_of
 from tclose.methods.generalisation.notation import Texts, quote_text, spell_keys
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 
 @dataclass(frozen=True, eq=False)

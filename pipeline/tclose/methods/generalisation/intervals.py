@@ -14,7 +14,7 @@ import numpy as np
 
 from tclose.data.keys import Keys
 from tclose.errors import DataError, PolicyError
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 EVERYTHING = "*"
 # Numbers in parts of a unit: up to here bounds are exact and a float quotient errs by one at most.

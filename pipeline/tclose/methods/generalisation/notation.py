@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tclose.data.keys import Encoding, Keys, from_keys, has_float_keys
 from tclose.errors import DataError
 from tclose.methods.generalisation.intervals import EVERYTHING
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.privacy.bucket_cuts import OPEN_END
 
 Texts = NDArray[np.str_]
@@ -85,7 +85,7 @@ def parse_set(text: str) -> tuple[str, ...]:
 
 
 def read_ends(encoding: Encoding, texts: Texts) -> tuple[Keys, Keys]:
-    """The smallest and the largest key that released texts stand for, (c,) each.
+    """The smallest and the largest key that released texts cover, (c,) each.
 
     Of "[low, high]" the keys that `generalise_column` was given; "[low, high)", of a full domain,
     ends before ``high``; "*" is any.
@@ -156,7 +156,7 @@ def _spell(values: pa.Array) -> list[str]:
 
 
 def quote_text(text: str) -> str:
-    """The text as it stands in a release: quoted where it could be mistaken for notation.
+    """The text as it is released: quoted where it could be mistaken for notation.
 
     What cannot be printed is escaped, so arrays of fixed width, which drop NULs at the end of a
     text, hold it whole.

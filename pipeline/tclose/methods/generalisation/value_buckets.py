@@ -8,7 +8,9 @@ import pyarrow as pa
 
 from tclose.data.keys import Encoding
 from tclose.methods.generalisation.notation import spell_keys
-from tclose.model import Distribution, Int64, Kind
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.privacy.bucket_cuts import BucketCut, cut_buckets, name_buckets
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.errors import DataError, InfeasibleError, PolicyError
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 Node = tuple[int, ...]
 Predicate = Callable[[Int64, Int64], NDArray[np.bool_]]
@@ -70,7 +70,7 @@ class _Domain:
 
     def roll_up(self, finer: ClassMembers, attributes: Node, node: Node) -> ClassMembers:
         """Unions of classes of combinations: those of a node, from a less general one's."""
-        first = finer.order[finer.starts[:-1]]  # any combination stands for its class
+        first = finer.order[finer.starts[:-1]]  # any combination represents its class
         columns = [
             self.tables[a][level][self.codes[a][first]]
             for a, level in zip(attributes, node, strict=True)

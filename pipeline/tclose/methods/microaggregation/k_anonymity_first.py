@@ -14,7 +14,8 @@ from tclose.methods.method import MethodContext
 from tclose.methods.method_registry import register_method
 from tclose.methods.microaggregation.microaggregate_and_merge import merge_clusters
 from tclose.methods.microaggregation.microaggregation import Microaggregation
-from tclose.model import Distance, Int64
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Distance
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

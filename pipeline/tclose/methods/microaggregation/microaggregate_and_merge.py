@@ -10,7 +10,7 @@ from tclose.methods.microaggregation.microaggregation import (
     StartedMicroaggregation,
     microaggregate_blocks,
 )
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

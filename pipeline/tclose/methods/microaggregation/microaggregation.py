@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from tclose.methods.method import Method, Scope
 from tclose.methods.method_registry import DEFAULT_METHOD, register_method
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 Bools = NDArray[np.bool_]
 Holds = Callable[[Int64, Int64], Bools]
@@ -147,7 +147,7 @@ def _try_axis(
     halves: tuple[Bools, Int64],
     holds: Holds,
 ) -> None:
-    """Try both cuts beside the median of each class's ``chosen`` attribute; enter those made.
+    """Try both cuts next to the median of each class's ``chosen`` attribute; enter those made.
 
     ``halves``: is_upper bool (m,), the side of each record, and n_lower int64 (c,), records of the
     lower half, 0 for classes that are not cut.

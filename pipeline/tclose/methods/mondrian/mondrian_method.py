@@ -8,7 +8,7 @@ from tclose.data.keys import Encoding
 from tclose.data.taxonomy import taxonomy_of
 from tclose.methods.method import Method, Scope
 from tclose.methods.method_registry import register_method
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

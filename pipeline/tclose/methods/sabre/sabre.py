@@ -27,7 +27,8 @@ from tclose.errors import DataError, InfeasibleError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.fill_classes import fill_classes
 from tclose.methods.sabre.split_buckets import MakeBuckets, SabreBuckets, ordered_buckets
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
 
 Columns = tuple[Float64, NDArray[np.int32]] | tuple[Float64, NDArray[np.int32], Float64]
 

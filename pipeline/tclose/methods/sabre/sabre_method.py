@@ -7,7 +7,7 @@ from tclose.data.taxonomy import taxonomy_of
 from tclose.errors import PolicyError
 from tclose.methods.method import Method, MethodContext
 from tclose.methods.method_registry import register_method
-from tclose.model import Distance
+from tclose.model.column_terms import Distance
 
 if TYPE_CHECKING:
     from tclose.methods.clustering_problem import Clustering, ClusteringProblem

@@ -23,7 +23,8 @@ from math import lcm
 
 import numpy as np
 
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 
 MakeBuckets = Callable[[Distribution, Fraction], "SabreBuckets"]
 Span = tuple[int, int]

@@ -18,7 +18,8 @@ import numpy as np
 
 from tclose.errors import DataError
 from tclose.methods.sabre.split_buckets import MakeBuckets, SabreBuckets
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 
 
 def hierarchical_buckets(ancestors: Int64) -> MakeBuckets:
@@ -135,7 +136,7 @@ def _number_nodes(ancestors: Int64, levels: Int64) -> tuple[Int64, Int64]:
 def _group_by_node(ancestors: Int64, levels: Int64, firsts: Int64) -> Int64:
     """Return which buckets are below each node, by level without the root: 0 or 1, int64 (g, b).
 
-    On the levels below it, a bucket stands for its nodes: all of them have too much, or too little.
+    On the levels below it, a bucket represents its nodes: all of them have too much, or too little.
     """
     groups = []
     for level in range(max(ancestors.shape[0] - 1, 1)):

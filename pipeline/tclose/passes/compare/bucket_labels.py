@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tclose.errors import VerificationError
 from tclose.methods.generalisation.notation import parse_interval, parse_set, read_values
-from tclose.model import Kind
+from tclose.model.column_terms import Kind
 
 
 def label_values(

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import reduce
 
 from tclose.errors import VerificationError
-from tclose.model import Column, Role
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Role
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK, BucketInput
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.compare.record_digests import Compared, RecordDigest

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tclose.data.files.input_partitions import read_batches
 from tclose.errors import VerificationError
-from tclose.model import Partition
+from tclose.model.input_pieces import Partition
 from tclose.passes.compare.bucket_labels import label_values
 from tclose.passes.compare.record_digests import (
     Compared,

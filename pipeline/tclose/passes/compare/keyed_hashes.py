@@ -14,7 +14,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 UInt64 = NDArray[np.uint64]
 

@@ -16,7 +16,8 @@ from tclose.errors import DataError
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.methods.dp.noise import add_noise
 from tclose.methods.scaling import scale_columns
-from tclose.model import Int64, Partition
+from tclose.model.array_types import Int64
+from tclose.model.input_pieces import Partition
 from tclose.passes.encode.region_bins import bin_records
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES, ReferenceWriter
 from tclose.passes.microaggregate.losses import compared_columns

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.kernels.clustering.blocks import find_leaves
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.plan import Plan, Region, ReleasePartition
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.widths import record_bytes
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.runtime.arrays import ArrayFile, WorkingFile
 from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.methods.scaling import scale_columns
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.passes.plan.coarse_tree import CoarseTree, sample_leaves
 from tclose.passes.plan.plan import DRAFT_PLAN, Plan, ReleasePartition
 from tclose.passes.plan.plan_files import confidential_codes, load_distributions

@@ -4,12 +4,12 @@ from tclose.data.files import input_files
 from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import FileContent, check_same_schema, inspect_file
 from tclose.data.files.piece_widths import ReadColumns
-from tclose.model import Role
+from tclose.model.column_terms import Role
 from tclose.policy.policy import Policy
-from tclose.redaction import file_name
 from tclose.runtime.engines.engine import least_memory, to_safe_error
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
+from tclose.security.redaction import file_name
 
 
 def inspect_input(context: PassContext) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Keys
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.runtime.arrays import ColumnsFile, RecordsFile, TableFile
 from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
 

@@ -14,7 +14,9 @@ import pyarrow as pa
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
 from tclose.methods.generalisation.generalise import Generalised, measure_generalisation
-from tclose.model import Column, Float64, Int64, Kind
+from tclose.model.array_types import Float64, Int64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.utility import ValueComparison, compare_records
 from tclose.passes.plan.plan import Plan
 
@@ -63,7 +65,7 @@ def measure_aggregation(
     """Losses of classes that are released as aggregates.
 
     Of numeric quasi-identifiers differences are divided by the range, of ordinal ones by the ranks;
-    nominal ones lose 0 or 1. With a taxonomy the hierarchical distance stands for the square: the
+    nominal ones lose 0 or 1. With a taxonomy the hierarchical distance replaces the square: the
     height of the lowest common ancestor of the original and the released value, divided by the
     taxonomy's; a released inner node is at its own height from what is below.
 

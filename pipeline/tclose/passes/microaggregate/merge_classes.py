@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, find_cheapest, represent_classes
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 # Whether each class meets what is asked, bool (c,): of records class by class, ``order`` (n,) and
 # ``starts`` (c + 1,). A union of classes that do has to as well.

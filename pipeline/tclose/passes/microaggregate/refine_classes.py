@@ -33,7 +33,8 @@ from tclose.kernels.refinement.refine_blocks import (
 )
 from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.methods.scaling import Scaled
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances, stack_trees
 

@@ -15,7 +15,10 @@ from tclose.methods.clustering_problem import ClusteringProblem, SubsetCut
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.generalisation.generalise import Generalised, ancestors_of, generalise_column
 from tclose.methods.scaling import Scaled, scale_columns
-from tclose.model import ANCESTOR, Distribution, Float64, Int64, Kind
+from tclose.model.array_types import Float64, Int64
+from tclose.model.attributes import ANCESTOR
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.losses import (
     Losses,
     Pair,

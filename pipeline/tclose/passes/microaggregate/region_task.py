@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Keys, to_keys
-from tclose.model import Distribution, Float64, Int64, Role
+from tclose.model.array_types import Float64, Int64
+from tclose.model.column_terms import Role
+from tclose.model.distribution import Distribution
 from tclose.passes.encode.encode_task import PASSTHROUGH, RECORDS
 from tclose.passes.microaggregate.class_files import (
     CLASS_CODES,
@@ -44,7 +46,7 @@ ROW_RANGES = FileArtifact("microaggregate/places", WorkingFile)
 
 @dataclass(frozen=True)
 class RegionInput:
-    """A region, and where in a file of the workspace stands where its records stand.
+    """A region, and where a file of the workspace has the positions of its records.
 
     The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
     byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.

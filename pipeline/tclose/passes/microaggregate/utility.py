@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tclose.kernels.aggregate import sum_products
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 # Squares of values beyond 1e154 are infinite, and what is made of them NaN: nothing to warn of.
 quiet = np.errstate(over="ignore", invalid="ignore")
@@ -22,9 +22,9 @@ class Moments:
 
     ``means`` float64 (d,); ``products`` float64 (d, d): sums over the records of the products of
     deviations from ``means``. Sums are of deviations, not of the values, so that values which are
-    large beside their spread lose nothing; what two parts differ by in their means is made up for
-    in `merge` (Chan, Golub and LeVeque, *Updating formulae and a pairwise algorithm for computing
-    sample variances*, 1979).
+    large compared with their spread lose nothing; what two parts differ by in their means is made
+    up for in `merge` (Chan, Golub and LeVeque, *Updating formulae and a pairwise algorithm for
+    computing sample variances*, 1979).
     """
 
     n_records: int
@@ -70,7 +70,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class ValueComparison:
-    """Numeric attributes of some records beside what was released for them; parts merge.
+    """Numeric attributes of some records compared with what was released for them; parts merge.
 
     ``differences`` float64 (d,): sums over the records of absolute differences.
     """

@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from tclose.model import Distribution
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SHARE_OF_T
 from tclose.privacy.t_closeness import ROUNDED, expected_emd, is_equal, rounding_work
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.kernels.clustering.blocks import axis_keys, widest_axis
 from tclose.methods.scaling import Scaled
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 from tclose.passes.plan.quantile_subsets import Subsets
 
 # Smaller regions would be more parallel, but classes meet no others than those of their region:

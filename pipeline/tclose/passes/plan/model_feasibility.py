@@ -9,7 +9,9 @@ import numpy as np
 
 from tclose.data.keys import Encoding
 from tclose.errors import InfeasibleError
-from tclose.model import Distribution, Int64, Kind
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.plan import Plan
 from tclose.policy.policy import Policy
 from tclose.privacy.bound_models import PrivacyModels, bind, check_counts

@@ -7,7 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.value_counts import own_values
-from tclose.model import Distribution, Int64, Kind
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tclose.data.formats.format_registry import DEFAULT_FORMAT
+from tclose.data.formats.output_format import OutputFormat
 from tclose.data.keys import Encoding
 from tclose.data.widths import NO_WIDTHS, WIDE_RECORD, PassthroughWidths
 from tclose.errors import InfeasibleError, PolicyError
-from tclose.formats.format_registry import DEFAULT_FORMAT
-from tclose.formats.output_format import OutputFormat
 from tclose.methods.generalisation.value_buckets import Bucketing
 from tclose.methods.method import Method
-from tclose.model import Column, Int64
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
 from tclose.passes.plan.class_sizes import ClassSize
 from tclose.passes.plan.coarse_tree import CoarseTree
 from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, Subsets

@@ -8,7 +8,9 @@ from tclose.data.value_counts import (
     confidential_keys,
 )
 from tclose.errors import DataError
-from tclose.model import Distribution, Int64, Kind
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.privacy.joint import Joint, append_joint

@@ -9,7 +9,8 @@ from tclose.data.encodings import make_encoding
 from tclose.errors import PolicyError
 from tclose.methods.dp.noise import check_closeness
 from tclose.methods.method import MethodContext
-from tclose.model import Column, Distance, Role
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Distance, Role
 from tclose.passes.plan.folder_names import check_folders, check_set_folders
 from tclose.passes.plan.model_feasibility import require_models
 from tclose.passes.plan.plan import Plan, check_k

@@ -8,7 +8,8 @@ import numpy as np
 
 from tclose.kernels.clustering.assign_subsets import subset_sizes, tie_stride
 from tclose.kernels.clustering.blocks import extras_up_to
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from tclose.model import Distance, Distribution
+from tclose.model.column_terms import Distance
+from tclose.model.distribution import Distribution
 from tclose.passes.plan.class_sizes import (
     ClassSize,
     choose_class_size,

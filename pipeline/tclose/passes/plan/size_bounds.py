@@ -15,7 +15,9 @@ from math import ceil
 import numpy as np
 
 from tclose.errors import InfeasibleError
-from tclose.model import Column, Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.model.distribution import Distribution
 
 
 @dataclass(frozen=True)

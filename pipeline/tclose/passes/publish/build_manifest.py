@@ -11,14 +11,15 @@ from fractions import Fraction
 from math import inf, nextafter
 
 from tclose.data.files.staged_input import find_name
-from tclose.model import ClassSizes, Column, InputFile, Verdict
+from tclose.model.attributes import Column
+from tclose.model.input_pieces import InputFile
+from tclose.model.verification import ClassSizes, Verdict
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
-from tclose.redaction import redact_place
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.documents import list_documents
 from tclose.releases.manifest.internal_manifest import (
@@ -46,6 +47,7 @@ from tclose.releases.manifest.sections import (
 from tclose.releases.noise_draws import Draw, add_up, describe_draws
 from tclose.releases.provenance import code_version, git_state, runtime
 from tclose.releases.siblings import Sibling, describe_siblings
+from tclose.security.redaction import redact_place
 
 
 @dataclass(frozen=True)

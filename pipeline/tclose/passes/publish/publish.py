@@ -14,7 +14,7 @@ from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
 from tclose.errors import VerificationError
-from tclose.model import Verdict
+from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
 from tclose.passes.compare.record_digests import Compared

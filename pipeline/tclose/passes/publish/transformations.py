@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from tclose.data.keys import Encoding, plain_type
 from tclose.methods.generalisation.full_domain import describe_level, height_of
-from tclose.model import ANCESTOR, Column, Distance, Kind, Noise, Role
+from tclose.model.attributes import ANCESTOR, Column, Noise
+from tclose.model.column_terms import Distance, Kind, Role
 from tclose.passes.plan.plan import Plan
 from tclose.releases.manifest.sections import ReleasedColumn
 

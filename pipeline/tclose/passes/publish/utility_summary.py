@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from tclose.model import Column, Float64, Role
+from tclose.model.array_types import Float64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Role
 from tclose.passes.microaggregate.utility import (
     ValueComparison,
     measure_changes,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from tclose.data.files.input_partitions import COLUMNS_AT_ONCE
+from tclose.data.formats.released_file import ReleasedFile
 from tclose.errors import VerificationError
-from tclose.formats.released_file import ReleasedFile
 from tclose.passes.compare.digest_task import WrittenDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes
 from tclose.passes.plan.plan import PLAN

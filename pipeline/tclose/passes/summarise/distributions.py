@@ -7,7 +7,8 @@ import numpy as np
 
 from tclose.data.encodings import make_encoding
 from tclose.data.value_counts import ColumnSummary
-from tclose.model import Column, Kind
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.passes.summarise.summarise_task import (

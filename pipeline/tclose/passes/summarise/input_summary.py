@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tclose.data.value_counts import TableSummary
 from tclose.data.widths import NO_WIDTHS, PassthroughWidths
-from tclose.model import Partition
+from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source
 from tclose.passes.summarise.summarise_task import PartitionSummary
 from tclose.runtime.artifacts import Artifact

@@ -9,7 +9,10 @@ import pyarrow as pa
 
 from tclose.data.keys import Encoding
 from tclose.data.value_counts import own_values
-from tclose.model import Attribute, Distribution, Int64, Kind
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Attribute
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS, Source
 from tclose.passes.summarise.summarise_task import JOINT_COUNTS, VALUE_COUNTS, PartitionSummary
 from tclose.privacy.joint import Joint, encode_joint, number_combinations, place_parts

@@ -12,7 +12,8 @@ from tclose.data.value_counts import (
     checked_columns,
     complete_records,
 )
-from tclose.model import Attribute, Column, Int64
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Attribute, Column
 from tclose.passes.compare.record_digests import Compared
 from tclose.privacy.joint import Joint
 from tclose.runtime.arrays import ArrayFile, DistributionFile

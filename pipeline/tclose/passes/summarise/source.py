@@ -17,7 +17,9 @@ from tclose.data.files.input_partitions import (
 from tclose.data.files.inspection import FileContent
 from tclose.data.files.type_inference import TextCounts, has_texts, infer_type
 from tclose.errors import DataError
-from tclose.model import Attribute, Column, Partition, Role
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Role
+from tclose.model.input_pieces import Partition
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.coarse_tree import sample_size
 from tclose.passes.summarise.records import Source

@@ -12,7 +12,7 @@ from tclose.data.files.input_partitions import (
     read_partition,
 )
 from tclose.data.widths import NO_WIDTHS, PassthroughWidths, measure_widths
-from tclose.model import Partition
+from tclose.model.input_pieces import Partition
 from tclose.passes.compare.digest_task import InputDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes, join_hashes
 from tclose.passes.summarise.records import Source

@@ -8,7 +8,7 @@ from tclose.data.files.inspection import FileContent
 from tclose.data.value_counts import check_summary, find_problems
 from tclose.errors import DataError, OutputError
 from tclose.methods.dp.noise import check_noise
-from tclose.model import Partition
+from tclose.model.input_pieces import Partition
 from tclose.passes.compare.comparison import prepare_comparison
 from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces

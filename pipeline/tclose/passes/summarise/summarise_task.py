@@ -20,7 +20,8 @@ from tclose.data.value_counts import (
     summarise_table,
 )
 from tclose.data.widths import NO_WIDTHS, PassthroughWidths
-from tclose.model import Int64, Partition
+from tclose.model.array_types import Int64
+from tclose.model.input_pieces import Partition
 from tclose.passes.compare.record_digests import RecordDigest
 from tclose.passes.summarise.records import (
     Source,

@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from tclose.model import (
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
+from tclose.model.verification import (
     Achieved,
     AttributeResult,
     ClassSizes,
-    Distribution,
     Failure,
-    Int64,
     ModelResult,
     Verdict,
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import Keys
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.whole_table import ClassRows, take_class_rows
 from tclose.runtime.arrays import TableFile, column_array, key_array

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.verify.key_range_task import RELEASED_COUNTS

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.keys import Keys
-from tclose.model import Distribution, Int64
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
 from tclose.passes.encode.wide_columns import References
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import key_encodings

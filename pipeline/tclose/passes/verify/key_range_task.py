@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tclose.data.keys import Keys
 from tclose.data.value_counts import count_values
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 from tclose.passes.encode.wide_columns import load_references
 from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
 from tclose.passes.microaggregate.region_classes import find_changes

@@ -6,7 +6,7 @@ from typing import Any
 
 from tclose.errors import VerificationError
 from tclose.methods.method import Method
-from tclose.model import Verdict
+from tclose.model.verification import Verdict
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES
 from tclose.passes.microaggregate.class_files import CLASS_CODES, CLASS_PASSTHROUGH, CLASSES
 from tclose.passes.microaggregate.region_task import (

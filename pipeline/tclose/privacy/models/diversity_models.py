@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
+from tclose.model.setting_fields import Factor, Many, refuse_truth
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
 from tclose.privacy.model_registry import register_model
 from tclose.privacy.models.l_diversity import (
@@ -16,7 +17,6 @@ from tclose.privacy.models.l_diversity import (
     check_sensitivity,
 )
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.setting_fields import Factor, Many, refuse_truth
 
 
 @register_model

@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, require_limit
 
 # Of a float entropy, per value of a class: its terms are at most one, a sum at most log n.

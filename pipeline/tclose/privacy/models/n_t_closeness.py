@@ -19,7 +19,8 @@ from tclose.errors import DataError
 from tclose.kernels.emd.ordered import class_emds, exceeds
 from tclose.kernels.emd.tree import tree_emds, tree_exceeds
 from tclose.kernels.emd.tree_counts import count_below
-from tclose.model import Float64, Int64, TreeMetric
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import TreeMetric
 from tclose.privacy.class_counts import ClassMeasures, require_limit
 
 

@@ -6,11 +6,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tclose.errors import PolicyError
-from tclose.model import Distribution, Float64, Int64
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
+from tclose.model.setting_fields import Many, Threshold
 from tclose.privacy.class_counts import ClassMeasures
 from tclose.privacy.model_registry import register_model
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.setting_fields import Many, Threshold
 
 
 @register_model

@@ -14,13 +14,13 @@ from math import inf, log1p
 import numpy as np
 
 from tclose.errors import DataError
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, require_limit
 
 # Of a float ratio, relative: three divisions, and the limit's own rounding.
 RATIO_ERROR = 8 * np.finfo(np.float64).eps
 
-# Proposition 3 holds under these alone; a report that states an epsilon states them beside it.
+# Proposition 3 holds under these alone; a report that states an epsilon states them with it.
 ASSUMPTIONS = (
     """Before the release, all that an observer knows of a person's confidential value is its \
 distribution in the whole table, which counts as public.""",

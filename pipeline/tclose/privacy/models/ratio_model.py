@@ -10,12 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
+from tclose.model.setting_fields import Factor, Group, refuse_truth
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, group_table
 from tclose.privacy.model_registry import register_model
 from tclose.privacy.models.ratio_closeness import ASSUMPTIONS, check_ratio, epsilon_of_ratio
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.setting_fields import Factor, Group, refuse_truth
 
 RATIO_CLOSENESS = "ratio-closeness"
 _BUCKETS_ONLY = (

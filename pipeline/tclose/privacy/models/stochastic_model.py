@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from tclose.model.setting_fields import refuse_truth
 from tclose.privacy.model_registry import register_model
 from tclose.privacy.privacy_model import Model
-from tclose.setting_fields import refuse_truth
 
 
 @register_model

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tclose.model import Role, Verdict
+from tclose.model.column_terms import Role
+from tclose.model.verification import Verdict
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import describe_models
 from tclose.releases.manifest.sections import ReleasedColumn

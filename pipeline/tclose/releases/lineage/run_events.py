@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 import tclose
-from tclose.model import Verdict
+from tclose.model.verification import Verdict
 from tclose.policy.policy import Policy
-from tclose.redaction import redact_place
 from tclose.releases.lineage import facets
 from tclose.releases.provenance import source_digest
+from tclose.security.redaction import redact_place
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import InputDataset, OutputDataset

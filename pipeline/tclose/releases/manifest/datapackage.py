@@ -49,7 +49,9 @@ def describe_package(manifest: Manifest) -> JsonObject:
 
 
 def _describe_file(index: int, file: DataFile, fields: list[JsonObject]) -> JsonObject:
-    from tclose.formats.format_registry import find_format  # slow to import, and for writing alone
+    from tclose.data.formats.format_registry import (
+        find_format,  # slow to import, and for writing alone
+    )
 
     output_format = find_format(file.path)
     return {

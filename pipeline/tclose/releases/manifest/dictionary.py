@@ -49,7 +49,9 @@ def write_dictionary(manifest: Manifest) -> str:
 
 
 def _introduce(manifest: Manifest) -> str:
-    from tclose.formats.format_registry import find_format  # slow to import, and for writing alone
+    from tclose.data.formats.format_registry import (
+        find_format,  # slow to import, and for writing alone
+    )
 
     keys = ("name", "release_id", "published_at", "method")
     texts = {key: escape(getattr(manifest, key)) for key in keys}

@@ -9,7 +9,7 @@ from pydantic_core import PydanticSerializationError
 
 from tclose.data.places.untrusted_files import MalformedError, dump_json
 from tclose.errors import UsageError
-from tclose.model import ModelResult, RiskResult, Verdict
+from tclose.model.verification import ModelResult, RiskResult, Verdict
 from tclose.privacy.bound_models import privacy_model_of
 from tclose.privacy.model_registry import MODELS
 from tclose.privacy.privacy_model import Model, PrivacyModel

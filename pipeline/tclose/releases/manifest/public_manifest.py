@@ -9,8 +9,8 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from tclose.column_terms import Role
 from tclose.data.places.untrusted_files import MalformedError, parse_json
+from tclose.model.column_terms import Role
 from tclose.releases.manifest.sections import (
     ClassesSection,
     Code,

@@ -17,7 +17,7 @@ from typing import Any
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
 from tclose.errors import PolicyError, UsageError
-from tclose.trusted_paths import UntrustedError, read_own
+from tclose.security.trusted_paths import UntrustedError, read_own
 
 SIGNATURE_FILE = "manifest.sig"
 KEY_VARIABLE = "TCLOSE_SIGNING_KEY"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from tclose.column_terms import Distance, Kind, Role
+from tclose.model.column_terms import Distance, Kind, Role
 
 _MOST_CELLS = 50_000_000  # of a taxonomy: its values by its levels
 

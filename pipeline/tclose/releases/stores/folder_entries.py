@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from tclose.errors import ForbiddenError, OutputError
-from tclose.trusted_paths import UntrustedError, read_own
+from tclose.security.trusted_paths import UntrustedError, read_own
 
 WORK = ".work"
 CURRENT = "CURRENT"

@@ -2,7 +2,7 @@
 
 from tclose.data.files.input_partitions import PARTITION_ROWS
 from tclose.errors import PolicyError
-from tclose.model import Distance
+from tclose.model.column_terms import Distance
 from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_bytes
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import MAX_SEARCHED

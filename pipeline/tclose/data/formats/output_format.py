@@ -1,9 +1,9 @@
 """The protocol of an output format: its policy settings, and its writing and reading of files.
 
 A format is one module: a class that derives from `OutputFormat`, has its keys as fields, and is
-decorated with `tclose.formats.format_registry.register_format`. Its bytes are decided by the rows,
-their chunks and its keys alone. The rest of the package knows files of a release by this class
-only.
+decorated with `tclose.data.formats.format_registry.register_format`. Its bytes are decided by the
+rows, their chunks and its keys alone. The rest of the package knows files of a release by this
+class only.
 """
 
 import re
@@ -18,10 +18,10 @@ from pydantic import GetJsonSchemaHandler, ModelWrapValidatorHandler, model_vali
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from tclose.data.formats.format_registry import DEFAULT_FORMAT, FORMATS
+from tclose.data.formats.released_file import ReleasedFile
 from tclose.data.widths import PassthroughWidths
-from tclose.formats.format_registry import DEFAULT_FORMAT, FORMATS
-from tclose.formats.released_file import ReleasedFile
-from tclose.registry import Registrable, check_hooks
+from tclose.model.registry import Registrable, check_hooks
 
 _SUFFIX = re.compile(r"[a-z0-9]+")  # as the manifest's `DataFile` has it
 

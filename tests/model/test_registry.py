@@ -7,12 +7,12 @@ from typing import Any, Literal
 import pytest
 
 from tclose.errors import UsageError
-from tclose.registry import Registrable, Registry
+from tclose.model.registry import Registrable, Registry
 
 GROUP = "tclose.toys"
 MODULE = """
 from typing import Literal
-from tclose.registry import Registrable
+from tclose.model.registry import Registrable
 class Toy(Registrable):
     name: Literal["toy"]
 import toy_registry

@@ -5,8 +5,8 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.model import Kind
-from tclose.suggest.column_profile import ColumnProfile
+from tclose.model.column_terms import Kind
+from tclose.policy.suggest.column_profile import ColumnProfile
 
 _SHORTEST, _LONGEST = 3, 25
 _RARE = 10  # records of a value, below which it is not written down

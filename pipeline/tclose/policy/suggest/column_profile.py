@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 from tclose.data.files.text_formats import TextFormat, rewrite_texts
 from tclose.data.files.type_inference import count_texts
 from tclose.data.keys import is_number, is_text, natural_kind
-from tclose.model import Float64, Kind
-from tclose.suggest.column_words import is_code
-from tclose.suggest.spellings import PLAIN
+from tclose.model.array_types import Float64
+from tclose.model.column_terms import Kind
+from tclose.policy.suggest.column_words import is_code
+from tclose.policy.suggest.spellings import PLAIN
 
 _PATTERNS = {
     "mail addresses": r"^[^@\s]+@[^@\s]+\.[^@\s]+$",

@@ -17,8 +17,8 @@ from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import check_same_schema, inspect_file
 from tclose.data.keys import natural_kind, plain_type
 from tclose.errors import DataError
-from tclose.redaction import file_name
-from tclose.suggest.csv_dialect import CsvDialect, detect_dialect
+from tclose.policy.suggest.csv_dialect import CsvDialect, detect_dialect
+from tclose.security.redaction import file_name
 
 SAMPLE_RECORDS = 100_000
 _BLOCK_RECORDS = 1_000  # neighbours stay together: the rows of a person often are

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from tclose.suggest.column_profile import profile_column
-from tclose.suggest.scales import order_values
-from tclose.suggest.spellings import PLAIN
+from tclose.policy.suggest.column_profile import profile_column
+from tclose.policy.suggest.scales import order_values
+from tclose.policy.suggest.spellings import PLAIN
 
 
 def order(*texts: str, n_times: int = 10) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ import re
 
 from tclose.data.files.character_sets import UTF8
 from tclose.data.files.text_formats import TextFormat
-from tclose.model import Kind, Role
-from tclose.suggest.draft_policy import Draft
-from tclose.suggest.suggest_roles import Suggestion
+from tclose.model.column_terms import Kind, Role
+from tclose.policy.suggest.draft_policy import Draft
+from tclose.policy.suggest.suggest_roles import Suggestion
 
 SCHEMA_NAME = "tclose.schema.json"
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")

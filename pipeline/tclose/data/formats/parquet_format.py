@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tclose.data.files.input_files import STREAM_BYTES
+from tclose.data.formats.format_registry import register_format
+from tclose.data.formats.output_format import OutputFormat
+from tclose.data.formats.released_file import ReleasedFile
 from tclose.data.widths import PassthroughWidths
-from tclose.formats.format_registry import register_format
-from tclose.formats.output_format import OutputFormat
-from tclose.formats.released_file import ReleasedFile
 
 ROW_GROUP_ROWS = 131_072
 GROUP_BYTES = 1 << 28  # of the values of a row group; up to 2 kB a record have `ROW_GROUP_ROWS`

@@ -3,7 +3,7 @@
 import pytest
 
 from tclose.errors import DataError
-from tclose.suggest.csv_dialect import CsvDialect, detect_dialect
+from tclose.policy.suggest.csv_dialect import CsvDialect, detect_dialect
 
 TEXT = "name;größe\r\n" + "Jürgen;1,80\r\nZoë;1,70\r\n" * 20
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.keys import is_text
-from tclose.model import Kind, Role
-from tclose.redaction import redact_place
-from tclose.suggest.column_profile import ColumnProfile, profile_column
-from tclose.suggest.input_sample import InputSample, read_sample
-from tclose.suggest.scales import order_values
-from tclose.suggest.spellings import Spellings, find_spellings
-from tclose.suggest.suggest_roles import Suggestion, describe_spread, suggest_roles
+from tclose.model.column_terms import Kind, Role
+from tclose.policy.suggest.column_profile import ColumnProfile, profile_column
+from tclose.policy.suggest.input_sample import InputSample, read_sample
+from tclose.policy.suggest.scales import order_values
+from tclose.policy.suggest.spellings import Spellings, find_spellings
+from tclose.policy.suggest.suggest_roles import Suggestion, describe_spread, suggest_roles
+from tclose.security.redaction import redact_place
 
 _MUCH_MISSING = 0.05
 _MANY_CATEGORIES = 100

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tclose.model import Kind, Role
-from tclose.suggest.column_profile import ColumnProfile
-from tclose.suggest.column_words import (
+from tclose.model.column_terms import Kind, Role
+from tclose.policy.suggest.column_profile import ColumnProfile
+from tclose.policy.suggest.column_words import (
     CONFIDENTIAL,
     KNOWN,
     NAMES_OF_THINGS,

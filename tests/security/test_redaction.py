@@ -3,7 +3,7 @@
 import pytest
 
 from tclose.errors import DataError
-from tclose.redaction import file_name, redact, redact_place
+from tclose.security.redaction import file_name, redact, redact_place
 
 SECRETS = ("alice", "hunter2", "tok123", "AKIA99", "s3cr/et", "p?w", "p#w")
 

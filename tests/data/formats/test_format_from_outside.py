@@ -15,11 +15,11 @@ from support.cases.patients import patient_document, patients, write_patients
 from tclose.api.released_files import read_released
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
+from tclose.data.formats.format_registry import FORMATS, register_format
+from tclose.data.formats.output_format import OutputFormat
+from tclose.data.formats.released_file import ReleasedFile
 from tclose.data.widths import PassthroughWidths
 from tclose.errors import NotInstalledError, PolicyError, VerificationError
-from tclose.formats.format_registry import FORMATS, register_format
-from tclose.formats.output_format import OutputFormat
-from tclose.formats.released_file import ReleasedFile
 from tclose.policy.policy import load_policy, parse_policy, policy_schema
 from tclose.releases.manifest.public_manifest import parse_manifest
 from tclose.releases.manifest.sections import DataFile

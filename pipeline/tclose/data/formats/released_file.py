@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from tclose.data.formats.format_registry import find_format
 from tclose.data.places.locations import Location
-from tclose.formats.format_registry import find_format
 
 
 class ReleasedFile(ABC):

@@ -3,11 +3,11 @@
 from typing import Any
 
 from tclose.errors import NotInstalledError
-from tclose.registry import Decorated, Registry, name_of
+from tclose.model.registry import Decorated, Registry, name_of
 
 DEFAULT_FORMAT = "parquet"
 # In the order of messages; modules of other distributions: entry points of the group.
-FORMATS: Registry[Any] = Registry("tclose.formats", ("tclose.formats.parquet_format",))
+FORMATS: Registry[Any] = Registry("tclose.formats", ("tclose.data.formats.parquet_format",))
 
 
 def register_format(output_format: Decorated) -> Decorated:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from tclose.data.files.text_formats import TextFormat
-from tclose.suggest.spellings import find_spellings
+from tclose.policy.suggest.spellings import find_spellings
 
 
 def spellings(delimiter: str = ",", **columns: list[str]):

@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tclose.model import Kind, Role
-from tclose.suggest.column_profile import profile_column
-from tclose.suggest.column_words import find_word, split_name
-from tclose.suggest.spellings import PLAIN
-from tclose.suggest.suggest_roles import Suggestion, suggest_roles
+from tclose.model.column_terms import Kind, Role
+from tclose.policy.suggest.column_profile import profile_column
+from tclose.policy.suggest.column_words import find_word, split_name
+from tclose.policy.suggest.spellings import PLAIN
+from tclose.policy.suggest.suggest_roles import Suggestion, suggest_roles
 
 N_RECORDS = 1_000
 RNG = np.random.default_rng(8)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tclose.trusted_paths import UntrustedError, check_lasting
+from tclose.security.trusted_paths import UntrustedError, check_lasting
 
 USER = SimpleNamespace(pw_name="ours", pw_uid=os.geteuid(), pw_gid=100)
 OTHER = SimpleNamespace(pw_name="theirs", pw_uid=54_321, pw_gid=100)

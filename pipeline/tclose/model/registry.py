@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import InitErrorDetails
 
 from tclose.errors import UsageError
-from tclose.setting_fields import Settings
+from tclose.model.setting_fields import Settings
 
 
 class Registrable(Settings):

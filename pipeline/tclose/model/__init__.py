@@ -1,0 +1,1 @@
+"""Words and values that all layers share: columns, distributions, verdicts, registered settings."""

@@ -1,0 +1,37 @@
+"""The input's files, and the pieces of them that tasks read."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file of the input: its name within the input, and what identifies its content."""
+
+    path: str
+    name: str
+    format: str
+    n_bytes: int
+    sha256: str
+    stamp: str
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A physical piece of the input that one task reads.
+
+    Parquet: rows ``start`` to ``stop`` of row group ``row_group``. CSV: the bytes from ``start`` to
+    ``stop``, which hold whole records (``row_group`` is -1). ``first_position`` is the position of
+    its first record in the whole input, ``stamp`` what its file looked like when it was digested.
+    ``batch_rows``: of Parquet, how many rows are decoded at a time.
+    """
+
+    path: str
+    name: str
+    format: str
+    row_group: int
+    start: int
+    stop: int
+    n_records: int
+    first_position: int
+    stamp: str
+    batch_rows: int = 65_536

@@ -1,0 +1,110 @@
+"""What verification finds: distances, measures, risks and sizes of classes, and the verdict."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A reason why a released table does not meet the policy."""
+
+    what: str
+    asked: str
+    found: str
+
+
+@dataclass(frozen=True)
+class AttributeResult:
+    """The achieved distances of one confidential attribute."""
+
+    name: str
+    max_emd: Fraction
+    largest_emd: float
+    n_violating: int
+
+
+@dataclass(frozen=True)
+class Achieved:
+    """The extremes of the classes' measures under a further model; two of them merge."""
+
+    n_classes: int = 0
+    n_failing: int = 0
+    smallest: float = inf
+    largest: float = -inf
+
+    def merge(self, other: "Achieved") -> "Achieved":
+        """Merge with the measures of other classes; a measure that is not a number stays so."""
+        return Achieved(
+            self.n_classes + other.n_classes,
+            self.n_failing + other.n_failing,
+            float(np.minimum(self.smallest, other.smallest)),
+            float(np.maximum(self.largest, other.largest)),
+        )
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """A further model's parameters for one confidential attribute, and the achieved measures.
+
+    ``parameters``: by name; ``achieved``: the worst measure of a class.
+    """
+
+    model: str
+    name: str
+    parameters: dict[str, Any]
+    achieved: float
+    n_failing: int
+
+
+@dataclass(frozen=True)
+class RiskResult:
+    """Records and classes of which attacks learn a confidential attribute (Li et al. 2007).
+
+    Homogeneity: one value; similarity: values of one group; skewness: a class raises the
+    probability of a group by more than ``factor``. ``groups``: which groups these are.
+    """
+
+    name: str
+    groups: str
+    homogeneous_records: int
+    homogeneous_classes: int
+    similar_records: int
+    similar_classes: int
+    factor: float
+    skewed_records: int
+    skewed_classes: int
+    largest_factor: float
+    mean_factor: float
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """Sizes of the equivalence classes."""
+
+    n_classes: int = 0
+    smallest: int = 0
+    largest: int = 0
+    mean: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of verification: exact k, exact distances, and whether every record is present."""
+
+    k: int
+    n_records: int
+    sizes: ClassSizes
+    attributes: tuple[AttributeResult, ...] = ()
+    failures: tuple[Failure, ...] = field(default=())
+    models: tuple[ModelResult, ...] = ()
+    risks: tuple[RiskResult, ...] = ()
+    discernibility: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """True if the table may be published."""
+        return not self.failures
