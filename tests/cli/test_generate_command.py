@@ -58,3 +58,48 @@ class TestCommand:
         assert capsys.readouterr().err == (
             "tclose: the number of rows is 0; it must be at least 1\n"
         )
+
+
+class TestPanel:
+    def generate(self, path: Path, *options: str) -> int:
+        return main(["generate", "--table", "panel", "--out", str(path), *options])
+
+    def test_months(self, tmp_path, capsys) -> None:
+        assert self.generate(tmp_path / "a", "--persons", "20", "--months", "3") == 0
+        assert capsys.readouterr().out == f"20 persons in each of 3 months: {tmp_path}/a\n"
+        names = sorted(file.name for file in (tmp_path / "a").iterdir())
+        assert names == ["2024-01.parquet", "2024-02.parquet", "2024-03.parquet"]
+
+    def test_year_by_default(self, tmp_path) -> None:
+        assert self.generate(tmp_path / "a", "--persons", "20") == 0
+        assert len(list((tmp_path / "a").iterdir())) == 12
+
+    def test_month_alone_is_that_of_the_folder(self, tmp_path, capsys) -> None:
+        options = ("--persons", "300", "--seed", "3", "--churn", "0.1")
+        assert self.generate(tmp_path / "a", *options) == 0
+        assert self.generate(tmp_path / "b.parquet", *options, "--month", "2024-11") == 0
+        said = capsys.readouterr().out.splitlines()[1]
+        assert said == f"300 persons in each of 1 month: {tmp_path}/b.parquet"
+        alone = (tmp_path / "b.parquet").read_bytes()
+        assert alone == (tmp_path / "a" / "2024-11.parquet").read_bytes()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (("--table", "panel"), "--persons is missing, the number of records of panel"),
+            ((), "--rows is missing, the number of records of discharges"),
+            (("--rows", "5", "--churn", "0.1"), "--churn goes with --table panel, not with disch"),
+            (("--table", "panel", "--rows", "5"), "--rows goes with --table discharges, not with"),
+            (
+                ("--table", "panel", "--persons", "5", "--month", "2024-02", "--months", "3"),
+                "--month and --months exclude each other",
+            ),
+            (("--table", "panel", "--persons", "5", "--month", "May"), "--month May: has to be"),
+            (("--table", "panel", "--persons", "5", "--months", "121"), "month 2034-01: 2024-01"),
+            (("--table", "panel", "--persons", "5", "--churn", "2"), "the churn is 2.0"),
+        ],
+    )
+    def test_refusals(self, options, message, tmp_path, capsys) -> None:
+        assert main(["generate", "--out", str(tmp_path / "a"), *options]) == 2
+        assert message in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 """Policies: what is said is what is meant, and what is wrong is named with its remedy."""
 
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -195,7 +196,8 @@ class TestReading:
 
     @pytest.mark.parametrize("path", sorted(CONFIG.glob("*.yaml")), ids=lambda path: path.stem)
     def test_policies_of_the_project(self, path):
-        assert load_policy(path).name
+        day = date(2024, 1, 1) if "{as_of" in path.read_text() else None
+        assert load_policy(path, as_of=day).name
 
 
 class TestOverrides:

@@ -3,20 +3,34 @@
 import argparse
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tclose.cli.options import add_quiet
+from tclose.errors import UsageError
 from tclose.runtime.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 2.0
 _RECORDS_PER_STEP = 1_000  # of the bar
+_MONTHS = 12
+
+# The options of each table alone; the first has to be given.
+_TABLES = {"discharges": ("rows",), "panel": ("persons", "months", "month", "churn")}
 
 
 def add_generate_options(command: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = command.add_argument
-    add("--rows", type=int, required=True, help="number of records")
+    add("--table", choices=tuple(_TABLES), default="discharges",
+        help="discharges: hospital discharges (default); panel: insured persons over months, "
+        "a file for each month")  # fmt: skip
+    add("--rows", type=int, help="of discharges: number of records")
+    add("--persons", type=int, help="of a panel: number of persons in each month")
+    add("--months", type=int, metavar="N", help="of a panel: its first N months (default 12)")
+    add("--month", metavar="YYYY-MM", help="of a panel: this month alone")
+    add("--churn", type=float, metavar="SHARE",
+        help="of a panel: share of the persons that leaves each month, as many join or come back "
+        "(default 0.02)")  # fmt: skip
     add("--seed", type=int, default=1, help="same seed, same records (default 1)")
     add("--out", type=Path, required=True,
         help="a .parquet or .csv file, or a folder of Parquet files")  # fmt: skip
@@ -25,15 +39,53 @@ def add_generate_options(command: argparse.ArgumentParser) -> None:
 
 def generate(arguments: argparse.Namespace, progress: Progress) -> str:
     """Write the records that were asked for; returns what to say of them."""
+    table = arguments.table
+    for other, options in _TABLES.items():
+        for option in options:
+            if other != table and getattr(arguments, option) is not None:
+                raise UsageError(f"--{option} goes with --table {other}, not with {table}")
+    needed = _TABLES[table][0]
+    if getattr(arguments, needed) is None:
+        raise UsageError(f"--{needed} is missing, the number of records of {table}")
+    return _generate_rows(arguments, progress) if table == "discharges" else (
+        _generate_months(arguments, progress)
+    )  # fmt: skip
+
+
+def _generate_rows(arguments: argparse.Namespace, progress: Progress) -> str:
     from tclose.data.synthetic import write_microdata
 
-    with contextlib.ExitStack() as shown:
-        if progress.style == "bar":
-            follow = _move_bar(progress, arguments.rows, shown)
-        else:
-            follow = _report_now_and_then(progress, arguments.rows)
+    with _following(progress, arguments.rows) as follow:
         paths = write_microdata(arguments.out, arguments.rows, arguments.seed, progress=follow)
     return f"{arguments.rows:,} records in {len(paths)} files: {arguments.out}"
+
+
+def _generate_months(arguments: argparse.Namespace, progress: Progress) -> str:
+    from tclose.data.synthetic.panel_files import DEFAULT_CHURN, read_month, write_panel
+
+    if arguments.month is not None:
+        if arguments.months is not None:
+            raise UsageError("--month and --months exclude each other; give one of them")
+        first = read_month(arguments.month)
+        months = range(first, first + 1)
+    else:
+        months = range(_MONTHS if arguments.months is None else arguments.months)
+    churn = DEFAULT_CHURN if arguments.churn is None else arguments.churn
+    persons, seed = arguments.persons, arguments.seed
+    with _following(progress, persons * len(months)) as follow:
+        write_panel(arguments.out, persons, seed, months, churn=churn, progress=follow)
+    n_months = f"{len(months)} month{'s' if len(months) > 1 else ''}"
+    return f"{persons:,} persons in each of {n_months}: {arguments.out}"
+
+
+@contextlib.contextmanager
+def _following(progress: Progress, n_records: int) -> Iterator[Callable[[int], None]]:
+    """A function of the records written so far, which shows them."""
+    with contextlib.ExitStack() as shown:
+        if progress.style == "bar":
+            yield _move_bar(progress, n_records, shown)
+        else:
+            yield _report_now_and_then(progress, n_records)
 
 
 def _move_bar(

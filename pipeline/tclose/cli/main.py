@@ -91,8 +91,9 @@ def _parser() -> argparse.ArgumentParser:
         _add(
             commands,
             "generate",
-            "write realistic hospital discharges, of any size",
-            "tclose generate --rows 1000000 --seed 7 --out discharges/",
+            "write realistic hospital discharges, or insured persons over months, of any size",
+            "tclose generate --rows 1000000 --seed 7 --out discharges/\n"
+            "  tclose generate --table panel --persons 50000 --months 12 --out panel/",
         )
     )
     add_frontier_options(

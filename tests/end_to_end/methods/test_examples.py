@@ -14,6 +14,7 @@ from support.cases.patients import patient_document
 from support.cases.people import folder_of
 from support.checks.released import check_release
 from tclose.assess.auditing.audit import audit_release
+from tclose.data.synthetic.panel_files import write_panel
 from tclose.methods.generalisation.notation import parse_interval, parse_set
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy
@@ -79,3 +80,21 @@ def test_example_of_generalised_discharges(tmp_path: Path) -> None:
     groups = {"any diagnosis", "whole body", "heart and lungs"}
     assert groups < set(frame["diagnosis_group"])
     assert {parse_set(text) for text in frame["insurance_type"]} > {("private", "public")}
+
+
+def test_example_of_a_panel(tmp_path: Path) -> None:
+    """Each month is a release of its own, of the file that the day names."""
+    write_panel(tmp_path / "panel", 1_500, 1, range(2))
+    path = Path(__file__).parents[3] / "config" / "panel.yaml"
+    places = [
+        f"input.path={tmp_path}/panel/{{as_of:%Y-%m}}.parquet",
+        f"output.path={tmp_path / 'releases'}",
+    ]
+    for month in (1, 2):
+        policy = load_policy(path, places, as_of=date(2024, month, 15))
+        made = run_release(policy, Progress("none"))
+        assert audit_release(made.release).findings == []
+        released = pd.read_parquet(made.release / "data")
+        original = pd.read_parquet(tmp_path / "panel" / f"2024-0{month}.parquet")
+        assert sorted(released["cost"]) == sorted(original["cost"])
+        assert made.manifest.classes.n_classes > 50

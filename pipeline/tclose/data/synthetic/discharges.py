@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tclose.data.synthetic import probabilities
 from tclose.data.synthetic.diagnoses import DIAGNOSES
+from tclose.data.synthetic.identifiers import MAX_NUMBERS, name_numbers
 from tclose.errors import UsageError
 from tclose.model.array_types import Float64, Int64
 
 CHUNK_ROWS = 65_536
-MAX_ROWS = 2**36
+MAX_ROWS = MAX_NUMBERS
 
 SCHEMA = pa.schema(
     [
@@ -94,7 +94,7 @@ def _generate_chunk(chunk: int, seed: int) -> pa.Table:
     stay = _draw_stay(cases, rng)
     charge = _draw_charge(cases, stay, rng)
     columns = [
-        _name_patients(chunk * CHUNK_ROWS + np.arange(CHUNK_ROWS), seed),
+        name_numbers(chunk * CHUNK_ROWS + np.arange(CHUNK_ROWS), seed, "P"),
         pa.array(cases.age.astype(np.int16)),
         _spell(cases.sex, probabilities.SEXES),
         pa.array(cases.zip_code),
@@ -165,23 +165,6 @@ def _draw_charge(cases: _Cases, stay: NDArray[np.int16], rng: np.random.Generato
     is_tariff = rng.random(len(stay), dtype=np.float32) < _TARIFF_SHARE[cases.insurance]
     charge: Float64 = np.round(np.where(is_tariff, tariff, itemised), 2)
     return charge
-
-
-def _name_patients(rows: Int64, seed: int) -> pa.Array:
-    """An identifier per row: its number under a keyed permutation of 0 .. 2**36 - 1.
-
-    Four Feistel rounds on two halves of 18 bits: unique, and silent about the order of rows.
-    """
-    half = np.uint64(2**18 - 1)
-    number = rows.astype(np.uint64)
-    left, right = number >> np.uint64(18), number & half
-    for key in np.random.SeedSequence(seed).generate_state(4, np.uint64):
-        mixed = (right + key) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        left, right = right, left ^ ((mixed >> np.uint64(40)) & half)
-    number = (left << np.uint64(18)) | right
-    digits = pc.utf8_lpad(pa.array(number).cast(pa.string()), 11, "0")
-    return pc.binary_join_element_wise("P", digits, "")
 
 
 def _spell(codes: Int64, names: tuple[str, ...]) -> pa.Array:

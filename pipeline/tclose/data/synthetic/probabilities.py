@@ -1,6 +1,6 @@
 """Cumulative probabilities of each category, given the state: the categories drawn before.
 
-Each function returns cumulative shares (n_states, n_categories), as from ``_accumulate``.
+Each function returns cumulative shares (n_states, n_categories), as from ``accumulate``.
 """
 
 import functools
@@ -74,14 +74,14 @@ _AGES = np.arange(105)
 @functools.cache
 def age_shares() -> Float64:
     """One state."""
-    return _accumulate(np.interp(_AGES, *_AGE_WEIGHTS)[None, :])
+    return accumulate(np.interp(_AGES, *_AGE_WEIGHTS)[None, :])
 
 
 @functools.cache
 def sex_shares() -> Float64:
     """State: age."""
     women = np.interp(_AGES, *_SHARE_OF_WOMEN)
-    return _accumulate(np.stack((women, 1 - women), axis=1))
+    return accumulate(np.stack((women, 1 - women), axis=1))
 
 
 @functools.cache
@@ -92,7 +92,7 @@ def diagnosis_shares() -> Float64:
     youngest = [group.youngest for group in DIAGNOSES]
     cases *= (_AGES[:, None] >= youngest) & (_AGES[:, None] <= oldest)
     sexes = np.array([[group.women, group.men] for group in DIAGNOSES]).T
-    return _accumulate((cases[:, None, :] * sexes).reshape(-1, len(DIAGNOSES)))
+    return accumulate((cases[:, None, :] * sexes).reshape(-1, len(DIAGNOSES)))
 
 
 @functools.cache
@@ -100,7 +100,7 @@ def severity_shares() -> Float64:
     """State: age, diagnosis group. An ordered logit."""
     shift = (_SEVERITY + 0.022 * (_AGES[:, None] - 50)).reshape(-1, 1)
     below = 1 / (1 + np.exp(shift - _SEVERITY_CUTS))
-    return _accumulate(np.diff(below, prepend=0, append=1))
+    return accumulate(np.diff(below, prepend=0, append=1))
 
 
 @functools.cache
@@ -108,13 +108,13 @@ def region_shares() -> Float64:
     """State: age."""
     weights = np.array([region.weight for region in REGIONS])
     slopes = np.array([region.slope for region in REGIONS])
-    return _accumulate(weights * np.exp(slopes * (_AGES[:, None] - 45) / 50))
+    return accumulate(weights * np.exp(slopes * (_AGES[:, None] - 45) / 50))
 
 
 @functools.cache
 def zip_shares() -> Float64:
     """One state. Zipf-like populations by rank within any region."""
-    return _accumulate((np.arange(_ZIPS_PER_REGION)[None, :] + 4.0) ** -0.9)
+    return accumulate((np.arange(_ZIPS_PER_REGION)[None, :] + 4.0) ** -0.9)
 
 
 @functools.cache
@@ -131,7 +131,7 @@ def insurance_shares() -> Float64:
     by_age = [np.interp(_AGES, _INSURANCE_AGES, weights) for weights in _INSURANCE_WEIGHTS]
     by_region = np.array([region.insurances for region in REGIONS])
     weights = np.stack(by_age, axis=1)[:, None, :] * by_region
-    return _accumulate(weights.reshape(-1, len(INSURANCES)))
+    return accumulate(weights.reshape(-1, len(INSURANCES)))
 
 
 @functools.cache
@@ -143,7 +143,7 @@ def day_shares() -> Float64:
     weekend = np.array([group.weekend for group in DIAGNOSES])[:, None] * (weekday >= 5)
     winter = np.array([group.winter for group in DIAGNOSES])[:, None]
     season = 1 + winter * np.cos(2 * np.pi * (day - 20) / 365.25)
-    return _accumulate((working + weekend) * season)
+    return accumulate((working + weekend) * season)
 
 
 @functools.cache
@@ -153,10 +153,10 @@ def status_shares() -> Float64:
     died = _DEATHS[:, None] * _DEATHS_BY_SEVERITY * np.exp(0.04 * (age - 60))
     nursing = (age >= 18) * _NURSING_BY_SEVERITY * np.exp((age - 88) / 11)
     against_home = np.broadcast_arrays(1.0, _TRANSFER_BY_SEVERITY, nursing, died)
-    return _accumulate(np.stack(against_home, axis=-1).reshape(-1, len(STATUSES)))
+    return accumulate(np.stack(against_home, axis=-1).reshape(-1, len(STATUSES)))
 
 
-def _accumulate(weights: ArrayLike) -> Float64:
+def accumulate(weights: ArrayLike) -> Float64:
     """Weights (n_states, n_categories) to cumulative shares, s to s + 1 in the row of state s."""
     cumulative = np.cumsum(weights, axis=1)
     shares: Float64 = cumulative / cumulative[:, -1:]

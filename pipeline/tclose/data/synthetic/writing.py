@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -20,7 +21,7 @@ from tclose.errors import OutputError, UsageError
 ROW_GROUP_ROWS = 2 * CHUNK_ROWS
 
 _REPETITIVE = [name for name in SCHEMA.names if name not in ("patient_id", "charge")]
-_FILE_SUFFIXES = (".csv", ".parquet")
+FILE_SUFFIXES = (".csv", ".parquet")
 
 
 def write_microdata(
@@ -49,23 +50,36 @@ def write_microdata(
     refuse_request(0, n_rows, seed)
     if rows_per_file < 1:
         raise UsageError(f"rows per file is {rows_per_file}; it must be at least 1")
+    suffix = path.suffix.lower()
+    n_per_file = n_rows if suffix in FILE_SUFFIXES else rows_per_file
+    with writing_whole(path) as working:
+        names = _write_files(working, suffix, _cut(0, n_rows, n_per_file), seed, progress)
+    return [path / name for name in names]
+
+
+@contextlib.contextmanager
+def writing_whole(path: Path) -> Iterator[Path]:
+    """Yield a free place next to ``path``, which gets that name in the end; removed on failure.
+
+    Raises
+    ------
+    OutputError
+        ``path`` holds something already, or cannot be written.
+    """
     _refuse_taken(path)
     target = path.resolve()
-    suffix = path.suffix.lower()
-    n_per_file = n_rows if suffix in _FILE_SUFFIXES else rows_per_file
     try:
         with _working_place(target) as working:
-            names = _write_files(working, suffix, _cut(0, n_rows, n_per_file), seed, progress)
+            yield working
             _refuse_taken(path)
             working.rename(target)
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(f"cannot write {path}: {reason}; name a place that can be") from error
-    return [path / name for name in names]
 
 
 def _refuse_taken(path: Path) -> None:
-    is_file_name = path.suffix.lower() in _FILE_SUFFIXES
+    is_file_name = path.suffix.lower() in FILE_SUFFIXES
     try:
         is_taken = path.exists() and (is_file_name or not path.is_dir() or any(path.iterdir()))
         is_mount = path.is_mount()
@@ -114,7 +128,7 @@ def _write_files(
     progress: Callable[[int], None] | None,
 ) -> list[str]:
     """Write each span of rows to a file; names of the files within ``working``, "" for itself."""
-    if suffix in _FILE_SUFFIXES:
+    if suffix in FILE_SUFFIXES:
         _write_span(working, suffix, *next(spans), seed, progress)
         return [""]
     working.mkdir()
@@ -133,18 +147,21 @@ def _write_span(
     seed: int,
     progress: Callable[[int], None] | None,
 ) -> None:
-    with _open_writer(file, suffix) as writer:
+    with open_writer(file, suffix, SCHEMA, _REPETITIVE) as writer:
         for start, stop in _cut(first, last, ROW_GROUP_ROWS):
             writer.write_table(generate_rows(start, stop - start, seed))
             if progress is not None:
                 progress(stop)
 
 
-def _open_writer(file: Path, suffix: str) -> pa_csv.CSVWriter | pq.ParquetWriter:
+def open_writer(
+    file: Path, suffix: str, schema: pa.Schema, repetitive: list[str]
+) -> pa_csv.CSVWriter | pq.ParquetWriter:
+    """A writer of tables of a schema: CSV, or Parquet with dictionaries of repetitive columns."""
     if suffix == ".csv":
         plain = pa_csv.WriteOptions(quoting_style="none", quoting_header="none")
-        return pa_csv.CSVWriter(file, SCHEMA, write_options=plain)
-    return pq.ParquetWriter(file, SCHEMA, compression="zstd", use_dictionary=_REPETITIVE)
+        return pa_csv.CSVWriter(file, schema, write_options=plain)
+    return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repetitive)
 
 
 def _cut(first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
