@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.model import Int64
+from tclose.model.array_types import Int64
 
 MAX_NUMBERS = 2**36
 

@@ -35,7 +35,7 @@ from tclose.data.synthetic.spells import (
     make_key,
 )
 from tclose.errors import UsageError
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 FIRST_MONTH = np.datetime64("2024-01", "M")
 N_MONTHS = 120
@@ -207,7 +207,8 @@ def _draw_income(person: Int64, tariff: Int64, seed: int) -> NDArray[np.int32]:
     """Income a month, in tens, the same for as long as the person is insured: log-normal."""
     normal = _draw_normal(person, seed, (_INCOME, _INCOME_ANGLE), 0)
     income = 10 * np.rint(_INCOMES[tariff] * np.exp(0.45 * normal) / 10)
-    return income.astype(np.int32)
+    tens: NDArray[np.int32] = income.astype(np.int32)
+    return tens
 
 
 def _draw_cost(person: Int64, diagnosis: Int64, month: int, seed: int) -> Float64:

@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from tclose.data.synthetic.probabilities import REGIONS, accumulate
-from tclose.model import Float64
+from tclose.model.array_types import Float64
 
 INSURERS = (
     "Aurora", "Beacon", "Cedar", "Delta Mutual", "Evergreen", "Fidelia", "Granite", "Harbour",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.model import Float64, Int64
+from tclose.model.array_types import Float64, Int64
 
 MAX_SPELLS = 2**8  # of one person or seat; a counter has room for so many
 
