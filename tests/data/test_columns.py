@@ -5,7 +5,7 @@ import pytest
 
 from support.tables.column_kinds import CONFIDENTIAL, PASSTHROUGH, QUASI, ROWS, column
 from tclose.errors import DataError
-from tclose.model.column_terms import Distance, Kind
+from tclose.model.column_terms import Distance, Kind, Scale
 
 
 class TestResolve:
@@ -92,8 +92,15 @@ class TestResolve:
                 QUASI,
                 pa.int8(),
                 {"aggregate": "mode"},
-                "its aggregate can be mean or median, not mode",
+                "its aggregate can be mean or median or low-median, not mode",
             ),
+            (
+                QUASI,
+                pa.string(),
+                {"scale": Scale.STD},
+                "is nominal; scale goes with values that have an order",
+            ),
+            (QUASI, pa.bool_(), {"scale": Scale.RANK}, "is boolean; scale goes with values that"),
             (QUASI, pa.date32(), {"rounded": False}, "is date; round: false goes with numbers"),
             (QUASI, pa.string(), {"rounded": False}, "is nominal; round: false goes with numbers"),
         ],
@@ -110,6 +117,7 @@ class TestResolve:
             (PASSTHROUGH, pa.decimal128(38, 2), {}),
             (QUASI, pa.decimal128(38, 2), {"kind": Kind.NOMINAL}),
             (QUASI, pa.int8(), {"aggregate": "median"}),
+            (QUASI, pa.date32(), {"aggregate": "low-median", "scale": Scale.IQR}),
             (QUASI, pa.decimal128(9, 2), {"rounded": False}),
             (QUASI, pa.bool_(), {"aggregate": "mode"}),
             (CONFIDENTIAL, pa.bool_(), {}),

@@ -138,3 +138,16 @@ def test_keys_of_aggregates_where_there_are_none(
         "bucketization or mdav",
         attributes={"age": {"role": QUASI} | keys},
     )
+
+
+@pytest.mark.parametrize("method", ["incognito", "mondrian", "sabre"])
+@pytest.mark.parametrize("keys", [{"scale": "std"}, {"weight": 2}])
+def test_scales_where_classes_are_generalised(
+    method: str, keys: dict[str, Any], refuse_method: Refuse
+) -> None:
+    refuse_method(
+        {"name": method},
+        f"attributes.age: {method} generalises; scale and weight go with t-closeness-first or "
+        "bucketization or mdav",
+        attributes={"age": {"role": QUASI} | keys},
+    )

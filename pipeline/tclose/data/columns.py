@@ -14,7 +14,7 @@ from tclose.data.keys import (
     plain_type,
 )
 from tclose.errors import DataError
-from tclose.model.attributes import ANCESTOR, Attribute, Column
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
 
 CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
@@ -46,6 +46,7 @@ def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
     _check_distance(column)
     _check_digits(column)
     _check_aggregate(column)
+    _check_scale(column)
     return column
 
 
@@ -83,7 +84,7 @@ def _check_aggregate(column: Column) -> None:
     """Refuse an aggregate, or its rounding, that the kind does not have."""
     aggregate = column.attribute.aggregate
     default = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
-    allowed = ("mean", "median") if column.kind in _AVERAGED else (default,)
+    allowed = ("mean", "median", LOW_MEDIAN) if column.kind in _AVERAGED else (default,)
     if column.attribute.taxonomy:
         allowed = (*allowed, ANCESTOR)
     if aggregate is not None and aggregate not in allowed:
@@ -94,4 +95,13 @@ def _check_aggregate(column: Column) -> None:
     if column.kind is not Kind.NUMERIC and not column.attribute.rounded:
         raise DataError(
             f"column {column.name!r}: is {column.kind}; round: false goes with numbers, take it out"
+        )
+
+
+def _check_scale(column: Column) -> None:
+    """Refuse a scale of values that have no order."""
+    if column.attribute.scale is not None and column.kind in (Kind.NOMINAL, Kind.BOOLEAN):
+        raise DataError(
+            f"column {column.name!r}: is {column.kind}; scale goes with values that have an order, "
+            "take it out"
         )

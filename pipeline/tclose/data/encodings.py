@@ -1,20 +1,44 @@
 """Construction of each column's encoding as keys, from the summaries of pass 1."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.keys import Encoding, category_type, check_span
+from tclose.data.column_scales import RANGE_SCALE, ColumnScale, measure_scale
+from tclose.data.keys import Encoding, Keys, category_type, check_span
 from tclose.data.taxonomy import taxonomy_of
 from tclose.data.value_counts import ColumnSummary
 from tclose.model.attributes import ANCESTOR, Column
 from tclose.model.column_terms import Kind, Role
 
 
-def make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
-    """Return the encoding of a column's values as keys, from its summary over the whole table."""
+def make_encoding(column: Column, summary: ColumnSummary, sample: Keys | None = None) -> Encoding:
+    """Return the encoding of a column's values as keys, from its summary over the whole table.
+
+    ``sample``: keys of a number that a scale is measured on, ascending.
+    """
+    encoding = _make_encoding(column, summary)
+    scale = column.attribute.scale
+    return encoding if scale is None else replace(encoding, by=_measure(encoding, summary, sample))
+
+
+def _measure(encoding: Encoding, summary: ColumnSummary, sample: Keys | None) -> ColumnScale:
+    """Return the scale of a quasi-identifier whose policy names one."""
+    scale = encoding.column.attribute.scale
+    assert scale is not None
+    if encoding.ranks is not None and encoding.categories is not None:  # ordinal: all is counted
+        counts = [summary.categories[value] for value in encoding.categories.to_pylist()]
+        sample = encoding.ranks.repeat(counts)
+    if sample is None:
+        return RANGE_SCALE
+    offsets = (sample - encoding.low).astype(np.float64)
+    return measure_scale(scale, offsets, float(encoding.high - encoding.low))
+
+
+def _make_encoding(column: Column, summary: ColumnSummary) -> Encoding:
     listed = column.kind in (Kind.ORDINAL, Kind.NOMINAL)
     if column.role is Role.CONFIDENTIAL and not listed:
         return Encoding(column)

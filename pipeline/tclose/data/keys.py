@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tclose.data.column_scales import RANGE_SCALE, ColumnScale
 from tclose.errors import DataError
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR, Column
@@ -162,6 +163,7 @@ class Encoding:
     present, with ``ranks`` their places in that order. ``priority`` (categories,): how common each
     is, the commonest 0. ``low``, ``high``: smallest and largest key; for ordinal columns the first
     and the last rank. ``generalised``: keys of the release are texts, of intervals, sets or nodes.
+    ``by``: what keys of a quasi-identifier are divided by where records are compared.
     """
 
     column: Column
@@ -171,6 +173,7 @@ class Encoding:
     ranks: Int64 | None = None
     priority: Int64 | None = None
     generalised: bool = False
+    by: ColumnScale = RANGE_SCALE
 
     @property
     def type(self) -> pa.DataType:
@@ -240,11 +243,11 @@ class Encoding:
         return self.categories.take(pa.array(codes))
 
     def scale(self, keys: Keys) -> Float64:
-        """Keys divided by the attribute's range, 0 where it has none: float64."""
+        """Keys on the attribute's scale, 0 where it has one value: float64."""
         span = float(self.high - self.low)
         if span == 0:
             return np.zeros(keys.size)
-        return np.asarray((keys - self.low) / span, dtype=np.float64)
+        return self.by.divide(np.asarray(keys - self.low), span)
 
 
 def category_type(column: Column) -> pa.DataType:

@@ -1,6 +1,7 @@
 """Quasi-identifiers as kernels take them: numbers in ranges, categories as codes with a weight."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,11 @@ from tclose.model.array_types import Float64
 class Scaled:
     """Quasi-identifiers of n records; their squared distance is a sum over all columns.
 
-    ``numeric`` float64 (d, n): each divided by its range (ordinal: by its ranks). ``nominal`` int32
+    ``numeric`` float64 (d, n): each on its scale, by default divided by its range (ordinal: by its
+    ranks), times the root of its weight. ``nominal`` int32
     (q, n): codes; a plain attribute is one column, one with a taxonomy of height H is H adjacent
     ones, its nodes at the levels 0 to H-1. ``n_levels``: more than any code, at least 1.
-    ``weights`` float64 (q,): what it counts that a nominal column differs, 1 or 1/H.
+    ``weights`` float64 (q,): what it counts that a nominal column differs, its weight or 1/H of it.
     """
 
     numeric: Float64
@@ -34,7 +36,7 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
     """
     n_records = keys[0].size
     pairs = list(zip(encodings, keys, strict=True))
-    numeric = [e.scale(k) for e, k in pairs if not e.is_nominal]
+    numeric = [e.scale(k) * sqrt(e.column.attribute.weight) for e, k in pairs if not e.is_nominal]
     nominal: list[NDArray[np.int32]] = []
     weights, levels = [np.empty(0)], [1]
     for encoding, column in pairs:
@@ -42,7 +44,7 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
             continue
         codes = _code_levels(encoding)
         nominal.extend(codes[:, column.astype(np.int64)])
-        weights.append(np.full(codes.shape[0], 1.0 / codes.shape[0]))
+        weights.append(np.full(codes.shape[0], encoding.column.attribute.weight / codes.shape[0]))
         levels.append(int(codes.max(initial=0)) + 1)
     return Scaled(
         np.array(numeric, dtype=np.float64).reshape(len(numeric), n_records),

@@ -5,10 +5,12 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.column_terms import Distance, Kind, Role, Scale
 
 # The aggregate that releases the lowest node of a taxonomy above a class's values.
 ANCESTOR = "ancestor"
+# The aggregate that releases the lower of the two middle values, so always one of the class.
+LOW_MEDIAN = "low-median"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Attribute:
     ``taxonomy``: of nominal values, each with the names above it up to the root's;
     ``by_frequency``: whether subsets follow the commonness of the values rather than the taxonomy;
     ``intervals``: widths and origin of the intervals that numbers are generalised to, as texts;
-    ``combines``: of a joint attribute the names of those whose combinations are its values.
+    ``combines``: of a joint attribute the names of those whose combinations are its values;
+    ``scale``: of a quasi-identifier, None for the default; ``weight``: of its squared differences.
     """
 
     name: str
@@ -50,6 +53,8 @@ class Attribute:
     intervals: tuple[tuple[str, ...], str] | None = None
     noise: Noise | None = None
     combines: tuple[str, ...] = ()
+    scale: Scale | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class Column:
 
     @property
     def aggregate(self) -> str:
-        """The aggregate that replaces a cluster's values: mean, median, mode or ancestor."""
+        """The aggregate that replaces a cluster's values: a mean, a median, mode or ancestor."""
         if self.attribute.aggregate is not None:
             return self.attribute.aggregate
         by_kind = {Kind.NUMERIC: "mean", Kind.DATE: "mean", Kind.ORDINAL: "median"}

@@ -27,6 +27,15 @@ class Kind(StrEnum):
         return self in (Kind.NOMINAL, Kind.BOOLEAN, Kind.ORDINAL)
 
 
+class Scale(StrEnum):
+    """What the values of a quasi-identifier are divided by where records are compared."""
+
+    RANGE = "range"
+    STD = "std"
+    IQR = "iqr"
+    RANK = "rank"
+
+
 class Distance(StrEnum):
     """The distance between two confidential values (Li et al. 2007, section 5)."""
 

@@ -11,15 +11,18 @@ from tclose.data.files.input_settings import DateFormat, Decimal, Thousands, che
 from tclose.data.files.text_formats import TextFormat
 from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
-from tclose.model.attributes import ANCESTOR, Attribute, Noise
-from tclose.model.column_terms import Distance, Kind, Role
-from tclose.model.setting_fields import Number, Scalar, Settings, Threshold
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Attribute, Noise
+from tclose.model.column_terms import Distance, Kind, Role, Scale
+from tclose.model.setting_fields import Number, Scalar, Settings, Threshold, refuse_truth
 from tclose.policy.taxonomy_files import taxonomy_rows
 
 Taxonomy = Annotated[
     tuple[tuple[str, ...], ...],
     BeforeValidator(taxonomy_rows, json_schema_input_type=str | dict[str, Any] | list[list[str]]),
 ]
+
+
+Weight = Annotated[float, Field(ge=1e-6, le=1e6), BeforeValidator(refuse_truth)]
 
 
 class IntervalSettings(Settings):
@@ -78,10 +81,20 @@ class AttributeSettings(Settings):
         default=None,
         description="The order of nominal confidential values in which subsets are cut.",
     )
-    aggregate: Literal["mean", "median", "mode", "ancestor"] | None = Field(
+    aggregate: Literal["mean", "median", "low-median", "mode", "ancestor"] | None = Field(
         default=None,
-        description="numeric and date: mean (default) or median; nominal with a taxonomy: mode "
-        "(default) or ancestor, the lowest node above a class's values.",
+        description="numeric and date: mean (default), median or low-median; nominal with a "
+        "taxonomy: mode (default) or ancestor, the lowest node above a class's values.",
+    )
+    scale: Literal["range", "std", "iqr", "rank"] | None = Field(
+        default=None,
+        description="Of a quasi-identifier with an order: what its differences are divided by.",
+        exclude_if=lambda scale: scale is None,
+    )
+    weight: Weight = Field(
+        default=1,
+        description="Of a quasi-identifier's squared differences beside the others'.",
+        exclude_if=lambda weight: weight == 1,
     )
     round: bool = Field(
         default=True, description="false: an integer quasi-identifier is released as a float."
@@ -130,6 +143,7 @@ class AttributeSettings(Settings):
             )
         if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
             raise ValueError("aggregate and round belong to quasi-identifiers only")
+        self._check_scale()
         self._check_formats()
         self._check_intervals()
         self._check_order()
@@ -154,6 +168,8 @@ class AttributeSettings(Settings):
             by_frequency=self.subsets_by == "frequency",
             intervals=_interval_texts(self.intervals),
             noise=_exact_noise(self.noise),
+            scale=None if self.scale is None else Scale(self.scale),
+            weight=self.weight,
         )
 
     @property
@@ -183,6 +199,12 @@ class AttributeSettings(Settings):
             raise ValueError(f"{keys} of a column goes with type: {kind}")
         if self.decimal is not None:
             check_marks(self.decimal, self.thousands)
+
+    def _check_scale(self) -> None:
+        if self.role is not Role.QUASI_IDENTIFIER and (self.scale or self.weight != 1):
+            raise ValueError("scale and weight belong to quasi-identifiers only")
+        if self.scale and (self.taxonomy or self.type in (Kind.NOMINAL, Kind.BOOLEAN)):
+            raise ValueError("scale goes with values that have an order: numeric, date or ordinal")
 
     def _check_intervals(self) -> None:
         if self.intervals is None:
@@ -228,8 +250,8 @@ class AttributeSettings(Settings):
 
 
 AGGREGATES: dict[Kind, tuple[str, ...]] = {
-    Kind.NUMERIC: ("mean", "median"),
-    Kind.DATE: ("mean", "median"),
+    Kind.NUMERIC: ("mean", "median", LOW_MEDIAN),
+    Kind.DATE: ("mean", "median", LOW_MEDIAN),
     Kind.ORDINAL: ("median",),
     Kind.BOOLEAN: ("mode",),
     Kind.NOMINAL: ("mode", ANCESTOR),

@@ -186,6 +186,11 @@ class Policy(Settings):
             raise ValueError(
                 f"attributes.{name}: {method.name} generalises; aggregate and round go with {names}"
             )
+        if attribute.scale or attribute.weight != 1:
+            names = " or ".join(name_methods(lambda m: not m.generalises))
+            raise ValueError(
+                f"attributes.{name}: {method.name} generalises; scale and weight go with {names}"
+            )
 
     def _check_names(self) -> None:
         """Refuse names of released columns that readers take for something else, or skip."""

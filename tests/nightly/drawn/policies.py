@@ -112,7 +112,7 @@ class Drawing:
         if "taxonomy" in keys:
             return {"aggregate": pick(self.rng, ["mode", "ancestor"])}
         if is_number or pa.types.is_temporal(dtype):
-            return {"aggregate": pick(self.rng, ["mean", "median"])} | (
+            return {"aggregate": pick(self.rng, ["mean", "median", "low-median"])} | (
                 {"round": False} if pa.types.is_integer(dtype) and self.chance(0.4) else {}
             )
         return {}

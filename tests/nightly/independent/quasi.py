@@ -29,6 +29,8 @@ def check_aggregate(asked: Asked, name: str, released: Any, own: Rows, dtype: st
     if how == "ancestor":
         node = distances.lowest_above(distances.read_tree(attribute["taxonomy"]), map(str, own))
         return "" if released == node else "is not the lowest node above its class"
+    if how == "low-median":
+        return "" if released == sorted(own)[(len(own) - 1) // 2] else "is not the lower median"
     if how == "median":
         return _check_median(own, released)
     return _check_mean(own, released, dtype)

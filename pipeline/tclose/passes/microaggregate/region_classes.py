@@ -16,7 +16,7 @@ from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.generalisation.generalise import Generalised, ancestors_of, generalise_column
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Float64, Int64
-from tclose.model.attributes import ANCESTOR
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.losses import (
@@ -274,8 +274,9 @@ def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
 def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64) -> Keys:
     """Aggregate each cluster's keys, in keys of the release's type (c,).
 
-    Numeric and date: mean or median; ordinal: lower median; nominal: mode, ties to the value that
-    is commoner in the whole table, or the lowest common ancestor of the values in their taxonomy.
+    Numeric and date: mean, median or lower median; ordinal: lower median; nominal: mode, ties to
+    the value that is commoner in the whole table, or the lowest common ancestor of the values in
+    their taxonomy.
     """
     tree = tree_of(encoding)
     if tree is not None and encoding.column.aggregate == ANCESTOR:
@@ -286,6 +287,9 @@ def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64
     if encoding.column.kind is Kind.ORDINAL:
         return cast(Keys, aggregate.lower_medians(keys, order, starts))
     rounded = keys.dtype == np.int64 and encoding.release_type == encoding.type
+    if encoding.column.aggregate == LOW_MEDIAN:
+        values = aggregate.lower_medians(keys, order, starts)
+        return cast(Keys, values) if rounded else _as_released(values.astype(float), encoding)
     if encoding.column.aggregate == "median":
         return _middle_values(keys, order, starts, rounded, encoding)
     if rounded:

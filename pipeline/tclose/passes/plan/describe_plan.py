@@ -3,6 +3,8 @@
 from itertools import pairwise
 from typing import Any
 
+from tclose.data.keys import Encoding
+from tclose.model.column_terms import Scale
 from tclose.passes.plan.plan import Plan, ReleasePartition, partition_name
 from tclose.releases.manifest.plan_document import PlanDocument, PlannedModel, PlannedPartition
 
@@ -19,6 +21,9 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> PlanDocument:
         )
     if plan.confidential:
         found["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
+    scales = {e.column.name: describe_scale(e) for e in plan.encodings}
+    if any(scales.values()):
+        found["scales"] = {name: text for name, text in scales.items() if text}
     if n_repaired is not None:
         found["classes_repaired"] = n_repaired
     return PlanDocument(
@@ -32,6 +37,22 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> PlanDocument:
         release_partitions=[_describe_partition(plan, one) for one in plan.release_partitions],
         **found,
     )
+
+
+def describe_scale(encoding: Encoding) -> str:
+    """Describe a quasi-identifier's scale and weight; empty where both are the usual ones."""
+    texts = {
+        Scale.RANGE: "",
+        Scale.STD: "differences divided by the standard deviation",
+        Scale.IQR: "differences divided by the interquartile range",
+        Scale.RANK: "differences of ranks",
+    }
+    asked, weight = encoding.column.attribute.scale, encoding.column.attribute.weight
+    said = [texts[encoding.by.kind]]
+    if asked not in (None, encoding.by.kind):
+        said.append(f"differences divided by the range, as the {asked} is 0")
+    said.append("" if weight == 1 else f"weight {weight:g}")
+    return ", ".join(text for text in said if text)
 
 
 def _describe_partition(plan: Plan, partition: ReleasePartition) -> PlannedPartition:

@@ -179,8 +179,8 @@ class Plan:
         return digest.hexdigest()
 
 
-PLAN = Artifact("plan", Plan, version=2)
-DRAFT_PLAN = Artifact("draft-plan", Plan, version=2)  # before its coarse trees are grown
+PLAN = Artifact("plan", Plan, version=3)
+DRAFT_PLAN = Artifact("draft-plan", Plan, version=3)  # before its coarse trees are grown
 
 
 def _feed(digest: Any, value: Any) -> None:

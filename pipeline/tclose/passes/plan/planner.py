@@ -56,7 +56,9 @@ def _encode_columns(policy: Policy, summary: InputSummary) -> Plan:
     """Plan each column's encoding and the demands on classes, without release partitions yet."""
     columns, summaries = summary.source.columns, summary.table.columns
     encodings = {
-        c.name: make_encoding(c, summaries[c.name]) for c in columns if c.name in summaries
+        c.name: make_encoding(c, summaries[c.name], summary.scale_keys.get(c.name))
+        for c in columns
+        if c.name in summaries
     }
     partition_by = policy.output.partition_by
     check_folders(encodings, partition_by)

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from tclose.data.keys import Encoding, plain_type
 from tclose.methods.generalisation.full_domain import describe_level, height_of
-from tclose.model.attributes import ANCESTOR, Column, Noise
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Column, Noise
 from tclose.model.column_terms import Distance, Kind, Role
+from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
 from tclose.releases.manifest.sections import ReleasedColumn
 
@@ -65,7 +66,7 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> Release
         of_partitions = [of_partition[index] for of_partition in levels]
         entry |= {"treatment": _describe_generalised(encoding, of_partitions), "generalised": True}
     elif column.role is Role.QUASI_IDENTIFIER:
-        entry |= _describe_aggregate(column)
+        entry |= _describe_aggregate(encoding)
     elif encoding in plan.partition_columns:
         entry["treatment"] = "as it is; no class holds two of its values"
     else:
@@ -116,10 +117,13 @@ def _describe_confidential(plan: Plan) -> Keys:
     return {"treatment": f"bucket of its value: {what}", "bucketed": True}
 
 
-def _describe_aggregate(column: Column) -> Keys:
+def _describe_aggregate(encoding: Encoding) -> Keys:
     """Describe a class's aggregate, and its loss where that is not eq. (5)."""
-    what = "lowest common ancestor" if column.aggregate == ANCESTOR else column.aggregate
-    described: Keys = {"treatment": f"{what} of its class"}
+    column, scale = encoding.column, describe_scale(encoding)
+    names = {ANCESTOR: "lowest common ancestor", LOW_MEDIAN: "lower median"}
+    what = names.get(column.aggregate, column.aggregate)
+    made = f"; classes were made with {scale}" if scale else ""
+    described: Keys = {"treatment": f"{what} of its class{made}"}
     if column.attribute.taxonomy:
         described["distance"] = Distance.HIERARCHICAL
         described["loss"] = (

@@ -28,7 +28,8 @@ class Source:
     """The settings for reading records, the same for every partition.
 
     ``joint``: attributes whose values are combinations of confidential ones; ``compared``: what the
-    release is compared with the input by, if there is to be one.
+    release is compared with the input by, if there is to be one; ``scale_share``: of the records,
+    whose keys are sampled where a scale is measured on them.
     """
 
     reading: Reading
@@ -38,6 +39,12 @@ class Source:
     seed: int
     joint: tuple[Attribute, ...] = ()
     compared: Compared | None = None
+    scale_share: float = 1.0
+
+    @property
+    def scaled(self) -> tuple[Column, ...]:
+        """The columns of numbers whose scale is measured on a sample."""
+        return tuple(c for c in self.columns if c.attribute.scale and not c.kind.is_categorical)
 
     @property
     def checked(self) -> tuple[Column, ...]:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 import pyarrow as pa
 
+from tclose.data.column_scales import SAMPLE_RECORDS
 from tclose.data.files.column_names import NO_HEADER, name_positions
 from tclose.data.files.input_partitions import (
     Reading,
@@ -156,4 +157,5 @@ def make_source(
         sample_share=min(1.0, sample_size(n_read, size, most) / n_read),
         seed=policy.seed,
         joint=policy.combine_attributes(),
+        scale_share=min(1.0, SAMPLE_RECORDS / n_read),
     )

@@ -1,6 +1,6 @@
 """Pass 1: what is in the input, partition by partition, and its confidential values merged."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import pyarrow as pa
 from tclose.data.files.input_partitions import Reading, read_partition
 from tclose.data.files.text_formats import TextFormat, rewrite_texts
 from tclose.data.files.type_inference import TextCounts, count_texts
-from tclose.data.keys import Keys
+from tclose.data.keys import Keys, to_keys
 from tclose.data.value_counts import (
     TableSummary,
     ValueCounts,
@@ -63,7 +63,8 @@ class PartitionSummary:
 
     ``spans``: per confidential attribute and release partition, which rows of the counts file are
     its; ``joint_spans``: the same per joint attribute; ``digest``: of the records that are
-    complete; ``passthrough``: widths of the passthrough columns.
+    complete; ``passthrough``: widths of the passthrough columns; ``scale_keys``: sampled keys of
+    the columns whose scale is measured, by name.
     """
 
     table: TableSummary
@@ -71,6 +72,7 @@ class PartitionSummary:
     joint_spans: tuple[Spans, ...] = ()
     digest: RecordDigest | None = None
     passthrough: PassthroughWidths = NO_WIDTHS
+    scale_keys: dict[str, Keys] = field(default_factory=dict)
 
 
 def summarise_task(
@@ -93,13 +95,28 @@ def summarise_task(
     for j, attribute in enumerate(source.joint):
         parts = [keys[name] for name in attribute.combines]
         joint_spans.append(_write_joint(parts, release_partitions, pending.new(JOINT_COUNTS, j)))
+    positions = kept_positions(table, source.checked, partition.first_position)
     if source.sample_share > 0:
-        positions = kept_positions(table, source.checked, partition.first_position)
         rows = sampled_rows(positions, source.seed, source.sample_share)
         pending.new(SAMPLE).write(kept.take(pa.array(rows)))
     return PartitionSummary(
-        summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough
+        summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough,
+        _sample_keys(kept, positions, source),
+    )  # fmt: skip
+
+
+def _sample_keys(kept: pa.Table, positions: Int64, source: Source) -> dict[str, Keys]:
+    """Sample the keys that scales are measured on; records are drawn by position and seed."""
+    if not source.scaled:
+        return {}
+    is_whole = source.scale_share >= 1
+    rows = (
+        np.arange(positions.size)
+        if is_whole
+        else sampled_rows(positions, source.seed, source.scale_share)
     )
+    sample = kept.select([c.name for c in source.scaled]).take(pa.array(rows))
+    return {c.name: to_keys(sample[c.name].combine_chunks(), c.name) for c in source.scaled}
 
 
 def _write_joint(
@@ -156,6 +173,6 @@ def distribute_task(workspace: Workspace, item: DistributeInput, pending: Pendin
 
 INFER_TASK = Task("infer", "finding types", infer_task)
 SUMMARISE_TASK = Task(
-    "summarise", "summarising", summarise_task, (VALUE_COUNTS, JOINT_COUNTS, SAMPLE)
+    "summarise", "summarising", summarise_task, (VALUE_COUNTS, JOINT_COUNTS, SAMPLE), version=2
 )
 DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task, (MERGED_COUNTS,))

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import Field
+
 from tclose.releases.manifest.sections import Section
 
 
@@ -39,6 +41,8 @@ class PlanDocument(Section):
     t: dict[str, float]
     method: str
     cut_by_subsets: bool
+    scales: dict[str, str] = Field(default_factory=dict)
+    """Of quasi-identifiers that are not divided by their range, or have a weight."""
     verified_only: bool
     models: tuple[PlannedModel, ...] = ()
     subsets_of: str | None = None

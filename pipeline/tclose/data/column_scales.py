@@ -1,0 +1,87 @@
+"""Scales of quasi-identifiers: what differences of their values are divided by.
+
+The range is exact. Quartiles, standard deviation and ranks are those of a sample of at most
+`SAMPLE_RECORDS` records, which is all records of a smaller table; position and seed alone decide
+which ones, so they are the same however the input is cut.
+"""
+
+from dataclasses import dataclass, field
+from math import fsum, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.model.array_types import Float64
+from tclose.model.column_terms import Scale
+
+SAMPLE_RECORDS = 65_536
+MAX_KNOTS = 1_025  # of ranks; between them they are interpolated
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScale:
+    """What the keys of a quasi-identifier are divided by.
+
+    ``spread``: the divisor, of std and iqr. ``knots`` float64 (m,), ascending, and ``ranks``
+    float64 (m,): of some keys, less the smallest one, the share of the records that are below, with
+    half of those that are equal.
+    """
+
+    kind: Scale = Scale.RANGE
+    spread: float = 0.0
+    knots: Float64 = field(default_factory=lambda: np.empty(0))
+    ranks: Float64 = field(default_factory=lambda: np.empty(0))
+
+    def divide(self, offsets: NDArray[np.int64] | Float64, span: float) -> Float64:
+        """Keys less the smallest one (n,), on the scale; ``span``: the range."""
+        if self.kind is Scale.RANK:
+            return np.interp(offsets.astype(np.float64), self.knots, self.ranks)
+        spread = span if self.kind is Scale.RANGE else self.spread
+        return np.asarray(offsets / spread, dtype=np.float64)
+
+
+RANGE_SCALE = ColumnScale()
+
+
+def measure_scale(kind: Scale, offsets: Float64, span: float) -> ColumnScale:
+    """The scale of a column; the range where the one that is asked for would divide by 0.
+
+    Parameters
+    ----------
+    offsets : float64 (n,): sampled keys less the table's smallest, ascending
+    span : the table's range
+    """
+    if kind is Scale.RANGE or not offsets.size or not span:
+        return RANGE_SCALE
+    if kind is Scale.RANK:
+        return _rank(offsets, span)
+    spread = _deviation(offsets) if kind is Scale.STD else quantile_span(offsets, 4)
+    return ColumnScale(kind, spread) if spread > 0 else RANGE_SCALE
+
+
+def quantile_span(offsets: Float64, parts: int) -> float:
+    """From the first to the last of the quantiles that cut sorted keys into equal ``parts``."""
+    last = offsets.size - 1
+    return float(offsets[last - last // parts] - offsets[last // parts])
+
+
+def _deviation(offsets: Float64) -> float:
+    """Return the standard deviation, of n, from exact sums: no library decides the last bit."""
+    largest = float(offsets[-1]) or 1.0  # squares of shares of it stay finite
+    shares = offsets / largest
+    mean = fsum(shares.tolist()) / shares.size
+    return largest * sqrt(fsum(((shares - mean) ** 2).tolist()) / shares.size)
+
+
+def _rank(offsets: Float64, span: float) -> ColumnScale:
+    values, counts = np.unique(offsets, return_counts=True)
+    ranks = (np.cumsum(counts) - counts / 2) / offsets.size
+    if values.size > MAX_KNOTS:
+        picked = np.unique(np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], MAX_KNOTS)))
+        values, ranks = values[picked], ranks[picked]
+    below, above = values[:1] > 0, values[-1:] < span  # the ends that the sample has not
+    return ColumnScale(
+        Scale.RANK,
+        knots=np.concatenate([np.zeros(1)[below], values, np.full(1, span)[above]]),
+        ranks=np.concatenate([np.zeros(1)[below], ranks, np.ones(1)[above]]),
+    )
