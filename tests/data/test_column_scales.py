@@ -2,6 +2,7 @@
 
 from collections import Counter
 from statistics import pstdev
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,13 @@ from hypothesis import strategies as st
 
 from support.tables.column_kinds import QUASI, column
 from support.tables.random_tables import repeatable
-from tclose.data.column_scales import MAX_KNOTS, RANGE_SCALE, measure_scale
+from tclose.data.column_scales import (
+    HEAVY_TAILS,
+    MAX_KNOTS,
+    RANGE_SCALE,
+    choose_scale,
+    measure_scale,
+)
 from tclose.data.encodings import make_encoding
 from tclose.data.keys import Keys
 from tclose.data.value_counts import ColumnSummary
@@ -33,6 +40,8 @@ def test_each_scale_by_hand() -> None:
     assert scaled(Scale.RANGE, keys).tolist() == [0, 0.1, 0.2, 0.3, 1]
     assert scaled(Scale.STD, keys) == pytest.approx((np.array(keys) - 10) / pstdev(keys))
     assert scaled(Scale.IQR, keys).tolist() == [0, 0.5, 1, 1.5, 5]
+    hundred = [*range(1, 101), 1_000]
+    assert scaled(Scale.TRIMMED, hundred)[:3].tolist() == [0, 1 / 98, 2 / 98]
     assert scaled(Scale.RANK, keys).tolist() == [0.1, 0.3, 0.5, 0.7, 0.9]
     assert scaled(Scale.RANK, [7, 7, 7, 9]).tolist() == [0.375, 0.375, 0.375, 0.875]
 
@@ -52,7 +61,7 @@ def test_a_weight_of_a_nominal_column() -> None:
     assert scale_columns([tree], [np.array([0])]).weights.tolist() == [1.5, 1.5]
 
 
-@pytest.mark.parametrize("kind", [Scale.STD, Scale.IQR, Scale.RANK])
+@pytest.mark.parametrize("kind", [Scale.STD, Scale.IQR, Scale.TRIMMED, Scale.RANK])
 def test_ordinal_values_are_counted(kind: Scale) -> None:
     order = ("low", "mid", "high")
     of = column("grade", QUASI, pa.string(), kind=Kind.ORDINAL, order=order, scale=kind)
@@ -65,7 +74,7 @@ def test_ordinal_values_are_counted(kind: Scale) -> None:
     assert encoding.by.kind is kind
 
 
-@pytest.mark.parametrize("kind", [Scale.STD, Scale.IQR])
+@pytest.mark.parametrize("kind", [Scale.STD, Scale.IQR, Scale.TRIMMED])
 def test_the_range_stands_in_where_the_scale_is_0(kind: Scale) -> None:
     assert measure_scale(kind, np.zeros(9), 5.0) is RANGE_SCALE
     assert measure_scale(kind, np.empty(0), 5.0) is RANGE_SCALE
@@ -95,3 +104,47 @@ def test_many_values_have_few_knots() -> None:
     assert scale.knots.size <= MAX_KNOTS + 2
     exact = (np.arange(values.size) + 0.5) / values.size
     assert np.abs(scale.divide(values, 1.0) - exact).max() < 2 / MAX_KNOTS
+
+
+def with_largest(largest: float) -> Float64:
+    """The numbers 0 to 999 and a larger one."""
+    return np.append(np.arange(1_000.0), largest)
+
+
+def test_tails_are_heavy_from_20_times_on() -> None:
+    trimmed = measure_scale(Scale.TRIMMED, with_largest(1e4), 1e4).spread
+    for factor, kind in [(1, Scale.RANGE), (1 + 1e-9, Scale.TRIMMED), (50, Scale.TRIMMED)]:
+        largest = HEAVY_TAILS * trimmed * factor
+        assert choose_scale(with_largest(largest), largest).kind is kind
+
+
+def test_tails_of_one_value_are_not_heavy() -> None:
+    """As of amounts that are 0 for 99 of 100."""
+    values = np.append(np.zeros(9_999), 1e6)
+    assert choose_scale(values, 1e6) is RANGE_SCALE
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind", "aggregate"),
+    [
+        ({}, Scale.TRIMMED, "low-median"),
+        ({"aggregate": "mean"}, Scale.TRIMMED, "mean"),
+        ({"scale": Scale.RANGE}, Scale.RANGE, "mean"),
+        ({"scale": Scale.RANK}, Scale.RANK, "mean"),
+    ],
+)
+def test_what_the_policy_says_stays(keys: dict[str, Any], kind: Scale, aggregate: str) -> None:
+    of = column("x", QUASI, pa.float64(), **keys)
+    found = ColumnSummary(low=0.0, high=1e6)
+    encoding = make_encoding(of, found, with_largest(1e6))
+    assert (encoding.by.kind, encoding.column.aggregate) == (kind, aggregate)
+
+
+def test_other_columns_keep_the_range() -> None:
+    found = ColumnSummary(low=0, high=10**6)
+    plain = make_encoding(column("x", QUASI, pa.int64()), found)
+    assert (plain.by, plain.column.aggregate) == (RANGE_SCALE, "mean")
+    order = tuple(map(str, range(50)))
+    ordinal = column("x", QUASI, pa.string(), kind=Kind.ORDINAL, order=order)
+    counts = Counter({"0": 990, "1": 20, "49": 1})
+    assert make_encoding(ordinal, ColumnSummary(categories=counts)).by is RANGE_SCALE

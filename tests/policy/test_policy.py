@@ -256,7 +256,7 @@ WRONG_DISTANCES = [
     (QUASI | {"subsets_by": "frequency"}, ": distance and subsets_by belong to confidential"),
     (CONFIDENTIAL | {"scale": "std"}, ": scale and weight belong to quasi-identifiers only"),
     (CONFIDENTIAL | {"weight": 2}, ": scale and weight belong to quasi-identifiers only"),
-    (QUASI | {"scale": "log"}, ".scale: has to be 'range', 'std', 'iqr' or 'rank'"),
+    (QUASI | {"scale": "log"}, ".scale: has to be 'range', 'std', 'iqr', 'trimmed' or 'rank'"),
     (QUASI | {"scale": "std", "type": "nominal"}, ": scale goes with values that have an order"),
     (QUASI | {"scale": "std", "taxonomy": SMALL}, ": scale goes with values that have an order"),
     (QUASI | {"weight": 0}, ".weight: has to be at least 1e-06"),

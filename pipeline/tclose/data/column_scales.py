@@ -15,6 +15,8 @@ from tclose.model.array_types import Float64
 from tclose.model.column_terms import Scale
 
 SAMPLE_RECORDS = 65_536
+TRIMMED_PARTS = 100  # one of them is left out at each end of a trimmed range
+HEAVY_TAILS = 20  # a range of more trimmed ranges is one of outliers
 MAX_KNOTS = 1_025  # of ranks; between them they are interpolated
 
 
@@ -22,9 +24,9 @@ MAX_KNOTS = 1_025  # of ranks; between them they are interpolated
 class ColumnScale:
     """What the keys of a quasi-identifier are divided by.
 
-    ``spread``: the divisor, of std and iqr. ``knots`` float64 (m,), ascending, and ``ranks``
-    float64 (m,): of some keys, less the smallest one, the share of the records that are below, with
-    half of those that are equal.
+    ``spread``: the divisor, of std, iqr and trimmed. ``knots`` float64 (m,), ascending, and
+    ``ranks`` float64 (m,): of some keys, less the smallest one, the share of the records that are
+    below, with half of those that are equal.
     """
 
     kind: Scale = Scale.RANGE
@@ -55,8 +57,22 @@ def measure_scale(kind: Scale, offsets: Float64, span: float) -> ColumnScale:
         return RANGE_SCALE
     if kind is Scale.RANK:
         return _rank(offsets, span)
-    spread = _deviation(offsets) if kind is Scale.STD else quantile_span(offsets, 4)
+    if kind is Scale.STD:
+        spread = _deviation(offsets)
+    else:
+        spread = quantile_span(offsets, 4 if kind is Scale.IQR else TRIMMED_PARTS)
     return ColumnScale(kind, spread) if spread > 0 else RANGE_SCALE
+
+
+def choose_scale(offsets: Float64, span: float) -> ColumnScale:
+    """The scale where the policy names none: the range, or the trimmed one if tails are heavy.
+
+    Tails are heavy where the range is more than 20 times that of the records between the first and
+    the last percentile, and these have more than one value. Parameters are those of
+    `measure_scale`.
+    """
+    trimmed = measure_scale(Scale.TRIMMED, offsets, span)
+    return trimmed if span > HEAVY_TAILS * trimmed.spread > 0 else RANGE_SCALE
 
 
 def quantile_span(offsets: Float64, parts: int) -> float:

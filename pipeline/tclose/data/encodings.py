@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.column_scales import RANGE_SCALE, ColumnScale, measure_scale
+from tclose.data.column_scales import RANGE_SCALE, ColumnScale, choose_scale, measure_scale
 from tclose.data.keys import Encoding, Keys, category_type, check_span
 from tclose.data.taxonomy import taxonomy_of
 from tclose.data.value_counts import ColumnSummary
-from tclose.model.attributes import ANCESTOR, Column
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Column
 from tclose.model.column_terms import Kind, Role
 
 
@@ -21,21 +21,30 @@ def make_encoding(column: Column, summary: ColumnSummary, sample: Keys | None = 
     ``sample``: keys of a number that a scale is measured on, ascending.
     """
     encoding = _make_encoding(column, summary)
-    scale = column.attribute.scale
-    return encoding if scale is None else replace(encoding, by=_measure(encoding, summary, sample))
-
-
-def _measure(encoding: Encoding, summary: ColumnSummary, sample: Keys | None) -> ColumnScale:
-    """Return the scale of a quasi-identifier whose policy names one."""
-    scale = encoding.column.attribute.scale
-    assert scale is not None
     if encoding.ranks is not None and encoding.categories is not None:  # ordinal: all is counted
         counts = [summary.categories[value] for value in encoding.categories.to_pylist()]
         sample = encoding.ranks.repeat(counts)
-    if sample is None:
-        return RANGE_SCALE
+    if column.role is not Role.QUASI_IDENTIFIER or sample is None:
+        return encoding
     offsets = (sample - encoding.low).astype(np.float64)
-    return measure_scale(scale, offsets, float(encoding.high - encoding.low))
+    span = float(encoding.high - encoding.low)
+    asked = column.attribute.scale
+    if asked is not None:
+        return replace(encoding, by=measure_scale(asked, offsets, span))
+    return (
+        encoding
+        if column.kind.is_categorical
+        else _scale_by_tails(encoding, choose_scale(offsets, span))
+    )
+
+
+def _scale_by_tails(encoding: Encoding, chosen: ColumnScale) -> Encoding:
+    """Scale a number; where its tails are heavy a class releases one of its values."""
+    column = encoding.column
+    if chosen is not RANGE_SCALE and column.attribute.aggregate is None:
+        attribute = replace(column.attribute, aggregate=LOW_MEDIAN)
+        column = replace(column, attribute=attribute)
+    return replace(encoding, column=column, by=chosen)
 
 
 def _make_encoding(column: Column, summary: ColumnSummary) -> Encoding:

@@ -33,6 +33,7 @@ class Scale(StrEnum):
     RANGE = "range"
     STD = "std"
     IQR = "iqr"
+    TRIMMED = "trimmed"
     RANK = "rank"
 
 

@@ -86,7 +86,7 @@ class AttributeSettings(Settings):
         description="numeric and date: mean (default), median or low-median; nominal with a "
         "taxonomy: mode (default) or ancestor, the lowest node above a class's values.",
     )
-    scale: Literal["range", "std", "iqr", "rank"] | None = Field(
+    scale: Literal["range", "std", "iqr", "trimmed", "rank"] | None = Field(
         default=None,
         description="Of a quasi-identifier with an order: what its differences are divided by.",
         exclude_if=lambda scale: scale is None,

@@ -45,6 +45,12 @@ def document(path: Path, **attributes: Any) -> dict[str, Any]:
     return asked
 
 
+HEAVY = (
+    "differences divided by the range of the middle 98 % of the records, as the whole range is "
+    "more than 20 times that"
+)
+
+
 def plan_of(document: dict[str, Any]) -> PlanDocument:
     return describe_only(parse_policy(document), Progress("none"))[0]
 
@@ -74,7 +80,7 @@ def test_usual_scales_are_not_named_and_change_nothing(tmp_path: Path) -> None:
     named = publish(document(tmp_path / "in.parquet", age=keys))
     assert data_digests(folder_of(usual)) == data_digests(folder_of(named))
     assert usual.release.name != named.release.name
-    assert plan_of(document(tmp_path / "in.parquet", age=keys)).scales == {}
+    assert plan_of(document(tmp_path / "in.parquet", age=keys)).scales.keys() == {"income"}
 
 
 def test_a_scale_of_0_is_the_range(tmp_path: Path) -> None:
@@ -82,7 +88,8 @@ def test_a_scale_of_0_is_the_range(tmp_path: Path) -> None:
     pq.write_table(table().set_column(0, "age", pa.array(ages)), tmp_path / "in.parquet")
     keys = {"role": QUASI, "scale": "iqr"}
     assert plan_of(document(tmp_path / "in.parquet", age=keys)).scales == {
-        "age": "differences divided by the range, as the iqr is 0"
+        "age": "differences divided by the range, as the iqr is 0",
+        "income": HEAVY,
     }
 
 
@@ -117,3 +124,46 @@ def test_a_weight_keeps_its_column(tmp_path: Path) -> None:
         return made.manifest.information_loss.per_attribute["age"]
 
     assert loss_of_age(25) < loss_of_age(1) < loss_of_age(0.04)
+
+
+def with_outlier() -> pa.Table:
+    """Days of ten years, and one in the year 5009."""
+    days = np.random.default_rng(9).integers(16_000, 19_650, N_ROWS).astype(np.int32)
+    days[N_ROWS // 2] = (5009 - 1970) * 365
+    return table().append_column("day", pa.array(days).cast(pa.date32()))
+
+
+def lost_days(path: Path, **keys: Any) -> tuple[float, set[int], dict[str, str]]:
+    """Squares that days lose in parts of their own, but for the outlier's; years released."""
+    asked = document(path, day={"role": QUASI} | keys)
+    asked["attributes"]["id"] = "non-confidential"
+    made = publish(asked)
+    rows = pq.read_table(made.release / "data").sort_by("id")
+    own = pq.read_table(path).sort_by("id")
+    is_usual = np.arange(N_ROWS) != N_ROWS // 2
+    days, released = (t["day"].cast(pa.int32()).to_numpy()[is_usual] for t in (own, rows))
+    lost = ((days - released) ** 2).sum() / ((days - days.mean()) ** 2).sum()
+    treated = {column.name: column.treatment for column in made.manifest.columns}
+    return float(lost), {day.year for day in rows["day"].to_pylist()}, treated
+
+
+def test_one_outlier_leaves_the_other_values_their_scale(tmp_path: Path) -> None:
+    with_ids = with_outlier().append_column("id", pa.array(range(N_ROWS)))
+    pq.write_table(with_ids, tmp_path / "in.parquet")
+    lost, years, treated = lost_days(tmp_path / "in.parquet")
+    assert treated["day"] == f"lower median of its class; classes were made with {HEAVY}"
+    assert treated["age"] == "mean of its class"
+    assert lost < 0.1
+    assert years <= set(range(2013, 2025))
+    by_range, years, treated = lost_days(tmp_path / "in.parquet", scale="range", aggregate="mean")
+    assert treated["day"] == "mean of its class"
+    assert by_range > 5 * lost
+    assert years & set(range(2100, 5000))
+
+
+@pytest.mark.parametrize("method", ["mondrian", "incognito"])
+def test_tails_where_values_are_generalised(method: str, tmp_path: Path) -> None:
+    pq.write_table(with_outlier(), tmp_path / "in.parquet")
+    keys = {"name": method}
+    asked = document(tmp_path / "in.parquet", day=QUASI) | {"method": keys}
+    assert plan_of(asked).scales == {}

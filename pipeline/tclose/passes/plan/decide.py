@@ -50,4 +50,5 @@ DECIDE = Pass(
     tasks=(DISTRIBUTE_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
+    version=2,
 )

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
+from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.keys import Encoding
 from tclose.model.column_terms import Scale
 from tclose.passes.plan.plan import Plan, ReleasePartition, partition_name
@@ -45,10 +46,13 @@ def describe_scale(encoding: Encoding) -> str:
         Scale.RANGE: "",
         Scale.STD: "differences divided by the standard deviation",
         Scale.IQR: "differences divided by the interquartile range",
+        Scale.TRIMMED: "differences divided by the range of the middle 98 % of the records",
         Scale.RANK: "differences of ranks",
     }
     asked, weight = encoding.column.attribute.scale, encoding.column.attribute.weight
     said = [texts[encoding.by.kind]]
+    if asked is None and encoding.by.kind is not Scale.RANGE:
+        said[0] += f", as the whole range is more than {HEAVY_TAILS} times that"
     if asked not in (None, encoding.by.kind):
         said.append(f"differences divided by the range, as the {asked} is 0")
     said.append("" if weight == 1 else f"weight {weight:g}")

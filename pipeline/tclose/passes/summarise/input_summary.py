@@ -33,8 +33,8 @@ def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSumm
     table = merge_in_tree(TableSummary.merge, [piece.table for piece in pieces])
     passthrough = merge_in_tree(PassthroughWidths.merge, [piece.passthrough for piece in pieces])
     scale_keys = {
-        column.name: np.sort(np.concatenate([piece.scale_keys[column.name] for piece in pieces]))
-        for column in source.scaled
+        name: np.sort(np.concatenate([piece.scale_keys[name] for piece in pieces]))
+        for name in source.scaled
     }
     pieces = [replace(piece, scale_keys={}) for piece in pieces]
     return InputSummary(source, pieces, table, passthrough, scale_keys)

@@ -28,8 +28,8 @@ class Source:
     """The settings for reading records, the same for every partition.
 
     ``joint``: attributes whose values are combinations of confidential ones; ``compared``: what the
-    release is compared with the input by, if there is to be one; ``scale_share``: of the records,
-    whose keys are sampled where a scale is measured on them.
+    release is compared with the input by, if there is to be one; ``scaled``: names of the numbers
+    whose scale is measured on sampled keys, ``scale_share``: of the records that are sampled.
     """
 
     reading: Reading
@@ -39,12 +39,8 @@ class Source:
     seed: int
     joint: tuple[Attribute, ...] = ()
     compared: Compared | None = None
+    scaled: tuple[str, ...] = ()
     scale_share: float = 1.0
-
-    @property
-    def scaled(self) -> tuple[Column, ...]:
-        """The columns of numbers whose scale is measured on a sample."""
-        return tuple(c for c in self.columns if c.attribute.scale and not c.kind.is_categorical)
 
     @property
     def checked(self) -> tuple[Column, ...]:

@@ -115,8 +115,8 @@ def _sample_keys(kept: pa.Table, positions: Int64, source: Source) -> dict[str, 
         if is_whole
         else sampled_rows(positions, source.seed, source.scale_share)
     )
-    sample = kept.select([c.name for c in source.scaled]).take(pa.array(rows))
-    return {c.name: to_keys(sample[c.name].combine_chunks(), c.name) for c in source.scaled}
+    sample = kept.select(source.scaled).take(pa.array(rows))
+    return {name: to_keys(sample[name].combine_chunks(), name) for name in source.scaled}
 
 
 def _write_joint(
