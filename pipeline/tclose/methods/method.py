@@ -251,6 +251,7 @@ def _all_properties() -> dict[str, Any]:
             properties.setdefault(key, described)
     properties["name"] = {
         "default": DEFAULT_METHOD,
+        "description": "How classes are made.",
         "enum": list(registered_methods()),
         "title": "Name",
         "type": "string",

@@ -29,7 +29,9 @@ class IntervalSettings(Settings):
     """Intervals that numbers are generalised to, level by level."""
 
     widths: tuple[Number, ...] = Field(
-        min_length=1, description="Of the intervals; each a multiple of the one before."
+        min_length=1,
+        description="Of the intervals; each a multiple of the one before.",
+        examples=[[5, 10, 20]],
     )
     origin: Number = Field(default=0, description="Where an interval of every level begins.")
 
@@ -45,22 +47,35 @@ class IntervalSettings(Settings):
 class NoiseSettings(Settings):
     """Differentially private noise: what can be released comes from here, never from the data."""
 
-    epsilon: Number = Field(ge=1e-6, le=30, description="Of one record's value.")
-    low: Number | None = Field(default=None, description="Of numbers: values are moved to it.")
-    high: Number | None = Field(default=None, description="Of numbers: values are moved to it")
+    epsilon: Number = Field(ge=1e-6, le=30, description="Of one record's value.", examples=[1])
+    low: Number | None = Field(
+        default=None, description="Of numbers: smaller values are moved to it.", examples=[0]
+    )
+    high: Number | None = Field(
+        default=None, description="Of numbers: larger values are moved to it.", examples=[100_000]
+    )
     step: Number = Field(default=1, gt=0, description="Of numbers: from low to high in steps.")
-    values: tuple[str, ...] = Field(default=(), description="Of nominal values: all there can be.")
+    values: tuple[str, ...] = Field(
+        default=(),
+        description="Of nominal values: all there can be.",
+        examples=[["none", "mild", "severe"]],
+    )
 
 
 class AttributeSettings(Settings):
     """The role of one column and its treatment."""
 
-    role: Role
+    role: Role = Field(
+        description="identifier: never read; quasi-identifier: one value for each class; "
+        "confidential: as it is, and within t; non-confidential: as it is, without protection."
+    )
     type: Kind | None = Field(default=None, description="Inferred where it is not given.")
     order: tuple[Scalar, ...] | None = Field(
-        default=None, description="The values of an ordinal attribute, lowest first."
+        default=None,
+        description="The values of an ordinal attribute, lowest first.",
+        examples=[["minor", "moderate", "major", "extreme"]],
     )
-    t: Threshold | None = Field(default=None, description="Overrides privacy.t.")
+    t: Threshold | None = Field(default=None, description="Overrides privacy.t.", examples=[0.15])
     distance: Distance | None = Field(
         default=None,
         description="Of a confidential attribute's values: ordered (default), equal (default of "
@@ -70,6 +85,7 @@ class AttributeSettings(Settings):
         default=None,
         description="Of nominal values: a file .yaml or .csv, or nested keys and lists as in "
         "{any: {fruit: [apple, pear]}}.",
+        examples=["taxonomies/zip.yaml", {"any": {"fruit": ["apple", "pear"]}}],
     )
     intervals: IntervalSettings | None = Field(
         default=None, description="Of numbers: what incognito generalises them to."
@@ -112,6 +128,7 @@ class AttributeSettings(Settings):
     date_format: DateFormat | None = Field(
         default=None,
         description="Of this column's CSV dates; overrides input.date_format.",
+        examples=["%d.%m.%Y", "%Y%m%d"],
         exclude_if=lambda text: text is None,
     )
 

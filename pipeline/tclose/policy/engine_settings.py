@@ -19,9 +19,15 @@ class _Section(BaseModel):
 class TlsSettings(_Section):
     """Certificates for an existing scheduler; without them Dask's own configuration holds."""
 
-    ca: _File = Field(description="PEM file of the authority that signed the cluster's own.")
-    cert: _File = Field(description="PEM file of this client's certificate.")
-    key: _File = Field(description="PEM file of its key, without a passphrase.")
+    ca: _File = Field(
+        description="PEM file of the authority that signed the cluster's own.", examples=["ca.pem"]
+    )
+    cert: _File = Field(
+        description="PEM file of this client's certificate.", examples=["client.pem"]
+    )
+    key: _File = Field(
+        description="PEM file of its key, without a passphrase.", examples=["client-key.pem"]
+    )
 
 
 class KubernetesSettings(_Section):
@@ -29,10 +35,13 @@ class KubernetesSettings(_Section):
 
     cluster: _Label = Field(default="tclose", description="Name of the DaskCluster.")
     namespace: _Label = Field(default="tclose", description="Where it is.")
-    port: Annotated[int, Field(ge=1, le=65_535)] = 8786
+    port: Annotated[int, Field(ge=1, le=65_535)] = Field(
+        default=8786, description="Of its scheduler."
+    )
     manifest: _File | None = Field(
         default=None,
         description="File of a DaskCluster to make for each run and to remove after it.",
+        examples=["deploy/kubernetes/dask-cluster.yaml"],
     )
 
 
@@ -44,13 +53,18 @@ class EngineSettings(_Section):
         pattern=r"^(local|kubernetes|(tcp|tls)://\S+:\d{1,5})$",
         description="local, kubernetes, or an address as in tls://host:8786.",
     )
-    tls: TlsSettings | None = None
+    tls: TlsSettings | None = Field(
+        default=None, description="PEM files for a tls:// scheduler; else Dask's configuration."
+    )
     kubernetes: KubernetesSettings = KubernetesSettings()
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        default="auto", description="Processes of a local cluster."
+    )
     work_path: _File | None = Field(
         default=None,
         description="Folder for the private working files of a run, which all workers share; "
         "beside the releases by default, in the user's cache if these are in s3://.",
+        examples=["/var/lib/tclose/work"],
     )
     lease_seconds: float = Field(
         default=60,
@@ -60,8 +74,8 @@ class EngineSettings(_Section):
         description="Seconds after which the lease of a run that stopped renewing it expires.",
     )
     memory_per_worker: (
-        Annotated[str, Field(pattern=r"(?i)^\d+(\.\d+)? ?[kmgt]i?b$")] | Literal["auto"]
-    ) = "auto"
+        Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?[kKmMgGtT][iI]?[bB]$")] | Literal["auto"]
+    ) = Field(default="auto", description="Of a local cluster.", examples=["2GB", "auto"])
 
     @model_validator(mode="after")
     def _check_encryption(self) -> "EngineSettings":

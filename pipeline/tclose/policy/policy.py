@@ -25,6 +25,7 @@ from tclose.model.column_terms import Distance, Role
 from tclose.model.setting_fields import NO_NUL, Settings
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.date_template import NAME_WITH_DATE, fill_as_of
+from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.method_settings import METHOD_FIELD, MethodSettings
@@ -34,6 +35,7 @@ from tclose.privacy.privacy_model import PrivacyModel
 from tclose.security.redaction import redact_place
 
 INDEX_OF_DASK = "__null_dask_index__"
+SCHEMA_ID = "urn:tclose:schema:Policy:1"
 
 
 class OutputSettings(Settings):
@@ -50,14 +52,19 @@ class OutputSettings(Settings):
         json_schema_extra={"default": DEFAULT_FORMAT},
         description="Of the files: a name, or a section of a name and keys.",
     )
-    partition_by: tuple[str, ...] = ()
-    rows_per_file: int = Field(default=1_000_000, ge=1)
+    partition_by: tuple[str, ...] = Field(
+        default=(),
+        description="Columns whose values no class mixes; they become folders.",
+        examples=[["year"]],
+    )
+    rows_per_file: int = Field(default=1_000_000, ge=1, description="Records in a file, at most.")
     signing_key: str | None = Field(
         default=None,
         min_length=1,
         pattern=NO_NUL,
         description="File of the private key that signs manifests, as `tclose keys` makes it; by "
         "default the one that TCLOSE_SIGNING_KEY names, if any.",
+        examples=["tclose-keys/signing-key.pem"],
     )
 
     @field_serializer("path", when_used="json")
@@ -71,24 +78,46 @@ class Policy(Settings):
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
         json_schema_extra={"pattern": NAME_WITH_DATE},  # of the file, before the day is filled in
+        description="Releases are stored below it; may have {as_of}, a day.",
+        examples=["discharges", "discharges-{as_of:%Y-%m}"],
     )
     input: InputSettings
-    unlisted: Literal["drop", "error"] = "error"
-    attributes: dict[str, AttributeSettings] = Field(min_length=1)
+    unlisted: Literal["drop", "error"] = Field(
+        default="error", description="What is done about columns that the policy does not name."
+    )
+    attributes: dict[str, AttributeSettings] = Field(
+        min_length=1,
+        description="The role of every column, alone or in a section of its own.",
+        examples=[
+            {
+                "patient_id": "identifier",
+                "age": "quasi-identifier",
+                "charge": {"role": "confidential", "t": 0.15},
+            }
+        ],
+    )
     unconfirmed: Annotated[
         dict[Role, tuple[str, ...]], BeforeValidator(lambda given: {} if given is None else given)
     ] = Field(
         default={},
         description="Columns whose role `tclose init` suggested and nobody has confirmed, by that "
         "role. A run refuses them: read them under attributes, then take them out here.",
+        examples=[{"quasi-identifier": ["age", "zip"]}],
         exclude_if=lambda columns: not columns,
     )
     privacy: PrivacySettings
-    missing: Literal["error", "drop"] = "error"
+    missing: Literal["error", "drop"] = Field(
+        default="error", description="What is done about records without a value that is needed."
+    )
     method: MethodSettings = METHOD_FIELD
     output: OutputSettings = OutputSettings()
     engine: EngineSettings = EngineSettings()
-    seed: int = Field(default=1, ge=0, lt=2**63)
+    seed: int = Field(
+        default=1,
+        ge=0,
+        lt=2**63,
+        description="Decides how ties are broken and how refinement groups classes; no secret.",
+    )
 
     @model_validator(mode="after")
     def _check_roles(self) -> "Policy":
@@ -326,4 +355,4 @@ def parse_policy(
 
 def policy_schema() -> dict[str, Any]:
     """JSON Schema of the policy, for editors; an attribute may be its role alone."""
-    return Policy.model_json_schema() | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return complete_for_editors(Policy.model_json_schema(), SCHEMA_ID)

@@ -19,9 +19,14 @@ class JointSettings(Settings):
     """
 
     attributes: tuple[str, ...] | None = Field(
-        default=None, min_length=2, description="Confidential attributes; all if not given."
+        default=None,
+        min_length=2,
+        description="Confidential attributes; all if not given.",
+        examples=[["charge", "diagnosis_group"]],
     )
-    t: Threshold = Field(description="Total variation between combinations of values, at most.")
+    t: Threshold = Field(
+        description="Total variation between combinations of values, at most.", examples=[0.4]
+    )
 
     @field_validator("attributes")
     @classmethod
@@ -53,9 +58,11 @@ class JointSettings(Settings):
 class PrivacySettings(Settings):
     """The requirements on every equivalence class."""
 
-    k: int = Field(ge=2, description="Records in a class, at least.")
+    k: int = Field(ge=2, description="Records in a class, at least.", examples=[5])
     t: Threshold | None = Field(
-        default=None, description="Earth mover's distance of a class to the table, at most."
+        default=None,
+        description="Earth mover's distance of a class to the table, at most.",
+        examples=[0.15],
     )
     joint: tuple[JointSettings, ...] = Field(
         default=(), description="Closeness of combinations of confidential values."

@@ -103,7 +103,10 @@ class Model(Registrable):
 
     name: str
     attributes: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="Confidential attributes; all if not given."
+        default=None,
+        min_length=1,
+        description="Confidential attributes; all if not given.",
+        examples=[["charge"]],
     )
 
     @model_validator(mode="wrap")

@@ -18,13 +18,18 @@ class InputSettings(Settings):
     """The location and format of the microdata."""
 
     path: str = Field(
-        min_length=1, pattern=NO_NUL, description="File, folder, glob or URL of CSV or Parquet."
+        min_length=1,
+        pattern=NO_NUL,
+        description="File, folder, glob or URL of CSV or Parquet; may have {as_of}, a day.",
+        examples=["discharges.csv", "s3://bucket/discharges-{as_of:%Y-%m}/*.parquet"],
     )
     format: Literal["csv", "parquet"] | None = Field(
         default=None, description="By content where it is not given."
     )
     missing_values: tuple[str, ...] = Field(
-        default=(), description="Texts that stand for a missing value; an empty CSV field does too."
+        default=(),
+        description="Texts that stand for a missing value; an empty CSV field does too.",
+        examples=[["NA", "?"]],
     )
     delimiter: str = Field(
         default=",", pattern=r"^[\t !#-~]$", description="Of CSV fields: one ASCII character."
@@ -43,6 +48,7 @@ class InputSettings(Settings):
         default=None,
         description="Of CSV dates, as in %d.%m.%Y (%Y %y %m %d %H %M %S %f); dates in ISO 8601 are "
         "read besides.",
+        examples=["%d.%m.%Y", "%m/%d/%Y %H:%M"],
         exclude_if=lambda text: text is None,
     )
     encoding: Annotated[str, AfterValidator(check_encoding)] = Field(

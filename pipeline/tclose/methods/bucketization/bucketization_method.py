@@ -35,12 +35,15 @@ class Bucketization(Method):
 
     name: Literal["bucketization"] = "bucketization"
     buckets: Annotated[int, Field(ge=2)] | None = Field(
-        default=None, description="Of bucketization: how many; as many as ratio allows by default."
+        default=None,
+        description="Of bucketization: how many; as many as ratio allows by default.",
+        examples=[6],
     )
     ratio: Annotated[float, Field(gt=1), BeforeValidator(refuse_truth)] | None = Field(
         default=None,
         description="Of bucketization: how many times as common a bucket may be in a class as in "
         "the table, or the other way round, at most.",
+        examples=[2],
     )
     release: Literal["bucket", "value"] = Field(
         default="bucket",

@@ -28,7 +28,9 @@ class DistinctDiversity(Model):
     is_whole: ClassVar[bool] = True
 
     name: Literal["distinct-l-diversity"]
-    l: Many  # noqa: E741 (the papers' name)
+    l: Many = Field(  # noqa: E741 (the papers' name)
+        description="Different values in a class, at least.", examples=[3]
+    )
 
     @classmethod
     def measure(cls, requirement: PrivacyModel, counts: ClassCounts, _: Int64) -> ClassMeasures:
@@ -49,7 +51,9 @@ class EntropyDiversity(Model):
     limit_key: ClassVar[str] = "l"
 
     name: Literal["entropy-l-diversity"]
-    l: Factor  # noqa: E741
+    l: Factor = Field(  # noqa: E741
+        description="Its logarithm is the entropy of a class, at least.", examples=[2.5]
+    )
 
     @classmethod
     def measure(cls, requirement: PrivacyModel, counts: ClassCounts, _: Int64) -> ClassMeasures:
@@ -70,8 +74,12 @@ class RecursiveDiversity(Model):
     count_key: ClassVar[str] = "l"
 
     name: Literal["recursive-cl-diversity"]
-    c: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(refuse_truth)]
-    l: Many  # noqa: E741
+    c: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(refuse_truth)] = Field(
+        description="How many times as common the commonest value may be, less than.", examples=[3]
+    )
+    l: Many = Field(  # noqa: E741
+        description="Rank of the value from which the others are counted.", examples=[2]
+    )
 
     @classmethod
     def measure(cls, requirement: PrivacyModel, counts: ClassCounts, _: Int64) -> ClassMeasures:
@@ -96,7 +104,7 @@ class PSensitivity(Model):
     is_whole: ClassVar[bool] = True
 
     name: Literal["p-sensitive-k-anonymity"]
-    p: Many
+    p: Many = Field(description="Different values in a class, at least.", examples=[2])
 
     def check_k(self, k: int) -> None:
         """Refuse a p above k."""

@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from tclose.errors import PolicyError
 from tclose.model.array_types import Float64, Int64
@@ -22,8 +23,8 @@ class NTCloseness(Model):
     count_key: ClassVar[str] = "n"
 
     name: Literal["n-t-closeness"]
-    n: Many
-    t: Threshold
+    n: Many = Field(description="Records of the superset, at least.", examples=[1000])
+    t: Threshold = Field(description="Distance of a class to it, at most.", examples=[0.15])
 
     @classmethod
     def describe_parameters(cls, requirement: PrivacyModel) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class RatioCloseness(Model):
     }
 
     name: Literal["ratio-closeness"]
-    t: Factor
+    t: Factor = Field(description="How many times as probable, at most.", examples=[2])
     buckets: (
         Annotated[int, Field(ge=2, le=1000), BeforeValidator(refuse_truth)]
         | Annotated[tuple[Group, ...], Field(min_length=2)]
@@ -44,6 +44,7 @@ class RatioCloseness(Model):
         default=None,
         description="Ranges of the table's values, or groups of values as in [[a, b], [c]]; "
         "each value is its own bucket if not given.",
+        examples=[4, [["minor", "moderate"], ["major", "extreme"]]],
     )
 
     @model_validator(mode="after")

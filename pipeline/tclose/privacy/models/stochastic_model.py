@@ -23,7 +23,9 @@ class StochasticTCloseness(Model):
     of_noise: ClassVar[bool] = True
 
     name: Literal["stochastic-t-closeness"]
-    t: Annotated[float, Field(gt=1, allow_inf_nan=False), BeforeValidator(refuse_truth)]
+    t: Annotated[float, Field(gt=1, allow_inf_nan=False), BeforeValidator(refuse_truth)] = Field(
+        description="Stochastic t of the noise, at most.", examples=[3]
+    )
 
     @property
     def noise_limit(self) -> Fraction | None:
