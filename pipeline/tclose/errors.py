@@ -74,6 +74,12 @@ class InfeasibleError(TcloseError):
     exit_code = 3
 
 
+class StrictError(TcloseError):
+    """The policy can be met, but has warnings, and is strict."""
+
+    exit_code = 3
+
+
 class VerificationError(TcloseError):
     """A table was built, or published, that does not meet what was promised."""
 

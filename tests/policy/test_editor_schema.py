@@ -47,9 +47,9 @@ def test_every_key_has_a_description_and_examples_that_it_accepts():
     for key, described in found:
         assert described["description"], key
         assert described["examples"], key
-        whole = {"$defs": schema["$defs"]} | described
+        check = jsonschema.Draft202012Validator({"$defs": schema["$defs"]} | described)
         for example in described["examples"]:
-            jsonschema.validate(example, whole)
+            check.validate(example)
 
 
 def test_limits_are_words_of_json_schema():
@@ -78,9 +78,11 @@ def test_every_policy_here_passes_what_editors_run(tmp_path):
     place.write_text(json.dumps(policy_schema()))
     check = [sys.executable, "-m", "check_jsonschema"]
     policies = [str(path) for path in CONFIG.glob("*.yaml")]
-    done = subprocess.run([*check, "--schemafile", str(place), *policies], capture_output=True)
+    command = [*check, "--schemafile", str(place), *policies]
+    done = subprocess.run(command, check=False, capture_output=True)
     assert done.returncode == 0, done.stdout
-    done = subprocess.run([*check, "--check-metaschema", str(place)], capture_output=True)
+    command = [*check, "--check-metaschema", str(place)]
+    done = subprocess.run(command, check=False, capture_output=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -89,7 +91,7 @@ def test_a_wrong_key_is_underlined(tmp_path):
     place.write_text(json.dumps(policy_schema()))
     policy.write_text((CONFIG / "demo.yaml").read_text() + "\ncolour: red\n")
     check = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(place), str(policy)]
-    done = subprocess.run(check, capture_output=True, text=True)
+    done = subprocess.run(check, check=False, capture_output=True, text=True)
     assert done.returncode == 1
     assert "'colour' was unexpected" in done.stdout
 

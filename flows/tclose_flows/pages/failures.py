@@ -19,6 +19,7 @@ from tclose.errors import (
     OutputError,
     PolicyError,
     StoreError,
+    StrictError,
     TaskError,
     TcloseError,
     UnreachableError,
@@ -65,6 +66,10 @@ _ADVICE: Mapping[type[TcloseError], str] = {
         "No release of these records meets this policy. Ask for what the message says could work. "
         "`tclose plan POLICY` names the partition; `tclose frontier`, with the same arguments, "
         "shows what other k and t would give."
+    ),
+    StrictError: (
+        "The policy is strict, and the message has numbered warnings. Correct what they name, or "
+        "accept their numbers by `engine.accepted_warnings`; `docs/warnings.md` has them all."
     ),
     VerificationError: (
         "What was made is not what was promised. Run again; if it fails again, keep the "

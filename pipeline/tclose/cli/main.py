@@ -142,6 +142,9 @@ def _add_release_commands(commands: "argparse._SubParsersAction[CommandParser]")
                              'write a name with dots in double quotes: '
                              'attributes."a.b".t')  # fmt: skip
         add_as_of(command)
+        command.add_argument("--strict", dest="overrides", action="append_const",
+                             const="engine.strict=true", help="refuse what has numbered "
+                             "warnings, with status 3; as engine.strict of the policy")  # fmt: skip
         add_quiet(command)
         command.add_argument("--json", action="store_true", help="print the result as JSON")
         if name == "run":

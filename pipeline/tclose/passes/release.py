@@ -16,6 +16,7 @@ from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.estimate import estimate_run
+from tclose.passes.plan.notices.plan_warnings import PLAN_WARNINGS
 from tclose.passes.plan.notices.sibling_warning import warn_by_policy
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.publish.publish import PUBLISH
@@ -23,7 +24,7 @@ from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
-from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument
+from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument, PlanWarning
 from tclose.releases.manifest.public_signatures import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
@@ -40,6 +41,7 @@ from tclose.runtime.run import (
     outcome_of,
 )
 from tclose.runtime.scratch import scratch_folder
+from tclose.runtime.strictness import refuse_warnings
 
 RELEASE = Pipeline(
     given=(LINEAGE, SECONDS),
@@ -68,8 +70,10 @@ def run_release(policy: Policy, progress: Progress) -> Outcome:
         return outcomes[-1]
 
 
-def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan, TableSummary]:
-    """Return the plan and the counts of the table, made in a scratch folder."""
+def decide_only(
+    policy: Policy, scratch: Path, progress: Progress
+) -> tuple[Plan, TableSummary, tuple[PlanWarning, ...]]:
+    """Return the plan, the counts of the table, and the warnings, made in a scratch folder."""
     check_scheduler(policy.engine)
     find_signer(policy.output.signing_key)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
@@ -77,13 +81,15 @@ def decide_only(policy: Policy, scratch: Path, progress: Progress) -> tuple[Plan
         run = Run(policy, "plan", scratch / "work", engine)
         run_pipeline(RELEASE.until(PLAN), run, progress)
         warn_by_policy(run, progress)
-        return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table
+        warnings = run.workspace.load(PLAN_WARNINGS)
+        refuse_warnings(warnings, policy.engine)
+        return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table, warnings
 
 
 def describe_only(policy: Policy, progress: Progress) -> tuple[PlanDocument, CostEstimate, int]:
     """Return what a release would be, its expected cost, and how many records would be dropped."""
     with scratch_folder("plan") as scratch:
-        plan, table = decide_only(policy, scratch, progress)
+        plan, table, warnings = decide_only(policy, scratch, progress)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     estimate = estimate_run(plan, policy.engine, n_bytes)
-    return describe_plan(plan), estimate, table.n_read - table.n_complete
+    return describe_plan(plan, warnings), estimate, table.n_read - table.n_complete

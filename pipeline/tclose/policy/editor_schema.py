@@ -84,7 +84,7 @@ def _examples(described: JsonSchema, sections: Mapping[str, JsonSchema]) -> Iter
     elif default not in (None, [], {}):
         yield default
     elif "anyOf" in target or "oneOf" in target:
-        for form in target.get("anyOf", target.get("oneOf", ())):
+        for form in (*target.get("anyOf", ()), *target.get("oneOf", ())):
             yield from _examples(form, sections)
     elif "properties" in target:
         yield _fill_section(target, sections)
@@ -105,7 +105,7 @@ def _fill_section(section: JsonSchema, sections: Mapping[str, JsonSchema]) -> Js
 def _number(described: JsonSchema) -> int | float:
     """A number within the limits."""
     if "exclusiveMinimum" in described:
-        low = described["exclusiveMinimum"]
+        low: int | float = described["exclusiveMinimum"]
         return (low + described["maximum"]) / 2 if "maximum" in described else low + 1
     low = described.get("minimum", 1)
     return int(low) if described["type"] == "integer" else float(low)

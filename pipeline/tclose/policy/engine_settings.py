@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from tclose.policy import warning_kinds
 
 LOCAL = "local"
 KUBERNETES = "kubernetes"
@@ -76,6 +78,27 @@ class EngineSettings(_Section):
     memory_per_worker: (
         Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?[kKmMgGtT][iI]?[bB]$")] | Literal["auto"]
     ) = Field(default="auto", description="Of a local cluster.", examples=["2GB", "auto"])
+
+    strict: bool = Field(
+        default=False, description="true: a run with numbered warnings is refused."
+    )
+    accepted_warnings: tuple[str, ...] = Field(
+        default=(),
+        description="Numbers of warnings that a strict run is not refused for.",
+        examples=[[warning_kinds.NEARLY_DISTINCT.code]],
+    )
+
+    @field_validator("accepted_warnings")
+    @classmethod
+    def _check_numbers(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [code for code in codes if code not in warning_kinds.KINDS]
+        if unknown:
+            first, *_, last = warning_kinds.KINDS
+            raise ValueError(
+                f"has no warning's number in place {codes.index(unknown[0]) + 1}; "
+                f"they are {first} to {last}"
+            )
+        return codes
 
     @model_validator(mode="after")
     def _check_encryption(self) -> "EngineSettings":

@@ -184,6 +184,7 @@ def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> lis
         rows.append(("subsets of", plan.subsets_of))
     rows.append(("method", plan.method))
     rows += [(f"scale of {name}", text) for name, text in plan.scales.items()]
+    rows += [(f"warning {w.code}", f"{w.message}; {w.remedy}") for w in plan.warnings]
     for partition in plan.release_partitions:
         rows += _partition_rows(partition, plan.cut_by_subsets)
     rows.append(("expected memory", f"about {estimate.megabytes:,.0f} MB per worker"))

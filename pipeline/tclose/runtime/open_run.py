@@ -18,7 +18,12 @@ from tclose.policy.policy import Policy
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.public_signatures import find_signer
 from tclose.releases.provenance import byte_versions, library_versions, source_digest
-from tclose.releases.repository import ReleaseRepository, is_intact, make_release_id
+from tclose.releases.repository import (
+    ReleaseRepository,
+    is_intact,
+    make_release_id,
+    read_internal,
+)
 from tclose.runtime import lineage_events
 from tclose.runtime.artifacts import Artifact, Workspace
 from tclose.runtime.engines.engine import Engine, open_engine, to_safe_error
@@ -26,6 +31,7 @@ from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.pipeline import Pipeline, run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run, read_schema, repository_of
+from tclose.runtime.strictness import refuse_warnings
 
 SOURCES = Artifact("sources", str)  # digest of the code that working files are of
 
@@ -120,6 +126,8 @@ def _begin(
         if workspace.root.exists() or current is None or not repository.release(current).is_dir():
             repository.set_current(release_id)
         repository.clear_work()
+        full = read_internal(repository.release(release_id))
+        refuse_warnings([] if full is None else full.warnings, policy.engine)
         signer = find_signer(policy.output.signing_key)
         return replace(run, signed_now=signer is not None and repository.sign(release_id, signer))
     repository.clear_work(keep=release_id)

@@ -4,8 +4,13 @@ from tclose.passes.grow.grow_task import GROW_TASK
 from tclose.passes.grow.grow_trees import grow_trees
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
+from tclose.passes.plan.notices.plan_warnings import (
+    PLAN_WARNINGS,
+    find_warnings,
+    report_warnings,
+)
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN
-from tclose.passes.plan.plan_files import BUCKETED_VALUES
+from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
@@ -28,6 +33,8 @@ def decide_plan(context: PassContext) -> None:
     ------
     InfeasibleError, PolicyError, DataError
         It cannot be done, with what could be.
+    StrictError
+        It can, but the policy is strict and has warnings.
     """
     run, progress = context.run, context.progress
     summary = context.read(INPUT_SUMMARY)
@@ -39,6 +46,10 @@ def decide_plan(context: PassContext) -> None:
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
     report_noise_draws(run, plan, progress)
     warn_of_short_memory(plan, context.engine, progress)
+    warnings = find_warnings(plan, summary.table, load_distributions(context.workspace, plan))
+    context.write(PLAN_WARNINGS, warnings)
+    if run.lease_token is not None:  # of a run that publishes; a plan's are reported with it
+        report_warnings(warnings, run.policy.engine, progress)
     context.write(PLAN, plan)
 
 
@@ -46,7 +57,7 @@ DECIDE = Pass(
     "plan",
     "Decide class sizes, subsets and regions.",
     reads=(INSPECTION, INPUT_SUMMARY, VALUE_COUNTS, JOINT_COUNTS, SAMPLE),
-    writes=(PLAN, JOINTS, DISTRIBUTIONS, BUCKETED_VALUES, NOISE_DRAWS),
+    writes=(PLAN, JOINTS, DISTRIBUTIONS, BUCKETED_VALUES, NOISE_DRAWS, PLAN_WARNINGS),
     tasks=(DISTRIBUTE_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,

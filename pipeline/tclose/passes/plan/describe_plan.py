@@ -1,5 +1,6 @@
 """What a plan says to people: sizes, regions and reasons."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -7,10 +8,17 @@ from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.keys import Encoding
 from tclose.model.column_terms import Scale
 from tclose.passes.plan.plan import Plan, ReleasePartition, partition_name
-from tclose.releases.manifest.plan_document import PlanDocument, PlannedModel, PlannedPartition
+from tclose.releases.manifest.plan_document import (
+    PlanDocument,
+    PlannedModel,
+    PlannedPartition,
+    PlanWarning,
+)
 
 
-def describe_plan(plan: Plan, n_repaired: int | None = None) -> PlanDocument:
+def describe_plan(
+    plan: Plan, warnings: Sequence[PlanWarning] = (), n_repaired: int | None = None
+) -> PlanDocument:
     """Describe a plan; ``n_repaired``: classes that were repaired, if it was followed."""
     limits = zip(plan.confidential, plan.verification_limits, strict=True)
     is_held = bool(plan.privacy_models.requirements) or min(plan.verification_limits, default=1) < 1
@@ -35,6 +43,7 @@ def describe_plan(plan: Plan, n_repaired: int | None = None) -> PlanDocument:
         method=plan.method.name,
         cut_by_subsets=plan.method.cuts_by_subsets,
         verified_only=is_held and not plan.method.holds_t,
+        warnings=tuple(warnings),
         release_partitions=[_describe_partition(plan, one) for one in plan.release_partitions],
         **found,
     )

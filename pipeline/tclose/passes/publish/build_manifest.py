@@ -29,6 +29,7 @@ from tclose.releases.manifest.internal_manifest import (
     SourceFile,
     Utility,
 )
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.privacy_summary import describe_models, describe_risk
 from tclose.releases.manifest.public_manifest import FORMAT, Manifest
 from tclose.releases.manifest.sections import (
@@ -98,6 +99,7 @@ class ReleaseRecord:
     draws: tuple[Draw, ...] = ()
     siblings: tuple[Sibling, ...] = ()
     levels: tuple[tuple[int, ...], ...] = ()
+    warnings: tuple[PlanWarning, ...] = ()
 
 
 def is_earlier(manifest: Manifest, dictionary: str) -> bool:
@@ -255,6 +257,8 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         values["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
     if account.siblings:
         values["same_input"] = describe_siblings(account.siblings)
+    if account.warnings:
+        values["warnings"] = list(account.warnings)
     values["code"] = InternalCode(
         **code_version(), git=git_state(), versions=dict(account.versions), **runtime()
     )

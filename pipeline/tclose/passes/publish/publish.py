@@ -3,6 +3,7 @@
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ from tclose.passes.microaggregate.refine_classes import merge_rounds
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
+from tclose.passes.plan.notices.plan_warnings import (
+    PLAN_WARNINGS,
+    report_warnings,
+    warn_of_one_class,
+)
 from tclose.passes.plan.notices.sibling_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import key_encodings
@@ -66,13 +72,18 @@ def publish(context: PassContext) -> None:
     run, verdict, plan = context.run, context.find(VERDICT), context.read(PLAN)
     if verdict is None or not verdict.passed:
         raise VerificationError("no verdict, no release: the run was not verified")
+    unplanned = warn_of_one_class(plan, verdict)
+    report_warnings(unplanned, run.policy.engine, context.progress)
     items = _cut_files(plan, context.read(KEY_RANGES))
     sizes = [sum(stop - start for _, start, stop in item.pieces) for item in items]
     files = context.map(WRITE_TASK, items, sizes=sizes)
     if sum(file.rows for file in files) != verdict.n_records:
         raise VerificationError("the files hold another number of rows; nothing was published")
     compared = compare_with_input(context, plan, [file.digest for file in files])
-    account = _make_record(run, plan, verdict, files, compared)
+    account = replace(
+        _make_record(run, plan, verdict, files, compared),
+        warnings=(*context.read(PLAN_WARNINGS), *unplanned),
+    )
     warn_of_siblings(account.siblings, context.progress)
     lineage = _complete_lineage(run, account)
     staging = _stage_release(run, account, files, lineage)
@@ -173,7 +184,9 @@ def _stage_release(
     internal.mkdir(mode=0o700)
     made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
     inside = {
-        "plan.json": dump_json(describe_plan(account.plan, account.n_repaired).to_json()),
+        "plan.json": dump_json(
+            describe_plan(account.plan, account.warnings, account.n_repaired).to_json()
+        ),
         "lineage.jsonl": lineage.as_bytes(),
         "manifest.json": dump_json(full_manifest(account, made_by).to_json()),
     }
@@ -236,6 +249,7 @@ PUBLISH = Pass(
         INPUT_SUMMARY,
         PLAN,
         NOISE_DRAWS,
+        PLAN_WARNINGS,
         REGION_RESULTS,
         KEY_RANGES,
         RELEASED,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Code, Count, InformationLoss, Section
 
@@ -121,6 +122,7 @@ class InternalManifest(Manifest):
     epsilon_of_all_draws: dict[str, float] = Field(default_factory=dict)
     """Of each column with noise, over the earlier draws and this one."""
     same_input: list[SameInput] = Field(default_factory=list)
+    warnings: list[PlanWarning] = Field(default_factory=list)
     seconds: dict[str, float] = Field(default_factory=dict)
     """Wall time of each pass."""
     run: MadeBy = Field(default_factory=MadeBy)

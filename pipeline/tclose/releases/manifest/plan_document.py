@@ -31,6 +31,16 @@ class PlannedPartition(Section):
     class_size_bound: str | None = None
 
 
+class PlanWarning(Section):
+    """A numbered warning, with the columns that it names and what can be done."""
+
+    code: str
+    """As in TC-W001; `tclose.policy.warning_kinds` lists them."""
+    message: str
+    remedy: str
+    columns: list[str]
+
+
 class PlanDocument(Section):
     """A plan in counts: no cut point, range or category of the raw data is in it."""
 
@@ -48,6 +58,7 @@ class PlanDocument(Section):
     subsets_of: str | None = None
     classes_repaired: int | None = None
     """Of a plan that was followed."""
+    warnings: tuple[PlanWarning, ...] = ()
     release_partitions: list[PlannedPartition]
 
 

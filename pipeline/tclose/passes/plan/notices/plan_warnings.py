@@ -1,0 +1,204 @@
+"""Numbered warnings of a plan: what will probably cost more, or say less, than its policy means.
+
+They name columns and counts, never a value. They are found while planning, and once more after the
+classes are made, when it is known whether they are one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.data.files.text_formats import TextFormat, number_pattern
+from tclose.data.keys import Encoding, is_text
+from tclose.data.value_counts import TableSummary
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Distance, Kind
+from tclose.model.distribution import Distribution
+from tclose.model.verification import Verdict
+from tclose.passes.plan.plan import Plan
+from tclose.policy import warning_kinds
+from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.warning_kinds import WarningKind
+from tclose.releases.manifest.plan_document import PlanWarning
+from tclose.runtime.artifacts import Artifact
+from tclose.runtime.progress import Progress
+from tclose.runtime.strictness import refuse_warnings
+
+PLAN_WARNINGS = Artifact("plan-warnings", tuple[PlanWarning, ...])
+
+MANY_VALUES = 100
+MOST_DROPPED = 0.05
+NEARLY_ALL = 0.9  # of the records have a value of their own
+ALIKE = 0.95  # of a column's records have texts of one form
+_FEW = 20  # records, of which nothing is said
+_DATE = r"^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?)?$"
+_MARKS = ((".", ","), (".", " "), (".", "'"), (",", "."), (",", " "), (",", "'"))
+_NUMBER = "|".join(f"({number_pattern(TextFormat(*marks))})" for marks in _MARKS)
+
+
+def find_warnings(
+    plan: Plan, table: TableSummary, distributions: Sequence[Distribution]
+) -> tuple[PlanWarning, ...]:
+    """Find what a plan has to be warned of.
+
+    Parameters
+    ----------
+    distributions : of the confidential attributes that are released, as the plan has them
+    """
+    return (
+        *_warn_of_texts(plan, table),
+        *_warn_of_modes(plan, table),
+        *_warn_of_dropped(table),
+        *_warn_of_whole_partitions(plan),
+        *_warn_of_distinct(plan, distributions),
+    )
+
+
+def warn_of_one_class(plan: Plan, verdict: Verdict) -> tuple[PlanWarning, ...]:
+    """Find that classes were merged until each release partition is one, if that was not planned.
+
+    With fewer than two times k records it could not be otherwise, but is as bad for an analysis.
+    """
+    n_partitions = len(plan.release_partitions)
+    if verdict.sizes.n_classes > n_partitions or any(_warn_of_whole_partitions(plan)):
+        return ()
+    return (_describe_whole(n_partitions, n_partitions, verdict.n_records),)
+
+
+def report_warnings(
+    warnings: Sequence[PlanWarning], engine: EngineSettings, progress: Progress
+) -> None:
+    """Show warnings; where the policy is strict, refuse to go on.
+
+    Raises
+    ------
+    StrictError
+        Names the numbers that are not accepted.
+    """
+    for warning in warnings:
+        progress.warn(f"warning {warning.code}: {warning.message}; {warning.remedy}")
+    refuse_warnings(warnings, engine)
+
+
+def _make(kind: WarningKind, message: str, columns: Sequence[str] = ()) -> PlanWarning:
+    return PlanWarning(code=kind.code, message=message, remedy=kind.remedy, columns=list(columns))
+
+
+def _warn_of_texts(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
+    for column in _inferred_texts(plan):
+        counts = table.columns[column.name].categories
+        for kind, pattern, what in (
+            (warning_kinds.LOOKS_LIKE_DATES, _DATE, "dates"),
+            (warning_kinds.LOOKS_LIKE_NUMBERS, _NUMBER, "numbers"),
+        ):
+            if _share_of(counts, pattern) >= ALIKE:
+                message = f"column {column.name!r}: texts that look like {what}, read as categories"
+                yield _make(kind, message, [column.name])
+
+
+def _inferred_texts(plan: Plan) -> Iterator[Column]:
+    """Columns of texts that nobody has said to be categories."""
+    for encoding in (*plan.encodings, *plan.confidential, *plan.partition_columns):
+        column = encoding.column
+        said = column.attribute.kind is not None or bool(column.attribute.taxonomy)
+        if column.kind is Kind.NOMINAL and is_text(column.type) and not (said or column.is_joint):
+            yield column
+
+
+def _share_of(counts: Counter[Any], pattern: str) -> float:
+    """Return the share of records whose text has a form."""
+    n_records = counts.total()
+    if n_records < _FEW:
+        return 0.0
+    texts = pa.array([str(text) for text in counts], pa.string())
+    found = pc.match_substring_regex(texts, pattern)
+    return float((pc.sum(pc.if_else(found, pa.array(counts.values()), 0)).as_py() or 0) / n_records)
+
+
+def _warn_of_modes(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
+    for encoding in plan.encodings:
+        name, counts = encoding.column.name, table.columns[encoding.column.name].categories
+        if not _has_mode(encoding):
+            continue
+        if len(counts) > MANY_VALUES:
+            yield _make(
+                warning_kinds.MODE_OF_MANY,
+                f"column {name!r}: {len(counts):,} values, and each class gets its commonest one: "
+                "most of what the column says is lost",
+                [name],
+            )
+            continue
+        rare = [count for count in counts.values() if count < plan.k]
+        if rare:
+            yield _make(
+                warning_kinds.RARE_VANISH,
+                f"column {name!r}: {len(rare):,} of {len(counts):,} categories have fewer than k = "
+                f"{plan.k} records each ({sum(rare):,} together), and each class gets its "
+                "commonest one: they will hardly be seen",
+                [name],
+            )
+
+
+def _has_mode(encoding: Encoding) -> bool:
+    column = encoding.column
+    return column.kind is Kind.NOMINAL and column.aggregate == "mode" and not encoding.generalised
+
+
+def _warn_of_dropped(table: TableSummary) -> Iterator[PlanWarning]:
+    n_dropped = table.n_read - table.n_complete
+    if n_dropped <= MOST_DROPPED * table.n_read:
+        return
+    missing = {name: s.n_missing for name, s in table.columns.items() if s.n_missing}
+    by_column = ", ".join(
+        f"{name!r} {n / table.n_read:.1%}"
+        for name, n in sorted(missing.items(), key=lambda pair: (-pair[1], pair[0]))
+    )
+    yield _make(
+        warning_kinds.MANY_DROPPED,
+        f"{n_dropped:,} of {table.n_read:,} records ({n_dropped / table.n_read:.1%}) are left out "
+        f"for a missing value: {by_column}",
+        list(missing),
+    )
+
+
+def _warn_of_whole_partitions(plan: Plan) -> Iterator[PlanWarning]:
+    if not plan.method.cuts_by_subsets:  # others' numbers of clusters are not known yet
+        return
+    whole = [one for one in plan.release_partitions if one.n_clusters == 1]
+    if whole:
+        n_records = sum(one.n_records for one in whole)
+        yield _describe_whole(len(whole), len(plan.release_partitions), n_records)
+
+
+def _describe_whole(n_whole: int, n_partitions: int, n_records: int) -> PlanWarning:
+    if n_partitions == 1:
+        what = f"all {n_records:,} records are"
+    else:
+        what = f"each of {n_whole:,} of {n_partitions:,} partitions ({n_records:,} records) is"
+    return _make(
+        warning_kinds.ONE_CLASS,
+        f"{what} one class: its quasi-identifiers have one value each, and tell nothing",
+    )
+
+
+def _warn_of_distinct(plan: Plan, distributions: Sequence[Distribution]) -> Iterator[PlanWarning]:
+    for encoding, distribution in zip(plan.confidential, distributions, strict=False):
+        column, n_records = encoding.column, distribution.n_records
+        n_distinct = distribution.values.size
+        if column.is_joint or n_records < _FEW or n_distinct < NEARLY_ALL * n_records:
+            continue
+        if column.distance is Distance.ORDERED:
+            meaning = (
+                "t then limits how far the ranks of a class lie from those of the table, not the "
+                "amounts: a class may hold values that are nearly equal"
+            )
+        else:
+            meaning = (
+                "each is as far from any other, so that a class of a share s of the table is at "
+                "1 - s from it, and a small t leaves one class"
+            )
+        message = f"column {column.name!r}: {n_distinct:,} distinct values in {n_records:,} records"
+        yield _make(warning_kinds.NEARLY_DISTINCT, f"{message}; {meaning}", [column.name])

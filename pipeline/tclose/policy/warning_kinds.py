@@ -1,0 +1,70 @@
+"""The numbered warnings: what each is about, and what can be done.
+
+A number keeps its meaning in later versions; new warnings get new numbers. ``docs/warnings.md`` has
+the same table with more words.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class WarningKind:
+    """A kind of warning; ``title``: the situation; ``remedy``: what to change in data or policy."""
+
+    code: str
+    title: str
+    remedy: str
+
+
+MODE_OF_MANY = WarningKind(
+    "TC-W001",
+    "mode of more than 100 values",
+    "give it a taxonomy with aggregate: ancestor, or group its values; a number or a date gets "
+    "its type or format",
+)
+LOOKS_LIKE_DATES = WarningKind(
+    "TC-W002",
+    "text that looks like dates",
+    "say how they are written, as in date_format: '%d.%m.%Y', or store dates; type: nominal keeps "
+    "them as texts",
+)
+LOOKS_LIKE_NUMBERS = WarningKind(
+    "TC-W003",
+    "text that looks like numbers",
+    "say how they are written by decimal and thousands, name the texts of missing values in "
+    "input.missing_values, or store numbers; type: nominal keeps them as texts",
+)
+MANY_DROPPED = WarningKind(
+    "TC-W004",
+    "missing: drop leaves out more than 5 % of the records",
+    "fill the gaps in, or leave the column out: records with gaps are seldom like the others",
+)
+ONE_CLASS = WarningKind(
+    "TC-W005",
+    "one class for a whole partition or table",
+    "ask a larger t or a smaller k, take distance: ordered, group the confidential values, or "
+    "publish coarser partitions",
+)
+NEARLY_DISTINCT = WarningKind(
+    "TC-W006",
+    "confidential values nearly all distinct",
+    "round or group the values until those that mean the same are the same",
+)
+RARE_VANISH = WarningKind(
+    "TC-W007",
+    "rare categories that will vanish",
+    "group them with others in the data, or give a taxonomy with aggregate: ancestor",
+)
+
+KINDS = {
+    kind.code: kind
+    for kind in (
+        MODE_OF_MANY,
+        LOOKS_LIKE_DATES,
+        LOOKS_LIKE_NUMBERS,
+        MANY_DROPPED,
+        ONE_CLASS,
+        NEARLY_DISTINCT,
+        RARE_VANISH,
+    )
+}

@@ -1,0 +1,188 @@
+"""Numbered warnings: what would pass unnoticed is said, and refused where a policy is strict."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from support.pages import ROOT
+from tclose.cli.main import main
+from tclose.policy.warning_kinds import KINDS
+
+N = 600
+RNG = np.random.default_rng(17)
+DAYS = np.datetime64("1940-01-01") + RNG.integers(0, 25_000, N)
+COLUMNS = {
+    "birth": [f"{day.day:02}.{day.month:02}.{day.year}" for day in DAYS.tolist()],
+    "postcode": [f"{code:05}" for code in RNG.integers(1_000, 9_999, N)],
+    "sex": RNG.choice(["f", "m"], N).tolist(),
+    "city": [*RNG.choice(["Ulm", "Bonn"], N - 2).tolist(), "Melle", "Hof"],
+    "salary": [
+        f"{whole // 1000}.{whole % 1000:03},{cents:02}"
+        for whole, cents in zip(
+            RNG.choice(np.arange(20_000, 99_000), N, replace=False).tolist(),
+            RNG.integers(0, 100, N).tolist(),
+            strict=True,
+        )
+    ],
+    "grade": RNG.integers(1, 6, N).tolist(),
+    "bonus": [str(b) if b < 80 else "" for b in RNG.integers(0, 100, N).tolist()],
+}
+QUASI, SECRET = "quasi-identifier", "confidential"
+
+
+def write(folder: Path, roles: dict, **more) -> str:
+    """A policy over a file with these columns of a German payroll."""
+    rows = zip(*(COLUMNS[name] for name in roles), strict=True)
+    lines = [";".join(roles), *(";".join(map(str, row)) for row in rows)]
+    (folder / "payroll.csv").write_text("\n".join(lines) + "\n")
+    document = {
+        "name": "payroll",
+        "input": {"path": str(folder / "payroll.csv"), "delimiter": ";"} | more.pop("input", {}),
+        "attributes": roles,
+        "privacy": {"k": 3, "t": 0.5},
+        "output": {"path": str(folder / "releases")},
+    }
+    (folder / "payroll.yaml").write_text(yaml.safe_dump(document | more, sort_keys=False))
+    return str(folder / "payroll.yaml")
+
+
+def planned(capsys, policy: str) -> dict[str, dict]:
+    """The warnings of ``tclose plan --json``, by their numbers."""
+    assert main(["plan", policy, "--json", "--quiet"]) == 0
+    said = json.loads(capsys.readouterr().out)["warnings"]
+    assert all(w["remedy"] == KINDS[w["code"]].remedy for w in said)
+    return {w["code"]: w for w in said}
+
+
+class TestCases:
+    def test_a_date_of_another_format_is_warned_of_and_read_when_its_format_is_said(
+        self, tmp_path, capsys
+    ):
+        roles = {"birth": QUASI, "sex": QUASI, "grade": SECRET}
+        said = planned(capsys, write(tmp_path, roles))
+        assert said["TC-W002"]["columns"] == ["birth"]
+        assert "TC-W001" in said
+        right = write(tmp_path, roles, input={"date_format": "%d.%m.%Y"})
+        assert planned(capsys, right) == {}
+
+    def test_a_postcode_is_a_code_of_which_little_would_be_left(self, tmp_path, capsys):
+        said = planned(capsys, write(tmp_path, {"postcode": QUASI, "grade": SECRET}))
+        assert said.keys() == {"TC-W001"}
+        assert said["TC-W001"]["columns"] == ["postcode"]
+
+    def test_an_amount_of_other_marks_is_warned_of_and_read_when_they_are_said(
+        self, tmp_path, capsys
+    ):
+        roles = {"sex": QUASI, "salary": SECRET}
+        said = planned(capsys, write(tmp_path, roles, method={"refine": "off"}))
+        assert said["TC-W003"]["columns"] == ["salary"]
+        assert said["TC-W006"]["columns"] == ["salary"]
+        assert "a small t leaves one class" in said["TC-W006"]["message"]
+        right = write(tmp_path, roles, input={"decimal": ",", "thousands": "."})
+        said = planned(capsys, right)
+        assert said.keys() == {"TC-W006"}
+        assert "not the amounts" in said["TC-W006"]["message"]
+
+    def test_gaps_that_cost_records_are_named_by_column(self, tmp_path, capsys):
+        roles = {"sex": QUASI, "grade": SECRET, "bonus": SECRET}
+        policy = write(tmp_path, roles, missing="drop")
+        said = planned(capsys, policy)
+        share = COLUMNS["bonus"].count("") / N
+        assert 0.15 < share < 0.25
+        assert f"'bonus' {share:.1%}" in said["TC-W004"]["message"]
+        assert said["TC-W004"]["columns"] == ["bonus"]
+
+    def test_few_gaps_are_not_warned_of(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.setitem(COLUMNS, "bonus", ["7"] * (N - 20) + [""] * 20)
+        roles = {"sex": QUASI, "grade": SECRET, "bonus": QUASI}
+        assert planned(capsys, write(tmp_path, roles, missing="drop")) == {}
+
+
+def test_codes_that_were_said_to_be_categories_are_no_numbers(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(COLUMNS, "city", [f"{i % 9},5" for i in range(N)])
+    roles: dict = {"city": QUASI, "grade": SECRET}
+    assert planned(capsys, write(tmp_path, roles)).keys() == {"TC-W003"}
+    roles["city"] = {"role": QUASI, "type": "nominal"}
+    assert planned(capsys, write(tmp_path, roles)) == {}
+
+
+def test_rare_categories_are_counted_and_not_named(tmp_path, capsys):
+    said = planned(capsys, write(tmp_path, {"city": QUASI, "grade": SECRET}))
+    message = said["TC-W007"]["message"]
+    assert "2 of 4 categories" in message
+    assert "Melle" not in json.dumps(said)
+
+
+def test_a_table_that_would_be_one_class(tmp_path, capsys):
+    roles = {"sex": QUASI, "salary": {"role": SECRET, "distance": "equal"}}
+    policy = write(tmp_path, roles, privacy={"k": 3, "t": 0.01})
+    said = planned(capsys, policy)
+    assert said["TC-W005"]["message"].startswith(f"all {N} records are one class")
+
+
+def test_classes_that_were_merged_to_one_are_warned_of_when_they_are_made(tmp_path, capsys):
+    roles = {"sex": QUASI, "salary": {"role": SECRET, "distance": "equal", "type": "nominal"}}
+    more = {"method": {"name": "microaggregate-and-merge"}, "privacy": {"k": 3, "t": 0.01}}
+    policy = write(tmp_path, roles, **more)
+    assert "TC-W005" not in planned(capsys, policy)
+    assert main(["run", policy, "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert f"warning TC-W005: all {N} records are one class" in shown.err
+    [inside] = (tmp_path / "releases").glob("payroll/*/internal/manifest.json")
+    assert "TC-W005" in [w["code"] for w in json.loads(inside.read_text())["warnings"]]
+    assert "TC-W" not in (inside.parents[1] / "manifest.json").read_text()
+    followed = json.loads((inside.parent / "plan.json").read_text())
+    assert "TC-W005" in [w["code"] for w in followed["warnings"]]
+
+
+class TestStrict:
+    @pytest.fixture
+    def policy(self, tmp_path):
+        return write(tmp_path, {"city": QUASI, "grade": SECRET})
+
+    def published(self, tmp_path):
+        return list((tmp_path / "releases").glob("payroll/*/manifest.json"))
+
+    @pytest.mark.parametrize("command", ["plan", "run"])
+    def test_refuses_with_status_three_and_publishes_nothing(
+        self, policy, tmp_path, capsys, command
+    ):
+        assert main([command, policy, "--quiet", "--strict"]) == 3
+        shown = capsys.readouterr()
+        assert "the policy is strict, and there are warnings\n  TC-W007: column 'city'" in shown.err
+        assert shown.out == ""
+        assert self.published(tmp_path) == []
+
+    def test_a_policy_can_be_strict_itself(self, tmp_path, capsys):
+        policy = write(tmp_path, {"city": QUASI, "grade": SECRET}, engine={"strict": True})
+        assert main(["run", policy, "--quiet"]) == 3
+        assert self.published(tmp_path) == []
+
+    def test_numbers_can_be_accepted(self, policy, tmp_path, capsys):
+        accepted = ["--set", "engine.accepted_warnings=[TC-W007]"]
+        assert main(["run", policy, "--quiet", "--strict", *accepted]) == 0
+        assert "warning TC-W007" in capsys.readouterr().err
+        assert len(self.published(tmp_path)) == 1
+
+    def test_a_release_that_stands_with_warnings_is_refused_too(self, policy, capsys):
+        assert main(["run", policy, "--quiet"]) == 0
+        assert main(["run", policy, "--quiet"]) == 0
+        assert main(["run", policy, "--quiet", "--strict"]) == 3
+
+    def test_a_table_without_warnings_is_released(self, tmp_path):
+        policy = write(tmp_path, {"sex": QUASI, "grade": SECRET})
+        assert main(["run", policy, "--quiet", "--strict"]) == 0
+        assert len(self.published(tmp_path)) == 1
+
+    def test_numbers_that_are_none_are_refused(self, policy, capsys):
+        assert main(["plan", policy, "--set", "engine.accepted_warnings=[TC-W999]"]) == 2
+        assert "engine.accepted_warnings: has no warning's number" in capsys.readouterr().err
+
+
+def test_the_page_lists_every_number():
+    text = (ROOT / "docs" / "warnings.md").read_text()
+    for kind in KINDS.values():
+        assert f"| `{kind.code}` | {kind.title} |" in text
