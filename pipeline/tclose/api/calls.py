@@ -290,7 +290,7 @@ def _check_seen(staged: Staged) -> None:
 
 
 def _progress(shown: bool) -> Progress:
-    return Progress(default_style(quiet=not shown))
+    return Progress(default_style(quiet=not shown), cautions=shown)
 
 
 def _listed(values: Sequence[Any] | None) -> str | None:

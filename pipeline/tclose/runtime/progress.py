@@ -98,6 +98,7 @@ class Progress:
 
     ``profiled``: the cluster's record of each task is kept too, which costs a little time.
     ``listener``: gets all lines, also those that a bar or ``none`` keeps off the terminal.
+    ``cautions``: numbered warnings are printed, whatever the style.
     """
 
     style: str = "lines"  # bar, lines or none
@@ -107,6 +108,7 @@ class Progress:
     works: list[Work] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
     pass_name: str = ""
+    cautions: bool = True
 
     @contextlib.contextmanager
     def timing(self, pass_name: str) -> Iterator[None]:
@@ -191,6 +193,13 @@ class Progress:
             _print(text)
         if self.listener is not None:
             self.listener.hear(text, warns=False)
+
+    def caution(self, text: str) -> None:
+        """Print a line that who wants silence need not see, and a command always shows."""
+        if self.cautions:
+            _print(text)
+        if self.listener is not None:
+            self.listener.hear(text, warns=True)
 
     def warn(self, text: str) -> None:
         """Print a line that even who wants silence has to see."""

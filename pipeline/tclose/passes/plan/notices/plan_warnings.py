@@ -33,7 +33,7 @@ MANY_VALUES = 100
 MOST_DROPPED = 0.05
 NEARLY_ALL = 0.9  # of the records have a value of their own
 ALIKE = 0.95  # of a column's records have texts of one form
-_FEW = 20  # records, of which nothing is said
+_FEW = 100  # records, of whose values nothing is said
 _DATE = r"^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?Z?)?$"
 _MARKS = ((".", ","), (".", " "), (".", "'"), (",", "."), (",", " "), (",", "'"))
 _NUMBER = "|".join(f"({number_pattern(TextFormat(*marks))})" for marks in _MARKS)
@@ -79,7 +79,7 @@ def report_warnings(
         Names the numbers that are not accepted.
     """
     for warning in warnings:
-        progress.warn(f"warning {warning.code}: {warning.message}; {warning.remedy}")
+        progress.caution(f"warning {warning.code}: {warning.message}; {warning.remedy}")
     refuse_warnings(warnings, engine)
 
 
