@@ -226,6 +226,7 @@ OTHERS = {
         "engine",
     ),
     *("attributes.intervals", "attributes.aggregate", "attributes.round", "attributes.subsets_by"),
+    *("attributes.scale", "attributes.weight"),
     *("method.name", "method.scope", "method.block_clusters", "method.class_size"),
     *("method.refine", "method.start", "method.gamma"),
 }
