@@ -297,7 +297,7 @@ class TestOtherVersions:
         made = folder_of(publish(asked))
         monkeypatch.setattr(Bucketization, "version", Bucketization.version + 1)
         policy = write_policy(tmp_path / "policy.yaml", asked)
-        monkeypatch.setattr(originals, "_are_equal", lambda *_: False)
+        monkeypatch.setattr(originals, "are_equal", lambda *_: False)
         (note,) = audit(made, policy, capsys)["notes"]
         assert "of the code: method bucketization" in note
 

@@ -45,7 +45,7 @@ def check_rows(
         A column is missing, or of no use; confidential values without a place in their order.
     """
     _check_columns(table, [*quasi, *(attribute.name for attribute in confidential)])
-    keys = [_class_codes(table[name], name) for name in quasi]
+    keys = [code_values_apart(table[name], name) for name in quasi]
     columns = [resolve_column(a, plain_type(table.schema.field(a.name).type)) for a in confidential]
     measured = [_measure(table.select([column.name]), column) for column in columns]
     distributions = tuple(distribution for distribution, _ in measured)
@@ -78,7 +78,7 @@ def _check_columns(table: pa.Table, names: Sequence[str]) -> None:
         raise DataError("data: has no records")
 
 
-def _class_codes(values: pa.ChunkedArray, name: str) -> Int64:
+def code_values_apart(values: pa.ChunkedArray, name: str) -> Int64:
     """A code for each different value, a missing one among them: int64 (n,)."""
     dense = values.cast(plain_type(values.type)).combine_chunks()
     try:
@@ -99,7 +99,7 @@ def _measure(table: pa.Table, column: Column) -> tuple[Distribution, Int64]:
     """The distribution of a confidential attribute, and each row's place in it: int64 (n,)."""
     table = table.cast(pa.schema([(column.name, plain_type(column.type))])).combine_chunks()
     if column.distance is Distance.EQUAL:
-        codes = _class_codes(table[column.name], column.name)
+        codes = code_values_apart(table[column.name], column.name)
         distribution = make_distribution(np.arange(codes.max() + 1), np.bincount(codes))
         return with_metric(distribution, column, ()), codes
     _refuse_unplaced(table, column)

@@ -42,7 +42,7 @@ def measure_covering(
     nominal = [j for j, encoding in enumerate(encodings) if encoding.is_nominal]
     texts = [np.array(column.dictionary.to_pylist(), dtype=np.str_) for column in columns]
     ends = {j: read_ends(encodings[j], texts[j]) for j in ordered}
-    covers = [_find_covered(encodings[j], texts[j].tolist()) for j in nominal]
+    covers = [find_covered(encodings[j], texts[j].tolist()) for j in nominal]
     counts = count_covering(
         _stack([known[j] for j in ordered], np.float64, len(originals)),
         _stack([known[j] for j in nominal], np.int64, len(originals)),
@@ -55,7 +55,7 @@ def measure_covering(
     return float(np.mean(1.0 / counts))
 
 
-def _find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]:
+def find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]:
     """Return which values of a nominal attribute each text covers: bool (texts, values).
 
     Raises

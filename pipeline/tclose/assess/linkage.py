@@ -34,7 +34,7 @@ def measure_linkage(
     """
     names = [encoding.column.name for encoding in encodings]
     known = [e.encode(joined(originals, n)) for e, n in zip(encodings, names, strict=True)]
-    rows = [_released_keys(e, joined(released, n)) for e, n in zip(encodings, names, strict=True)]
+    rows = [released_keys(e, joined(released, n)) for e, n in zip(encodings, names, strict=True)]
     points, point_of, sizes = find_points(rows)
     original = scale_columns(list(encodings), known)
     point = scale_columns(list(encodings), points)
@@ -50,7 +50,7 @@ def joined(table: pa.Table, name: str) -> pa.Array:
     return table[name].combine_chunks()
 
 
-def _released_keys(encoding: Encoding, values: pa.Array) -> Keys:
+def released_keys(encoding: Encoding, values: pa.Array) -> Keys:
     """Keys of released values on the scale of the original ones, fractions among them."""
     if encoding.categories is not None or encoding.release_type == encoding.type:
         return encoding.encode(values)

@@ -107,9 +107,9 @@ class _Remade:
         noised = self.plan.epsilons  # is drawn anew
         names = [n for n in self.sample.policy.attributes if n in released and n not in noised]
         places = (release / file.path for file in manifest.files)
-        theirs = (_read_rows(location).select(names) for location in places)
+        theirs = (read_rows(location).select(names) for location in places)
         mine = (table.select(names) for table in read_verified_rows(self.run))
-        return _are_equal(mine, theirs)
+        return are_equal(mine, theirs)
 
     def measure(self) -> OriginalsResult:
         """Linkage, losses and changes; of columns with noise only their run can tell, and did."""
@@ -127,12 +127,13 @@ class _Remade:
         )
 
 
-def _read_rows(location: Location) -> pa.Table:
+def read_rows(location: Location) -> pa.Table:
+    """The rows of a released file."""
     with open_released(location) as file:
         return file.read()
 
 
-def _are_equal(mine: Iterator[pa.Table], theirs: Iterator[pa.Table]) -> bool:
+def are_equal(mine: Iterator[pa.Table], theirs: Iterator[pa.Table]) -> bool:
     """Return whether two tables have the same rows in the same order; floats bit by bit."""
     left, right = next(mine, None), next(theirs, None)
     while left is not None and right is not None:

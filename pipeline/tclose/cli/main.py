@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tclose
+from tclose.cli.attack_command import add_attack_options, attack
 from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer, as_place
 from tclose.cli.command_parser import CommandParser
 from tclose.cli.completion_command import add_completion_options, make_completion
@@ -87,6 +88,15 @@ def _parser() -> argparse.ArgumentParser:
     add_as_of(audit)
     audit.add_argument("--json", action="store_true", help="print the findings as JSON")
     add_quiet(audit, "the verdict, findings, notes and errors")
+    add_attack_options(
+        _add(
+            commands,
+            "attack",
+            "attack several releases of the same persons, next to their originals",
+            "tclose attack releases/panel/1f0c releases/panel/92ab --person person_id \\\n"
+            "    --originals panel.yaml@2026-11-01 panel.yaml@2026-12-01",
+        )
+    )
     add_generate_options(
         _add(
             commands,
@@ -266,6 +276,11 @@ def _audit(arguments: argparse.Namespace) -> int:
     return 3 if audit.findings else 0
 
 
+def _attack(arguments: argparse.Namespace) -> int:
+    print(attack(arguments, Progress(default_style(arguments.quiet))))
+    return 0
+
+
 def _generate(arguments: argparse.Namespace) -> int:
     print(generate(arguments, Progress(default_style(arguments.quiet))))
     return 0
@@ -312,6 +327,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "flow": _flow,
     "plan": _plan,
     "audit": _audit,
+    "attack": _attack,
     "generate": _generate,
     "frontier": _frontier,
     "keys": _keys,

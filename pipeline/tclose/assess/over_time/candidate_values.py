@@ -185,7 +185,7 @@ def _find_exact(
     counted = np.bincount(totals.group, weights=totals.count, minlength=n_groups).astype(np.int64)
     persons = np.zeros(n_groups, dtype=np.int64)
     persons[: group_sizes.size] = group_sizes
-    exact = (counted == persons) & (persons > 0)
+    exact: NDArray[np.bool_] = (counted == persons) & (persons > 0)
     uncertain = group_of[~certain]
     exact[uncertain[uncertain >= 0]] = False
     return exact

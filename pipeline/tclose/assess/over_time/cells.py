@@ -132,6 +132,14 @@ def _lose_persons(cells: Cells, membership: Membership) -> Cells:
     return replace(cells, person=cells.person[kept], cell=cells.cell[kept], is_lost=is_lost)
 
 
+def drop_impossible(cells: Cells, is_possible: NDArray[np.bool_]) -> Cells:
+    """Leave out possible cells that no person can be in, but of persons who have no other."""
+    possible = is_possible[cells.cell]
+    has_one = np.bincount(cells.person, weights=possible, minlength=cells.is_lost.size) > 0
+    kept = possible | ~has_one[cells.person]
+    return replace(cells, person=cells.person[kept], cell=cells.cell[kept])
+
+
 def count_candidates_of_cells(cells: Cells) -> Int64:
     """Persons who could be whom the intruder looks for, herself among them: int64 (n_persons,).
 

@@ -1,0 +1,159 @@
+"""The records that a release was made of: who they are about, and in which class each one is.
+
+Quasi-identifiers and persons are what the intruder knows. The classes are known to the one who
+measures, who has the originals: the release is made again in a private scratch folder with the
+column of persons carried along, and only if that gives the rows of the release are they used.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.assess.linking import read_verified_rows
+from tclose.assess.originals import are_equal, read_rows
+from tclose.assess.over_time.published import Published
+from tclose.data.encodings import make_encoding
+from tclose.data.files import input_files
+from tclose.data.files.input_partitions import read_partition
+from tclose.data.keys import Encoding
+from tclose.data.value_counts import complete_records
+from tclose.errors import DataError, PolicyError, suggest
+from tclose.model.column_terms import Role
+from tclose.passes.plan.plan import PLAN
+from tclose.passes.release import RELEASE, TRIAL
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
+from tclose.policy.attribute_settings import AttributeSettings
+from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.policy import Policy
+from tclose.runtime.engines.engine import InProcess, open_engine, runs_in_process
+from tclose.runtime.pipeline import run_pipeline
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run
+from tclose.runtime.scratch import scratch_folder
+
+
+@dataclass(frozen=True, eq=False)
+class PersonRecords:
+    """Complete records of a policy's input.
+
+    ``persons``: whom each record is about, texts (n,); ``table``: quasi-identifiers and
+    confidential values; ``encodings``: of the quasi-identifiers; ``person_of_row``: whom each row
+    of the release is about, texts, or None where that is not known.
+    """
+
+    persons: pa.Array
+    table: pa.Table
+    encodings: tuple[Encoding, ...]
+    person_of_row: pa.Array | None
+
+
+def read_person_records(
+    policy: Policy, person: str, published: Published, progress: Progress
+) -> PersonRecords:
+    """Read the originals of a release, and make it again if tclose made it.
+
+    Parameters
+    ----------
+    person : the column that says whom a record is about
+
+    Raises
+    ------
+    TcloseError
+        Whatever a run of the policy would be refused for; a column of persons that is of no use.
+    """
+    policy = _carry_persons(policy, person)
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    small = runs_in_process(policy.engine, n_bytes)
+    with (
+        scratch_folder("attack") as scratch,
+        open_engine(policy.engine, n_bytes) as engine,
+    ):
+        run = Run(policy, "attack", scratch / "work", InProcess() if small else engine)
+        is_remade = published.manifest is not None
+        run_pipeline(TRIAL if is_remade else RELEASE.until(INPUT_SUMMARY), run, progress)
+        records = _read_records(run, person)
+        truth = _find_truth(run, published, person) if is_remade else None
+        persons = _as_texts(records[person], person, published.place)
+        return PersonRecords(persons, records, _encodings(run, is_remade=is_remade), truth)
+
+
+def _carry_persons(policy: Policy, person: str) -> Policy:
+    """The policy with the column of persons passed through, on this machine."""
+    settings = policy.attributes.get(person)
+    if settings is None:
+        raise PolicyError(
+            f"--person {person}: the policy has no such column{suggest(person, policy.attributes)}"
+        )
+    if settings.role in (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL):
+        raise PolicyError(
+            f"--person {person}: is a {settings.role} column; name the identifier that says whom a "
+            "record is about"
+        )
+    passed = policy.attributes | {person: AttributeSettings(role=Role.NON_CONFIDENTIAL)}
+    local = policy.engine.scheduler == "local"
+    engine = policy.engine if local else EngineSettings()
+    return policy.model_copy(update={"attributes": passed, "engine": engine})
+
+
+def _read_records(run: Run, person: str) -> pa.Table:
+    source = run.workspace.load(INPUT_SUMMARY).source
+    names = [c.name for c in source.checked]
+    reading = source.reading.of([person, *names])
+    pieces = []
+    for partition in run.workspace.load(PARTITIONS):
+        table = read_partition(partition, reading)
+        mask = complete_records(table, source.checked)
+        pieces.append(table if mask is None else table.filter(mask))
+    return pa.concat_tables(pieces)
+
+
+def _encodings(run: Run, *, is_remade: bool) -> tuple[Encoding, ...]:
+    """Encodings of the quasi-identifiers: those of the plan, if there is one."""
+    if is_remade:
+        return run.workspace.load(PLAN).encodings
+    summary = run.workspace.load(INPUT_SUMMARY)
+    return tuple(
+        make_encoding(column, summary.table.columns[column.name])
+        for column in summary.source.columns
+        if column.role is Role.QUASI_IDENTIFIER
+    )
+
+
+def _find_truth(run: Run, published: Published, person: str) -> pa.Array | None:
+    """Whom each row is about, if the policy gives the rows of the release."""
+    release, manifest = published.release, published.manifest
+    assert release is not None
+    assert manifest is not None
+    plan = run.workspace.load(PLAN)
+    released = {c.name for c in manifest.columns}.difference(manifest.partition_by)
+    checked = {c.name for c in run.workspace.load(INPUT_SUMMARY).source.checked}
+    names = sorted((released & checked).difference(plan.epsilons))  # noise is drawn anew
+    theirs = (read_rows(release / file.path).select(names) for file in manifest.files)
+    mine = (rows.select(names) for rows in read_verified_rows(run))
+    if not are_equal(mine, theirs):
+        return None
+    rows = pa.concat_tables(rows.select([person]) for rows in read_verified_rows(run))
+    return _as_texts(rows[person], person, published.place)
+
+
+def _as_texts(values: pa.ChunkedArray, person: str, place: str) -> pa.Array:
+    """Persons as texts, which compare over releases.
+
+    Raises
+    ------
+    DataError
+        Missing values, or no type to tell persons by.
+    """
+    joined = values.combine_chunks()
+    if joined.null_count:
+        raise DataError(
+            f"originals of {place}: column {person!r} has {joined.null_count:,} missing values; "
+            "leave these records out, or say whom they are about"
+        )
+    try:
+        return pc.cast(joined, pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(
+            f"originals of {place}: column {person!r} cannot be compared; make it text or integers"
+        ) from None

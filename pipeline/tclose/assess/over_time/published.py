@@ -1,0 +1,120 @@
+"""A release as everybody who gets it reads it: its rows' classes and confidential values.
+
+A folder is a release of tclose, whose manifest says which columns are what; a Parquet or CSV file
+is a table that any tool made, in which the policy of the originals says it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from tclose.assess.any_table import code_values_apart
+from tclose.assess.auditing.released_rows import column_roles, read_released_file
+from tclose.assess.linkage import find_points
+from tclose.data.places.locations import Location
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.errors import DataError, OutputError
+from tclose.model.array_types import Int64
+from tclose.policy.policy import Policy
+from tclose.releases.catalog import find_release
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.repository import read_manifest
+
+TABLES = (".parquet", ".csv")
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A published table.
+
+    ``place``: what to call it; ``quasi``: the released quasi-identifiers of each class, (c,) rows;
+    ``class_of`` int64 (n,): the class of each row; ``confidential``: the values of each row;
+    ``release``, ``manifest``: None for a table of another tool.
+    """
+
+    place: str
+    quasi: pa.Table
+    class_of: Int64
+    confidential: pa.Table
+    release: Location | None = None
+    manifest: Manifest | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of rows that are released alike."""
+        return len(self.quasi)
+
+
+def read_published(place: Location, policy: Policy) -> Published:
+    """Read a release, or a table whose columns the policy names.
+
+    Raises
+    ------
+    OutputError
+        There is neither.
+    DataError
+        It cannot be read, or lacks columns.
+    """
+    if place.name.lower().endswith(TABLES):
+        return _read_table(place, policy)
+    release = find_release(place)
+    manifest = read_manifest(release)
+    if manifest is None:
+        raise OutputError(f"{release}: its manifest cannot be read; run `tclose audit` on it")
+    roles = column_roles(manifest)
+    try:
+        pieces = [read_released_file(release / file.path, roles) for file in manifest.files]
+    except MalformedError as error:
+        raise DataError(f"{release}: {error}; run `tclose audit` on it") from None
+    if not pieces or not roles.class_columns:
+        raise DataError(f"{release}: has no classes; run `tclose audit` on it")
+    quasi = [column.name for column in roles.class_columns]
+    confidential = [c.name for c in roles.confidential if not c.bucketed]
+    table = pa.concat_tables(piece.unify_dictionaries() for piece in pieces)
+    return _sort_out(str(place), table, quasi, confidential, (release, manifest))
+
+
+def _read_table(place: Location, policy: Policy) -> Published:
+    names = {role: _names_of(policy, role) for role in ("quasi-identifier", "confidential")}
+    try:
+        with place.open("rb") as stream:
+            is_csv = place.name.lower().endswith(".csv")
+            table = pa_csv.read_csv(stream) if is_csv else pq.read_table(stream)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        raise DataError(f"{place}: cannot be read as Parquet or CSV; name another file") from None
+    absent = [n for n in (*names["quasi-identifier"], *policy.output.partition_by)
+              if n not in table.column_names]  # fmt: skip
+    if absent:
+        raise DataError(
+            f"{place}: has no column {absent[0]!r}, which the policy of its originals calls a "
+            "quasi-identifier; correct the policy or the table"
+        )
+    if not len(table):
+        raise DataError(f"{place}: has no records")
+    present = [name for name in names["confidential"] if name in table.column_names]
+    return _sort_out(str(place), table, names["quasi-identifier"], present, (None, None))
+
+
+def _names_of(policy: Policy, role: str) -> list[str]:
+    return [name for name, settings in policy.attributes.items() if settings.role == role]
+
+
+def _sort_out(
+    place: str,
+    table: pa.Table,
+    quasi: Sequence[str],
+    confidential: Sequence[str],
+    release: tuple[Location | None, Manifest | None],
+) -> Published:
+    codes = [code_values_apart(table[name], name) for name in quasi]
+    points, class_of, _ = find_points(codes)
+    first = np.full(points[0].size, len(table), dtype=np.int64)
+    np.minimum.at(first, class_of, np.arange(len(table)))
+    return Published(
+        place, table.select(list(quasi)).take(pa.array(first)), class_of,
+        table.select(list(confidential)), *release,
+    )  # fmt: skip

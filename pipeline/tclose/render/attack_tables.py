@@ -1,0 +1,73 @@
+"""The attack on several releases as a table."""
+
+from tclose.assess.over_time.attack_result import AttackResult, Exposure, Knowledge
+from tclose.render.text_tables import align_rows, render_table
+
+
+def report_attack(result: AttackResult) -> str:
+    """What was attacked, and how exposed persons are to both intruders."""
+    releases = zip(result.releases, result.persons, strict=True)
+    head = [
+        ("releases", f"{len(result.releases):,}"),
+        *((f"  {place}", f"{persons:,} persons") for place, persons in releases),
+        ("k", f"{result.k:,}"),
+        ("values that last", _describe_lasting(result)),
+    ]
+    rows = _list_rows(result)
+    width = max(len(row[0]) for row in rows)
+    rows = [(f"  {row[0]:<{width}}", *row[1:]) for row in rows]
+    parts = [render_table(head), "\n".join(align_rows(rows, to_right=True))]
+    return "\n\n".join([*parts, *(f"note: {note}" for note in result.notes)])
+
+
+def _describe_lasting(result: AttackResult) -> str:
+    shares = ", ".join(f"{name} {_percent(share)}" for name, share in result.persists.items())
+    used = ", ".join(result.persistent) or "none"
+    return f"{used}; the same in the next release: {shares or 'nothing to compare'}"
+
+
+def _list_rows(result: AttackResult) -> list[tuple[str, ...]]:
+    known, linked = result.classes_known, result.by_linking
+    kinds = [linked] if known is None else [known, linked]
+    names = ["by linking"] if known is None else ["classes known", "by linking"]
+    rows: list[tuple[str, ...]] = [("", *names)]
+    groups = (("in every release", "stayed"), ("in some releases", "changed"))
+    for title, group in groups:
+        exposures = [getattr(kind, group) for kind in kinds]
+        rows.append((f"persons {title}", *(f"{e.persons:,}" for e in exposures)))
+        rows += _list_exposures(exposures, result.k)
+    rows.append(("below k in one release alone", *(_counts(kind) for kind in kinds)))
+    rows.append(("own class considered", *(_shares(kind.linked) for kind in kinds)))
+    rows.append(("one class considered", *(_shares(kind.one_class) for kind in kinds)))
+    return rows
+
+
+def _list_exposures(exposures: list[Exposure], k: int) -> list[tuple[str, ...]]:
+    rows = [
+        ("  alone", *(_share(e.alone, e.persons) for e in exposures)),
+        (f"  among fewer than {k}", *(_share(e.below_k, e.persons) for e in exposures)),
+        ("  found by a guess", *(_percent(e.found) for e in exposures)),
+    ]
+    for values in zip(*(e.values for e in exposures), strict=True):
+        persons = [e.persons for e in exposures]
+        cells = [_share(v.persons, n) for v, n in zip(values, persons, strict=True)]
+        rows.append((f"  one {values[0].attribute} left", *cells))
+        right = [_percent(v.right / v.persons) if v.persons else "-" for v in values]
+        rows.append(("    which is right", *right))
+    return rows
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count:,} ({_percent(count / total)})" if total else "-"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _counts(kind: Knowledge) -> str:
+    return ", ".join(f"{count:,}" for count in kind.below_k_in_one)
+
+
+def _shares(shares: tuple[float | None, ...] | tuple[float, ...]) -> str:
+    return ", ".join("-" if share is None else _percent(share) for share in shares)
