@@ -1,6 +1,6 @@
 """The attack on several releases as a table."""
 
-from tclose.assess.over_time.attack_result import AttackResult, Exposure, Knowledge
+from tclose.assess.over_time.attack_result import AttackResult, Knowledge, PersonExposure
 from tclose.render.text_tables import align_rows, render_table
 
 
@@ -42,7 +42,7 @@ def _list_rows(result: AttackResult) -> list[tuple[str, ...]]:
     return rows
 
 
-def _list_exposures(exposures: list[Exposure], k: int) -> list[tuple[str, ...]]:
+def _list_exposures(exposures: list[PersonExposure], k: int) -> list[tuple[str, ...]]:
     rows = [
         ("  alone", *(_share(e.alone, e.persons) for e in exposures)),
         (f"  among fewer than {k}", *(_share(e.below_k, e.persons) for e in exposures)),

@@ -12,7 +12,7 @@ import pytest
 
 from support.cases.people import write_policy
 from tclose.assess.over_time.attack import attack_releases
-from tclose.assess.over_time.attack_result import AttackResult, Exposure
+from tclose.assess.over_time.attack_result import AttackResult, PersonExposure
 from tclose.cli.main import main
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.errors import DataError, PolicyError, UsageError
@@ -106,7 +106,7 @@ def test_classes_known_and_nearest_linked(nearest: Series) -> None:
     assert result.persists["cost"] < 0.05
     assert result.classes_known.stayed.alone > 50  # releases that know nothing of each other
     linked = result.by_linking
-    assert all(0.25 < share < 1 for share in linked.linked)
+    assert all(share is not None and 0.25 < share < 1 for share in linked.linked)
     assert linked.one_class == (1.0, 1.0)
     assert result.notes == ()
 
@@ -189,8 +189,8 @@ class TestOtherTools:
         linked = result.by_linking
         assert linked.below_k_in_one == (0, 0)
         assert linked.linked == (None, None)
-        assert linked.stayed == Exposure(3, 3, 3, 1.0, linked.stayed.values)
-        assert linked.changed == Exposure(2, 2, 2, 1.0, linked.changed.values)
+        assert linked.stayed == PersonExposure(3, 3, 3, 1.0, linked.stayed.values)
+        assert linked.changed == PersonExposure(2, 2, 2, 1.0, linked.changed.values)
         for exposure in (linked.stayed, linked.changed):
             [pay] = exposure.values
             assert (pay.attribute, pay.persons, pay.right) == (
@@ -213,7 +213,7 @@ class TestOtherTools:
 
 class TestRefusals:
     def refused(self, series: Series, error: type[Exception], message: str, **changes: Any) -> None:
-        given = {
+        given: dict[str, Any] = {
             "places": series.releases,
             "policies": series.policies,
             "person": "person_id",

@@ -21,8 +21,8 @@ from tclose.assess.over_time.candidate_values import (
 )
 from tclose.assess.over_time.cells import (
     MOST_CELLS,
-    Cells,
     Membership,
+    PersonCells,
     count_candidates_of_cells,
     first_cell,
     place_persons,
@@ -43,7 +43,7 @@ def attack(
     releases: Sequence[Sequence[Sequence[int]]],
     classes: Sequence[Sequence[int]],
     values: Sequence[int],
-) -> tuple[Cells, CellValues]:
+) -> tuple[PersonCells, CellValues]:
     """The cells and values that are left after all releases, whose rows are those of `classes`."""
     cells, known = first_cell(len(values)), no_values()
     for choices, true in zip(releases, classes, strict=True):
@@ -56,7 +56,7 @@ def attack(
     return cells, known
 
 
-def values_of(person: int, cells: Cells, known: CellValues) -> set[int] | None:
+def values_of(person: int, cells: PersonCells, known: CellValues) -> set[int] | None:
     """What a person can have, or None if nothing is known."""
     mine = cells.cell[cells.person == person]
     if known.is_open[mine].any():

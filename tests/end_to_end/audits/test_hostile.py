@@ -234,7 +234,7 @@ def test_other_number_of_rows_than_the_manifest_says_is_found(handed_out, rows):
 
 def test_rows_that_no_machine_can_hold_are_not_read(handed_out, monkeypatch):
     monkeypatch.setattr("tclose.assess.auditing.file_checks.machine_memory", lambda: 100_000)
-    monkeypatch.setattr("tclose.assess.auditing.released_rows.read_released_file", lambda *_: 1 / 0)
+    monkeypatch.setattr("tclose.assess.auditing.released_rows.read_class_columns", lambda *_: 1 / 0)
     assert any("more than this machine has the memory" in finding for finding in find(handed_out))
 
 

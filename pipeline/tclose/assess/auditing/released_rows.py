@@ -83,7 +83,7 @@ def _read_schema(path: Location) -> pa.Schema:
         return file.schema
 
 
-def read_released_file(path: Location, roles: ColumnRoles) -> pa.Table:
+def read_class_columns(path: Location, roles: ColumnRoles) -> pa.Table:
     """The columns of a file that are checked, those in its folders' names among them.
 
     Texts stay in dictionaries: one that every row has may be long.
@@ -136,7 +136,7 @@ def survey_files(
     counts: dict[str, list[ValueCounts]] = {c.name: [] for c in roles.confidential}
     types: dict[str, pa.DataType] = {}
     for path in paths:
-        table = read_released_file(path, roles)
+        table = read_class_columns(path, roles)
         for name, values in seen.items():
             counted = table[name].combine_chunks().value_counts()
             pairs = zip(counted.field("values").to_pylist(), counted.field("counts"), strict=True)
@@ -234,7 +234,7 @@ def encode_files(
 ) -> Iterator[Rows]:
     """The rows of each file, in the files' order."""
     for path in paths:
-        table = read_released_file(path, roles)
+        table = read_class_columns(path, roles)
         keys = [_class_keys(table, column, categories) for column in roles.class_columns]
         codes = [
             _class_keys(table, column, categories)

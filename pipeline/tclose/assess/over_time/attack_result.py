@@ -14,7 +14,7 @@ class ReadValue:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class PersonExposure:
     """What is left of the privacy of some persons.
 
     ``alone``: persons with no other candidate; ``below_k``: with fewer than k, themselves among
@@ -39,8 +39,8 @@ class Knowledge:
     ``below_k_in_one``: for each release by itself, persons with fewer than k candidates.
     """
 
-    stayed: Exposure
-    changed: Exposure
+    stayed: PersonExposure
+    changed: PersonExposure
     linked: tuple[float | None, ...]
     one_class: tuple[float, ...]
     below_k_in_one: tuple[int, ...]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.assess.over_time.cells import ABSENT, Cells
+from tclose.assess.over_time.cells import ABSENT, PersonCells
 from tclose.model.array_types import Int64
 
 
@@ -61,7 +61,11 @@ def no_values() -> CellValues:
 
 
 def follow_values(
-    known: CellValues, before: Cells, cells: Cells, published: ClassValues, n_values: int
+    known: CellValues,
+    before: PersonCells,
+    cells: PersonCells,
+    published: ClassValues,
+    n_values: int,
 ) -> CellValues:
     """The values of cells after a release, from those of the cells before it.
 
@@ -102,7 +106,7 @@ def _of_groups(values: ClassValues, groups: Int64, wanted: NDArray[np.bool_]) ->
 
 
 def _keep_published(
-    entries: ClassValues, cells: Cells, published: ClassValues, n_values: int
+    entries: ClassValues, cells: PersonCells, published: ClassValues, n_values: int
 ) -> ClassValues:
     """Keep what the class of each cell has too, as often as both have it; all if it is absent."""
     classes = cells.last[entries.group]

@@ -67,7 +67,7 @@ def _spread(starts: Int64, lengths: Int64) -> Int64:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class PersonCells:
     """Possible cells of each person after some releases.
 
     ``person``, ``cell`` int64 (e,): pairs, each once, by person. ``parent``, ``last`` int64 (c,):
@@ -95,9 +95,9 @@ class Cells:
         return certain
 
 
-def first_cell(n_persons: int) -> Cells:
+def first_cell(n_persons: int) -> PersonCells:
     """All persons in one cell, before any release."""
-    return Cells(
+    return PersonCells(
         person=np.arange(n_persons),
         cell=np.zeros(n_persons, dtype=np.int64),
         parent=np.array([-1]),
@@ -106,7 +106,7 @@ def first_cell(n_persons: int) -> Cells:
     )
 
 
-def refine_cells(cells: Cells, membership: Membership) -> Cells:
+def refine_cells(cells: PersonCells, membership: Membership) -> PersonCells:
     """The cells after one more release."""
     cells = _lose_persons(cells, membership)
     counts = np.diff(membership.offsets)[cells.person]
@@ -115,7 +115,7 @@ def refine_cells(cells: Cells, membership: Membership) -> Cells:
     n_classes = int(classes.max(initial=ABSENT)) + 2  # and absent
     keys = np.repeat(cells.cell, counts) * n_classes + (classes + 1)
     distinct, cell = np.unique(keys, return_inverse=True)
-    return Cells(
+    return PersonCells(
         person=np.repeat(cells.person, counts),
         cell=cell.astype(np.int64),
         parent=distinct // n_classes,
@@ -124,7 +124,7 @@ def refine_cells(cells: Cells, membership: Membership) -> Cells:
     )
 
 
-def _lose_persons(cells: Cells, membership: Membership) -> Cells:
+def _lose_persons(cells: PersonCells, membership: Membership) -> PersonCells:
     """Give up those who would have more than MOST_CELLS possible cells."""
     n_cells = np.bincount(cells.person, minlength=membership.n_persons)
     is_lost = cells.is_lost | (n_cells * np.diff(membership.offsets) > MOST_CELLS)
@@ -132,7 +132,7 @@ def _lose_persons(cells: Cells, membership: Membership) -> Cells:
     return replace(cells, person=cells.person[kept], cell=cells.cell[kept], is_lost=is_lost)
 
 
-def drop_impossible(cells: Cells, is_possible: NDArray[np.bool_]) -> Cells:
+def drop_impossible(cells: PersonCells, is_possible: NDArray[np.bool_]) -> PersonCells:
     """Leave out possible cells that no person can be in, but of persons who have no other."""
     possible = is_possible[cells.cell]
     has_one = np.bincount(cells.person, weights=possible, minlength=cells.is_lost.size) > 0
@@ -140,7 +140,7 @@ def drop_impossible(cells: Cells, is_possible: NDArray[np.bool_]) -> Cells:
     return replace(cells, person=cells.person[kept], cell=cells.cell[kept])
 
 
-def count_candidates_of_cells(cells: Cells) -> Int64:
+def count_candidates_of_cells(cells: PersonCells) -> Int64:
     """Persons who could be whom the intruder looks for, herself among them: int64 (n_persons,).
 
     Exact for a person with one possible cell. Of several the other persons of each are added up, so

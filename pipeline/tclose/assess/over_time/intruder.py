@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.assess.over_time.attack_result import Exposure, Knowledge, ReadValue
+from tclose.assess.over_time.attack_result import Knowledge, PersonExposure, ReadValue
 from tclose.assess.over_time.candidate_values import (
     CellValues,
     ClassValues,
@@ -15,8 +15,8 @@ from tclose.assess.over_time.candidate_values import (
     no_values,
 )
 from tclose.assess.over_time.cells import (
-    Cells,
     Membership,
+    PersonCells,
     count_candidates_of_cells,
     drop_impossible,
     first_cell,
@@ -79,8 +79,8 @@ class Intruder:
         )
 
     def _follow(
-        self, cells: Cells, known: CellValues, membership: Membership, published: ClassValues
-    ) -> tuple[Cells, CellValues]:
+        self, cells: PersonCells, known: CellValues, membership: Membership, published: ClassValues
+    ) -> tuple[PersonCells, CellValues]:
         """The cells after a release; where values last, those without any are impossible."""
         after = refine_cells(cells, membership)
         if not self.values.attributes:
@@ -90,9 +90,9 @@ class Intruder:
         is_possible[known.entries.group] = True
         return drop_impossible(after, is_possible), known
 
-    def _expose(self, who: Mask, candidates: Int64, read: dict[str, Int64]) -> Exposure:
+    def _expose(self, who: Mask, candidates: Int64, read: dict[str, Int64]) -> PersonExposure:
         n_persons = int(who.sum())
-        return Exposure(
+        return PersonExposure(
             persons=n_persons,
             alone=int(np.sum(candidates[who] == 1)),
             below_k=int(np.sum(candidates[who] < self.k)),
@@ -114,7 +114,7 @@ def count_published(values: LastingValues, classes: Sequence[Int64]) -> tuple[Cl
     )
 
 
-def _read_values(cells: Cells, known: CellValues, attribute: Int64) -> Int64:
+def _read_values(cells: PersonCells, known: CellValues, attribute: Int64) -> Int64:
     """The one value that is left of each person, as a code; -1 where several are, or none.
 
     Parameters

@@ -13,7 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from tclose.assess.any_table import code_values_apart
-from tclose.assess.auditing.released_rows import column_roles, read_released_file
+from tclose.assess.auditing.released_rows import column_roles, read_class_columns
 from tclose.assess.linkage import find_points
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
@@ -67,7 +67,7 @@ def read_published(place: Location, policy: Policy) -> Published:
         raise OutputError(f"{release}: its manifest cannot be read; run `tclose audit` on it")
     roles = column_roles(manifest)
     try:
-        pieces = [read_released_file(release / file.path, roles) for file in manifest.files]
+        pieces = [read_class_columns(release / file.path, roles) for file in manifest.files]
     except MalformedError as error:
         raise DataError(f"{release}: {error}; run `tclose audit` on it") from None
     if not pieces or not roles.class_columns:
