@@ -28,8 +28,9 @@ def add_attack_options(command: argparse.ArgumentParser) -> None:
         required=True,
         help="the policy of each release's originals, in the same order, with the day for {as_of}",
     )
-    add("--person", metavar="COLUMN", required=True,
-        help="the column of the originals that says whom a record is about")  # fmt: skip
+    add("--person", metavar="COLUMN",
+        help="the column of the originals that says whom a record is about "
+        "(default: that of role person)")  # fmt: skip
     add(
         "--persistent",
         metavar="COLUMN,...",

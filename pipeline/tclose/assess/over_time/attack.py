@@ -42,7 +42,7 @@ _FOREIGN = "{place}: is no release of tclose, so the class of each person is not
 def attack_releases(
     places: Sequence[Location],
     policies: Sequence[Policy],
-    person: str,
+    person: str | None,
     persistent: Sequence[str] | None,
     progress: Progress,
 ) -> AttackResult:
@@ -51,7 +51,8 @@ def attack_releases(
     Parameters
     ----------
     policies : of the originals of each release
-    person : the column of the originals that says whom a record is about
+    person : the column of the originals that says whom a record is about, or None for that of role
+        person
     persistent : confidential columns whose values last, or None for those that are found to
 
     Raises

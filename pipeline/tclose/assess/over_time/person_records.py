@@ -7,25 +7,29 @@ column of persons carried along, and only if that gives the rows of the release 
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.assess.linking import read_verified_rows
-from tclose.assess.originals import are_equal, read_rows
+from tclose.assess.originals import WHOLE, are_equal, read_rows
 from tclose.assess.over_time.published import Published
+from tclose.assess.sample import local_sample
 from tclose.data.encodings import make_encoding
 from tclose.data.files import input_files
 from tclose.data.files.input_partitions import read_partition
 from tclose.data.keys import Encoding
 from tclose.data.value_counts import complete_records
-from tclose.errors import DataError, PolicyError, suggest
+from tclose.errors import DataError, PolicyError, UsageError, suggest
+from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.release import RELEASE, TRIAL
-from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS, InputSummary
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.policy import Policy
+from tclose.runtime.arrays import column_array
 from tclose.runtime.engines.engine import InProcess, open_engine, runs_in_process
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
@@ -49,37 +53,43 @@ class PersonRecords:
 
 
 def read_person_records(
-    policy: Policy, person: str, published: Published, progress: Progress
+    policy: Policy, person: str | None, published: Published, progress: Progress
 ) -> PersonRecords:
     """Read the originals of a release, and make it again if tclose made it.
 
     Parameters
     ----------
-    person : the column that says whom a record is about
+    person : the column that says whom a record is about, or None for that of role person
 
     Raises
     ------
     TcloseError
         Whatever a run of the policy would be refused for; a column of persons that is of no use.
     """
-    policy = _carry_persons(policy, person)
-    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
-    small = runs_in_process(policy.engine, n_bytes)
-    with (
-        scratch_folder("attack") as scratch,
-        open_engine(policy.engine, n_bytes) as engine,
-    ):
-        run = Run(policy, "attack", scratch / "work", InProcess() if small else engine)
-        is_remade = published.manifest is not None
-        run_pipeline(TRIAL if is_remade else RELEASE.until(INPUT_SUMMARY), run, progress)
-        records = _read_records(run, person)
-        truth = _find_truth(run, published, person) if is_remade else None
-        persons = _as_texts(records[person], person, published.place)
-        return PersonRecords(persons, records, _encodings(run, is_remade=is_remade), truth)
+    person = _find_person(policy, person)
+    summary, table = _read_records(_carry_persons(policy, person), person, progress)
+    persons = _as_texts(table[person], person, published.place)
+    if published.manifest is None:
+        return PersonRecords(persons, table, _make_encodings(summary), None)
+    encodings, records = _make_again(policy, published, progress)
+    of_rows = None if records is None else persons.take(pa.array(records))
+    return PersonRecords(persons, table, encodings, of_rows)
 
 
-def _carry_persons(policy: Policy, person: str) -> Policy:
-    """The policy with the column of persons passed through, on this machine."""
+def _find_person(policy: Policy, person: str | None) -> str:
+    """The column of persons: the one that is named, or that of the role.
+
+    Raises
+    ------
+    UsageError, PolicyError
+    """
+    if person is None:
+        found = [name for name, settings in policy.attributes.items() if settings.role == "person"]
+        if not found:
+            raise UsageError(
+                "--person is missing: name the column that says whom a record is about"
+            )
+        return found[0]
     settings = policy.attributes.get(person)
     if settings is None:
         raise PolicyError(
@@ -90,29 +100,40 @@ def _carry_persons(policy: Policy, person: str) -> Policy:
             f"--person {person}: is a {settings.role} column; name the identifier that says whom a "
             "record is about"
         )
+    return person
+
+
+def _carry_persons(policy: Policy, person: str) -> Policy:
+    """The policy with the column of persons passed through, on this machine."""
     passed = policy.attributes | {person: AttributeSettings(role=Role.NON_CONFIDENTIAL)}
     local = policy.engine.scheduler == "local"
     engine = policy.engine if local else EngineSettings()
     return policy.model_copy(update={"attributes": passed, "engine": engine})
 
 
-def _read_records(run: Run, person: str) -> pa.Table:
-    source = run.workspace.load(INPUT_SUMMARY).source
-    names = [c.name for c in source.checked]
-    reading = source.reading.of([person, *names])
-    pieces = []
-    for partition in run.workspace.load(PARTITIONS):
-        table = read_partition(partition, reading)
-        mask = complete_records(table, source.checked)
-        pieces.append(table if mask is None else table.filter(mask))
-    return pa.concat_tables(pieces)
+def _read_records(policy: Policy, person: str, progress: Progress) -> tuple[InputSummary, pa.Table]:
+    """The complete records in the order of the input, as a sample numbers them."""
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    small = runs_in_process(policy.engine, n_bytes)
+    with (
+        scratch_folder("attack") as scratch,
+        open_engine(policy.engine, n_bytes) as engine,
+    ):
+        run = Run(policy, "attack", scratch / "work", InProcess() if small else engine)
+        run_pipeline(RELEASE.until(INPUT_SUMMARY), run, progress)
+        summary = run.workspace.load(INPUT_SUMMARY)
+        checked = summary.source.checked
+        reading = summary.source.reading.of([person, *(column.name for column in checked)])
+        pieces = []
+        for partition in run.workspace.load(PARTITIONS):
+            table = read_partition(partition, reading)
+            mask = complete_records(table, checked)
+            pieces.append(table if mask is None else table.filter(mask))
+        return summary, pa.concat_tables(pieces)
 
 
-def _encodings(run: Run, *, is_remade: bool) -> tuple[Encoding, ...]:
-    """Encodings of the quasi-identifiers: those of the plan, if there is one."""
-    if is_remade:
-        return run.workspace.load(PLAN).encodings
-    summary = run.workspace.load(INPUT_SUMMARY)
+def _make_encodings(summary: InputSummary) -> tuple[Encoding, ...]:
+    """Encodings of the quasi-identifiers."""
     return tuple(
         make_encoding(column, summary.table.columns[column.name])
         for column in summary.source.columns
@@ -120,21 +141,26 @@ def _encodings(run: Run, *, is_remade: bool) -> tuple[Encoding, ...]:
     )
 
 
-def _find_truth(run: Run, published: Published, person: str) -> pa.Array | None:
-    """Whom each row is about, if the policy gives the rows of the release."""
+def _make_again(
+    policy: Policy, published: Published, progress: Progress
+) -> tuple[tuple[Encoding, ...], Int64 | None]:
+    """Encodings of the plan, and which record each row of the release is, if that is found."""
     release, manifest = published.release, published.manifest
     assert release is not None
     assert manifest is not None
-    plan = run.workspace.load(PLAN)
-    released = {c.name for c in manifest.columns}.difference(manifest.partition_by)
-    checked = {c.name for c in run.workspace.load(INPUT_SUMMARY).source.checked}
-    names = sorted((released & checked).difference(plan.epsilons))  # noise is drawn anew
-    theirs = (read_rows(release / file.path).select(names) for file in manifest.files)
-    mine = (rows.select(names) for rows in read_verified_rows(run))
-    if not are_equal(mine, theirs):
-        return None
-    rows = pa.concat_tables(rows.select([person]) for rows in read_verified_rows(run))
-    return _as_texts(rows[person], person, published.place)
+    with local_sample(policy, "attack", WHOLE, policy.seed, progress) as (sample, engine):
+        run = Run(sample.policy, "attack", sample.path.parent / "work", engine)
+        run_pipeline(TRIAL, run, progress)
+        plan = run.workspace.load(PLAN)
+        released = {c.name for c in manifest.columns}.difference(manifest.partition_by)
+        noised = plan.epsilons  # is drawn anew
+        names = [n for n in sample.policy.attributes if n in released and n not in noised]
+        theirs = (read_rows(release / file.path).select(names) for file in manifest.files)
+        mine = (rows.select(names) for rows in read_verified_rows(run))
+        if not are_equal(mine, theirs):
+            return plan.encodings, None
+        numbers = [column_array(rows, sample.number) for rows in read_verified_rows(run)]
+        return plan.encodings, np.concatenate(numbers)
 
 
 def _as_texts(values: pa.ChunkedArray, person: str, place: str) -> pa.Array:
