@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from datetime import date
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tclose.cli.catalog_command import as_place
@@ -38,12 +39,27 @@ def add_attack_options(command: argparse.ArgumentParser) -> None:
     )
     add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
         help="override a key of the policies, as the runs did")  # fmt: skip
+    add("--k", type=int, help="persons of a cell, at least (default: k of the policies)")
+    add("--t", type=_read_t, help="distance of a cell, at most, in every confidential column "
+        "(default: t of the policies)")  # fmt: skip
+    add("--verify", action="store_true",
+        help="exit status 3 unless all releases together hold k and t")  # fmt: skip
     add("--json", action="store_true", help="print all figures as JSON")
     add_quiet(command)
 
 
-def attack(arguments: argparse.Namespace, progress: Progress) -> str:
-    """Attack the releases; returns the table or JSON to print."""
+def _read_t(text: str) -> Fraction:
+    try:
+        t = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise argparse.ArgumentTypeError(f"{text!r} has to be a number, as in 0.1") from None
+    if not 0 < t <= 1:
+        raise argparse.ArgumentTypeError(f"{text} has to be above 0, and 1 at most")
+    return t
+
+
+def attack(arguments: argparse.Namespace, progress: Progress) -> tuple[str, int]:
+    """Attack the releases; returns the table or JSON to print, and the exit status."""
     from tclose.assess.over_time.attack import attack_releases
     from tclose.render.attack_tables import report_attack
 
@@ -54,8 +70,12 @@ def attack(arguments: argparse.Namespace, progress: Progress) -> str:
         arguments.person,
         None if names is None else [name for name in names.split(",") if name],
         progress,
+        k=arguments.k,
+        t=arguments.t,
     )
-    return json.dumps(result.to_json(), indent=2) if arguments.json else report_attack(result)
+    text = json.dumps(result.to_json(), indent=2) if arguments.json else report_attack(result)
+    held = result.refinement is not None and result.refinement.passed
+    return text, 3 if arguments.verify and not held else 0
 
 
 def _load(text: str, overrides: Sequence[str]) -> "Policy":

@@ -277,8 +277,9 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 
 def _attack(arguments: argparse.Namespace) -> int:
-    print(attack(arguments, Progress(default_style(arguments.quiet))))
-    return 0
+    text, status = attack(arguments, Progress(default_style(arguments.quiet)))
+    show(text)
+    return status
 
 
 def _generate(arguments: argparse.Namespace) -> int:

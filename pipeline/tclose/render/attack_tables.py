@@ -1,6 +1,12 @@
 """The attack on several releases as a table."""
 
-from tclose.assess.over_time.attack_result import AttackResult, Knowledge, PersonExposure
+from tclose.assess.over_time.attack_result import (
+    AttackResult,
+    CellDistance,
+    Knowledge,
+    PersonExposure,
+    RefinementCheck,
+)
 from tclose.render.text_tables import align_rows, render_table
 
 
@@ -12,12 +18,33 @@ def report_attack(result: AttackResult) -> str:
         *((f"  {place}", f"{persons:,} persons") for place, persons in releases),
         ("k", f"{result.k:,}"),
         ("values that last", _describe_lasting(result)),
+        *_describe_refinement(result.refinement),
     ]
     rows = _list_rows(result)
     width = max(len(row[0]) for row in rows)
     rows = [(f"  {row[0]:<{width}}", *row[1:]) for row in rows]
     parts = [render_table(head), "\n".join(align_rows(rows, to_right=True))]
     return "\n\n".join([*parts, *(f"note: {note}" for note in result.notes)])
+
+
+def _describe_refinement(check: RefinementCheck | None) -> list[tuple[str, str]]:
+    """The verdict on the cells of all releases."""
+    if check is None:
+        return []
+    sizes = (
+        f"{check.cells:,}, the smallest of {check.smallest:,}; {check.below_k:,} below {check.k}"
+    )
+    return [
+        ("all releases together", "PASS" if check.passed else "FAIL"),
+        ("  cells", sizes),
+        *((f"  t of {one.attribute}", _describe_distance(one)) for one in check.distances),
+    ]
+
+
+def _describe_distance(one: CellDistance) -> str:
+    return (
+        f"asked {one.t:g}, largest EMD of a cell {one.largest_emd:.6f}, {one.cells_above:,} above"
+    )
 
 
 def _describe_lasting(result: AttackResult) -> str:

@@ -1,9 +1,12 @@
 """The attack on releases of a panel, next to the definition; on other tools' tables; refusals."""
 
 import json
+import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -144,6 +147,46 @@ def test_without_values_that_last_cells_alone_are_counted(covering: Series) -> N
     assert result.classes_known.stayed.alone == check.alone
 
 
+def cell_distances(series: Series, column: str) -> list[Fraction]:
+    """Ordered distance of every cell to each release that it is in, without rounding."""
+    classes = series.true_classes().fillna(-1)
+    cells = classes.groupby(list(classes.columns)).ngroup()
+    distances = []
+    for file in series.files:
+        values = pd.read_parquet(file).set_index("person_id")[column]
+        ranks = values.rank(method="dense").astype(int) - 1
+        table = np.cumsum(np.bincount(ranks))
+        for _, persons in ranks.groupby(cells.loc[ranks.index]):
+            cell = np.cumsum(np.bincount(persons, minlength=table.size))
+            parts = np.abs(cell * len(ranks) - table * len(persons)).sum()
+            distances.append(Fraction(int(parts), len(ranks) * len(persons) * (table.size - 1)))
+    return distances
+
+
+class TestRefinement:
+    def test_decided_as_by_the_definition(self, covering: Series) -> None:
+        check = covering.attack().refinement
+        cells = covering.true_classes().fillna(-1).value_counts()
+        assert (check.k, check.cells, check.smallest) == (4, cells.size, cells.min())
+        assert check.below_k == (cells < 4).sum()
+        assert not check.passed
+        assert [one.attribute for one in check.distances] == ["income", "cost"]
+        for one in check.distances:
+            expected = cell_distances(covering, one.attribute)
+            assert one.t == 0.4
+            assert one.cells_above == sum(distance > Fraction(2, 5) for distance in expected) > 0
+            assert one.largest_emd == pytest.approx(float(max(expected)))
+
+    def test_other_k_and_t(self, nearest: Series) -> None:
+        again = [nearest.releases[0]] * 2, [nearest.policies[0]] * 2, "person_id", None, QUIET
+        asked = nearest.policies[0].privacy
+        assert attack_releases(*again).refinement.passed
+        assert not attack_releases(*again, k=asked.k + 40).refinement.passed
+        tight = attack_releases(*again, t=Fraction(1, 1000)).refinement
+        assert not tight.below_k
+        assert all(one.cells_above == 2 * tight.cells for one in tight.distances)
+
+
 class TestOtherTools:
     """Tables that are published as files; the classes of persons are not known."""
 
@@ -183,6 +226,7 @@ class TestOtherTools:
         """bob has left and eve has come; ann and bob, cyd and dan, dan and eve share a class."""
         result = self.attack(tmp_path, suffix)
         assert result.classes_known is None
+        assert result.refinement is None
         assert [note.split(": ")[1] for note in result.notes] == [
             "is no release of tclose, so the class of each person is not known"
         ] * 2
@@ -300,6 +344,16 @@ class TestCommand:
         assert printed["classes_known"]["stayed"]["persons"] > 300
         # cost is drawn anew: the intruder who takes it to last is left with nothing, or is wrong
         assert printed["classes_known"]["stayed"]["values"][0]["persons"] < 20
+
+    def test_status_of_a_verification(self, nearest: Series, tmp_path: Path, capsys) -> None:
+        assert self.run(nearest, tmp_path, "--verify") == 3
+        assert re.search(r"all releases together +FAIL", capsys.readouterr().out)
+        assert self.run(nearest, tmp_path, "--verify", "--k", "1", "--t", "1", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["refinement"]["passed"] is True
+        for wrong in ("2", "0", "x", "1/0"):
+            with pytest.raises(SystemExit):
+                self.run(nearest, tmp_path, "--t", wrong)
+            assert "argument --t" in capsys.readouterr().err
 
     def test_errors_are_one_message(
         self, nearest: Series, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -8,12 +8,13 @@ that are nearest to a person's or cover them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tclose.assess.over_time.attack_result import AttackResult
+from tclose.assess.over_time.attack_result import AttackResult, RefinementCheck
 from tclose.assess.over_time.cells import Membership, place_persons
 from tclose.assess.over_time.class_linkage import find_covering, link_nearest
 from tclose.assess.over_time.intruder import Intruder, count_published
@@ -25,10 +26,12 @@ from tclose.assess.over_time.lasting_values import (
 )
 from tclose.assess.over_time.person_records import PersonRecords, read_person_records
 from tclose.assess.over_time.published import Published, read_published
+from tclose.assess.over_time.refinement_check import check_refinement
 from tclose.data.keys import Encoding, is_text
 from tclose.data.places.locations import Location
 from tclose.errors import DataError, UsageError
 from tclose.model.array_types import Int64
+from tclose.model.column_terms import Role
 from tclose.policy.policy import Policy
 from tclose.runtime.progress import Progress
 
@@ -45,6 +48,9 @@ def attack_releases(
     person: str | None,
     persistent: Sequence[str] | None,
     progress: Progress,
+    *,
+    k: int | None = None,
+    t: Fraction | None = None,
 ) -> AttackResult:
     """Attack releases together, in the order of their time.
 
@@ -54,6 +60,7 @@ def attack_releases(
     person : the column of the originals that says whom a record is about, or None for that of role
         person
     persistent : confidential columns whose values last, or None for those that are found to
+    k, t : what the releases are held to together, or None for what the policies ask
 
     Raises
     ------
@@ -65,6 +72,8 @@ def attack_releases(
             f"{len(places)} releases and {len(policies)} --originals: give the policy of each "
             "release's originals, in the same order"
         )
+    if k is not None and k < 1:
+        raise UsageError(f"--k {k}: has to be at least 1")
     published, records = [], []
     with progress.following("reading releases and originals", len(places)) as step:
         for place, policy in zip(places, policies, strict=True):
@@ -76,7 +85,7 @@ def attack_releases(
     shares = measure_persistence(common_attributes(*tables), tables[1], persons.of_records)
     values = code_lasting(choose_persistent(shares, persistent), *tables)
     intruder = Intruder(
-        k=min(policy.privacy.k for policy in policies),
+        k=min(policy.privacy.k for policy in policies) if k is None else k,
         values=values,
         published=count_published(values, [one.class_of for one in published]),
         true_values=persons.last(values.records),
@@ -95,8 +104,32 @@ def attack_releases(
         persistent=tuple(values.attributes),
         classes_known=known,
         by_linking=by_linking,
+        refinement=None
+        if true is None
+        else _check(intruder.k, t, true, persons, published, policies),
         notes=tuple(_describe_unknown(p) for p, r, _ in pairs if r.person_of_row is None),
     )
+
+
+def _check(
+    k: int,
+    t: Fraction | None,
+    true: Sequence[Membership],
+    persons: "_Persons",
+    published: Sequence[Published],
+    policies: Sequence[Policy],
+) -> RefinementCheck:
+    """Hold the common refinement to k and t."""
+    confidential = [
+        [a for a in policy.resolve_attributes() if a.role is Role.CONFIDENTIAL]
+        for policy in policies
+    ]
+    rows = [
+        (one.confidential, of_rows)
+        for one, of_rows in zip(published, persons.of_rows, strict=True)
+        if of_rows is not None
+    ]
+    return check_refinement(true, rows, confidential, k, t)
 
 
 @dataclass(frozen=True, eq=False)

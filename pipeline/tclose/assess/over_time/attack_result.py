@@ -47,12 +47,43 @@ class Knowledge:
 
 
 @dataclass(frozen=True)
+class CellDistance:
+    """Distances of cells to the releases they are in, in one attribute.
+
+    ``t``: the smallest that was asked; ``cells_above``: in all releases together, decided without
+    rounding.
+    """
+
+    attribute: str
+    t: float
+    largest_emd: float
+    cells_above: int
+
+
+@dataclass(frozen=True)
+class RefinementCheck:
+    """Whether the common refinement of the releases has k persons and t in every cell."""
+
+    k: int
+    cells: int
+    smallest: int
+    below_k: int
+    distances: tuple[CellDistance, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if the releases hold k and t together."""
+        return not self.below_k and not any(one.cells_above for one in self.distances)
+
+
+@dataclass(frozen=True)
 class AttackResult:
     """The attack on several releases.
 
     ``persons``: of each release; ``k``: the smallest that a policy asks for; ``persists``: of each
     confidential attribute the share of persons of two releases in a row whose value is the same,
-    and whether it is intersected; ``classes_known``: None where the classes are not known.
+    and ``persistent`` those that are intersected; ``classes_known``, ``refinement``: None where the
+    classes are not known.
     """
 
     releases: tuple[str, ...]
@@ -62,8 +93,11 @@ class AttackResult:
     persistent: tuple[str, ...]
     classes_known: Knowledge | None
     by_linking: Knowledge
+    refinement: RefinementCheck | None
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """All figures."""
-        return asdict(self)
+        check = self.refinement
+        more = {} if check is None else {"refinement": asdict(check) | {"passed": check.passed}}
+        return asdict(self) | more
