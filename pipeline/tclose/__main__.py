@@ -15,10 +15,11 @@ def run_command() -> int:
     hear_interrupts()
     try:
         os.umask(os.umask(0o022) | 0o022)
-        from tclose.cli.main import main
         from tclose.runtime.engines.garbage import tune_gc
 
-        tune_gc()
+        tune_gc()  # before all that is imported now
+        from tclose.cli.main import main
+
         return main()
     except KeyboardInterrupt:
         ignore_interrupts()

@@ -1,21 +1,33 @@
 """The command generate: what it prints meanwhile, at the end, and when it refuses."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tclose.cli import generate_command
-from tclose.cli import main as cli
 from tclose.cli.main import main
 from tclose.data.synthetic import ROW_GROUP_ROWS
+from tclose.runtime import progress
+
+
+@pytest.fixture
+def show_as(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Have progress shown in a style, whatever the terminal."""
+    return lambda style: monkeypatch.setattr(progress, "default_style", lambda quiet: style)
+
+
+@pytest.fixture
+def every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time has to pass between the lines of progress."""
+    monkeypatch.setattr(generate_command, "_SECONDS_BETWEEN_LINES", 0)
 
 
 class TestCommand:
     def generate(self, path: Path, *options: str, n_rows: int = 2 * ROW_GROUP_ROWS) -> int:
         return main(["generate", "--rows", str(n_rows), "--out", str(path), *options])
 
-    def test_lines(self, tmp_path, capsys, monkeypatch) -> None:
-        monkeypatch.setattr(generate_command, "_SECONDS_BETWEEN_LINES", 0)
+    def test_lines(self, tmp_path, capsys, every_line) -> None:
         assert self.generate(tmp_path / "a.parquet") == 0
         printed, shown = capsys.readouterr()
         assert printed == f"262,144 records in 1 files: {tmp_path}/a.parquet\n"
@@ -29,26 +41,25 @@ class TestCommand:
         assert self.generate(tmp_path / "a") == 0
         assert capsys.readouterr().err == ""
 
-    def test_bar(self, tmp_path, capsys, monkeypatch) -> None:
-        monkeypatch.setattr(cli, "default_style", lambda quiet: "bar")
+    def test_bar(self, tmp_path, capsys, show_as) -> None:
+        show_as("bar")
         assert self.generate(tmp_path / "a") == 0
         assert "262/262" in capsys.readouterr().err
 
     @pytest.mark.parametrize("n_rows", [1, 999, 1_001])
-    def test_bar_of_few_records(self, n_rows, tmp_path, capsys, monkeypatch) -> None:
-        monkeypatch.setattr(cli, "default_style", lambda quiet: "bar")
+    def test_bar_of_few_records(self, n_rows, tmp_path, capsys, show_as) -> None:
+        show_as("bar")
         assert self.generate(tmp_path / "a", n_rows=n_rows) == 0
         assert "1/1" in capsys.readouterr().err
 
-    def test_quiet(self, tmp_path, capsys, monkeypatch) -> None:
-        monkeypatch.setattr(generate_command, "_SECONDS_BETWEEN_LINES", 0)
+    def test_quiet(self, tmp_path, capsys, monkeypatch, every_line) -> None:
         monkeypatch.setattr("sys.stderr.isatty", lambda: True)
         assert self.generate(tmp_path / "a", "--quiet") == 0
         assert capsys.readouterr().err == ""
 
     @pytest.mark.parametrize("style", ["bar", "lines", "none"])
-    def test_refusal_is_one_message(self, style, tmp_path, capsys, monkeypatch) -> None:
-        monkeypatch.setattr(cli, "default_style", lambda quiet: style)
+    def test_refusal_is_one_message(self, style, tmp_path, capsys, show_as) -> None:
+        show_as(style)
         (tmp_path / "mine").touch()
         assert self.generate(tmp_path) == 2
         assert capsys.readouterr().err == (

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from tclose.cli.catalog_command import as_place
 from tclose.cli.options import add_quiet
-from tclose.policy.date_template import read_day
-from tclose.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
+    from tclose.runtime.progress import Progress
 
 
 def add_attack_options(command: argparse.ArgumentParser) -> None:
@@ -58,7 +57,7 @@ def _read_t(text: str) -> Fraction:
     return t
 
 
-def attack(arguments: argparse.Namespace, progress: Progress) -> tuple[str, int]:
+def attack(arguments: argparse.Namespace, progress: "Progress") -> tuple[str, int]:
     """Attack the releases; returns the table or JSON to print, and the exit status."""
     from tclose.assess.over_time.attack import attack_releases
     from tclose.render.attack_tables import report_attack
@@ -87,6 +86,8 @@ def _load(text: str, overrides: Sequence[str]) -> "Policy":
 
 def _split_day(text: str) -> tuple[str, date | None]:
     """A policy's path, and the day behind its last @."""
+    from tclose.policy.date_template import read_day
+
     path, found, day = text.rpartition("@")
     try:
         return (path, read_day(day)) if found else (text, None)

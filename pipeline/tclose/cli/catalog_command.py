@@ -3,12 +3,12 @@
 import argparse
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tclose.data.places.locations import Location, parse_location
 from tclose.errors import OutputError, UsageError
-from tclose.releases.catalog import find_release, find_repositories, open_repository
-from tclose.releases.repository import read_manifest
+
+if TYPE_CHECKING:
+    from tclose.data.places.locations import Location
 
 AddCommand = Callable[[str, str, str], argparse.ArgumentParser]
 
@@ -47,8 +47,10 @@ def add_register_commands(add: AddCommand) -> None:
         command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def as_place(text: str) -> Location:
+def as_place(text: str) -> "Location":
     """The place that an argument names."""
+    from tclose.data.places.locations import parse_location
+
     try:
         return parse_location(text)
     except OutputError as error:
@@ -61,6 +63,7 @@ def answer(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _releases(arguments: argparse.Namespace) -> tuple[str, int]:
+    from tclose.releases.catalog import find_repositories
     from tclose.render.catalog_listing import describe_repository
     from tclose.render.catalog_tables import report_repository
 
@@ -73,6 +76,8 @@ def _releases(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _show(arguments: argparse.Namespace) -> tuple[str, int]:
+    from tclose.releases.catalog import find_release
+    from tclose.releases.repository import read_manifest
     from tclose.render.catalog_listing import describe_release
     from tclose.render.catalog_tables import report_one
 
@@ -84,8 +89,10 @@ def _show(arguments: argparse.Namespace) -> tuple[str, int]:
     return _as_json(described.to_json()) if arguments.json else report_one(described), 0
 
 
-def _is_current(release: Location) -> bool:
+def _is_current(release: "Location") -> bool:
     """Return whether a release is the current one of the repository that it is in."""
+    from tclose.releases.catalog import open_repository
+
     try:
         repository = open_repository(release.resolve().parent)
     except OutputError:
@@ -94,6 +101,7 @@ def _is_current(release: Location) -> bool:
 
 
 def _diff(arguments: argparse.Namespace) -> tuple[str, int]:
+    from tclose.releases.catalog import find_release
     from tclose.releases.diff import compare_releases
     from tclose.render.catalog_tables import describe_diff, report_diff
 
@@ -107,6 +115,7 @@ def _diff(arguments: argparse.Namespace) -> tuple[str, int]:
 
 def _rollback(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.assess.rollback import roll_back
+    from tclose.releases.catalog import open_repository
 
     repository = open_repository(arguments.folder)
     move = roll_back(repository, arguments.id)
@@ -119,6 +128,7 @@ def _rollback(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _prune(arguments: argparse.Namespace) -> tuple[str, int]:
+    from tclose.releases.catalog import open_repository
     from tclose.releases.prune import plan_pruning, prune
 
     if arguments.keep < 1:

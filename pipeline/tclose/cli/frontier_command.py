@@ -4,10 +4,13 @@ import argparse
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tclose.cli.options import add_as_of, add_quiet
 from tclose.errors import OutputError, UsageError
-from tclose.runtime.progress import Progress
+
+if TYPE_CHECKING:
+    from tclose.runtime.progress import Progress
 
 
 def add_frontier_options(command: argparse.ArgumentParser) -> None:
@@ -28,7 +31,7 @@ def add_frontier_options(command: argparse.ArgumentParser) -> None:
     add_quiet(command)
 
 
-def show_frontier(arguments: argparse.Namespace, progress: Progress) -> str:
+def show_frontier(arguments: argparse.Namespace, progress: "Progress") -> str:
     """Compute what was asked for and write the picture; returns the table or JSON to print."""
     from tclose.assess.frontier import compute_frontier
     from tclose.assess.frontier_grid import make_grid, read_sampling

@@ -5,10 +5,13 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tclose.cli.options import add_quiet
 from tclose.errors import UsageError
-from tclose.runtime.progress import Progress
+
+if TYPE_CHECKING:
+    from tclose.runtime.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 2.0
 _RECORDS_PER_STEP = 1_000  # of the bar
@@ -37,7 +40,7 @@ def add_generate_options(command: argparse.ArgumentParser) -> None:
     add_quiet(command)
 
 
-def generate(arguments: argparse.Namespace, progress: Progress) -> str:
+def generate(arguments: argparse.Namespace, progress: "Progress") -> str:
     """Write the records that were asked for; returns what to say of them."""
     table = arguments.table
     for other, options in _TABLES.items():
@@ -52,7 +55,7 @@ def generate(arguments: argparse.Namespace, progress: Progress) -> str:
     )  # fmt: skip
 
 
-def _generate_rows(arguments: argparse.Namespace, progress: Progress) -> str:
+def _generate_rows(arguments: argparse.Namespace, progress: "Progress") -> str:
     from tclose.data.synthetic import write_microdata
 
     with _following(progress, arguments.rows) as follow:
@@ -60,7 +63,7 @@ def _generate_rows(arguments: argparse.Namespace, progress: Progress) -> str:
     return f"{arguments.rows:,} records in {len(paths)} files: {arguments.out}"
 
 
-def _generate_months(arguments: argparse.Namespace, progress: Progress) -> str:
+def _generate_months(arguments: argparse.Namespace, progress: "Progress") -> str:
     from tclose.data.synthetic.panel_files import DEFAULT_CHURN, read_month, write_panel
 
     if arguments.month is not None:
@@ -79,7 +82,7 @@ def _generate_months(arguments: argparse.Namespace, progress: Progress) -> str:
 
 
 @contextlib.contextmanager
-def _following(progress: Progress, n_records: int) -> Iterator[Callable[[int], None]]:
+def _following(progress: "Progress", n_records: int) -> Iterator[Callable[[int], None]]:
     """A function of the records written so far, which shows them."""
     with contextlib.ExitStack() as shown:
         if progress.style == "bar":
@@ -89,7 +92,7 @@ def _following(progress: Progress, n_records: int) -> Iterator[Callable[[int], N
 
 
 def _move_bar(
-    progress: Progress, n_rows: int, shown: contextlib.ExitStack
+    progress: "Progress", n_rows: int, shown: contextlib.ExitStack
 ) -> Callable[[int], None]:
     """A function of the records written so far. The bar is there once some are."""
     n_steps = max(n_rows // _RECORDS_PER_STEP, 1)
@@ -108,7 +111,7 @@ def _move_bar(
     return move
 
 
-def _report_now_and_then(progress: Progress, n_rows: int) -> Callable[[int], None]:
+def _report_now_and_then(progress: "Progress", n_rows: int) -> Callable[[int], None]:
     """A function of the records written so far."""
     last_report = time.monotonic()
 

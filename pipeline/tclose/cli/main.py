@@ -1,10 +1,14 @@
-"""The command ``tclose``. Exit status: 0 done, 2 refused, 3 not to be met or verified, 1 else."""
+"""The command ``tclose``. Exit status: 0 done, 2 refused, 3 not to be met or verified, 1 else.
+
+Every call reads the options of all commands; what a command works with is imported when it runs.
+"""
 
 import argparse
 import functools
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +23,11 @@ from tclose.cli.init_command import add_init_options, write_first_policy
 from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.options import add_as_of, add_quiet
 from tclose.cli.terminal import show
-from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import TcloseError, UsageError
-from tclose.runtime.progress import Progress, default_style
-from tclose.runtime.scratch import clear_scratch
 
 if TYPE_CHECKING:
+    from tclose.policy.policy import Policy
+    from tclose.runtime.progress import Progress
     from tclose.runtime.run import Outcome
 
 _EXIT_CODES = """exit status:
@@ -48,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _perform(arguments: argparse.Namespace) -> int:
     """Do what the command line asks; of an error that nobody foresaw say its type and place."""
+    from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
+    from tclose.runtime.scratch import clear_scratch
+
     try:
         ensure_open_files(OPEN_FILES)
         clear_scratch()
@@ -179,6 +185,12 @@ def _add(
     )
 
 
+def _progress(arguments: argparse.Namespace, *, profiled: bool = False) -> "Progress":
+    from tclose.runtime.progress import Progress, default_style
+
+    return Progress(default_style(arguments.quiet), profiled=profiled)
+
+
 def _run(arguments: argparse.Namespace) -> int:
     from tclose.policy.policy import load_policy
     from tclose.runtime.engines.engine import prestart_workers
@@ -186,13 +198,22 @@ def _run(arguments: argparse.Namespace) -> int:
     policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
     prestart_workers(policy)  # so that its start goes on beside the imports
     from tclose.passes.release import run_release
-    from tclose.runtime.profiling.profile import profiling
 
-    progress = Progress(default_style(arguments.quiet), profiled=arguments.profile is not None)
-    with profiling(arguments.profile, policy, progress):
+    progress = _progress(arguments, profiled=arguments.profile is not None)
+    with _profiling(arguments.profile, policy, progress):
         outcome = run_release(policy, progress)
     _print_release(arguments, outcome)
     return 0
+
+
+def _profiling(
+    folder: Path | None, policy: "Policy", progress: "Progress"
+) -> AbstractContextManager[None]:
+    if folder is None:
+        return nullcontext()
+    from tclose.runtime.profiling.profile import profiling
+
+    return profiling(folder, policy, progress)
 
 
 def _flow(arguments: argparse.Namespace) -> int:
@@ -243,7 +264,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     from tclose.render.release_tables import report_plan
 
     policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
-    progress = Progress(default_style(arguments.quiet))
+    progress = _progress(arguments)
     described, estimate, dropped = describe_only(policy, progress)
     if arguments.json:
         more = {"estimate": estimate.to_json(), "dropped": dropped}
@@ -268,7 +289,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         from tclose.policy.policy import load_policy
 
         policy = load_policy(arguments.originals, arguments.overrides, as_of=arguments.as_of)
-        audit = add_originals(audit, policy, Progress(default_style(arguments.quiet)))
+        audit = add_originals(audit, policy, _progress(arguments))
     if arguments.json:
         print(json.dumps(audit.to_json(), indent=2))
     else:
@@ -277,18 +298,18 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 
 def _attack(arguments: argparse.Namespace) -> int:
-    text, status = attack(arguments, Progress(default_style(arguments.quiet)))
+    text, status = attack(arguments, _progress(arguments))
     show(text)
     return status
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    print(generate(arguments, Progress(default_style(arguments.quiet))))
+    print(generate(arguments, _progress(arguments)))
     return 0
 
 
 def _frontier(arguments: argparse.Namespace) -> int:
-    show(show_frontier(arguments, Progress(default_style(arguments.quiet))))
+    show(show_frontier(arguments, _progress(arguments)))
     return 0
 
 

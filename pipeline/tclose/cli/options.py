@@ -3,8 +3,6 @@
 import argparse
 from datetime import date
 
-from tclose.policy.date_template import read_day
-
 
 def add_as_of(command: argparse.ArgumentParser) -> None:
     """The day that is put into a policy."""
@@ -21,6 +19,8 @@ def add_quiet(
 
 
 def _read_day(text: str) -> date:
+    from tclose.policy.date_template import read_day
+
     try:
         return read_day(text)
     except ValueError as error:

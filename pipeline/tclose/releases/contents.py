@@ -19,7 +19,6 @@ from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
 from tclose.releases.manifest.seals import INSIDE, SEAL_FILE, verify_signatures
 from tclose.releases.manifest.sections import DataFile, Document
 from tclose.releases.stores.filesystem import FolderStore
-from tclose.releases.stores.object_store import BucketStore
 from tclose.releases.stores.store import Store
 
 MANIFEST = "manifest.json"
@@ -39,7 +38,11 @@ def file_sha256(path: Location) -> str:
 
 def open_store(root: Location) -> Store:
     """Return the store of a location."""
-    return BucketStore(root) if isinstance(root, BucketPath) else FolderStore(root)
+    if not isinstance(root, BucketPath):
+        return FolderStore(root)
+    from tclose.releases.stores.object_store import BucketStore
+
+    return BucketStore(root)
 
 
 def read_content(release: Location) -> bytes:

@@ -1,8 +1,8 @@
 """Short tables in plain text, printed at the end of a command."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.internal_manifest import Utility
@@ -23,6 +23,9 @@ from tclose.releases.manifest.sections import (
     TResult,
 )
 from tclose.render.text_tables import render_table
+
+if TYPE_CHECKING:
+    from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
 
 
 def report_release(
@@ -222,7 +225,7 @@ def _partition_rows(partition: PlannedPartition, cut_by_subsets: bool) -> list[t
     ]
 
 
-def report_audit(audit: AuditResult, *, brief: bool = False) -> str:
+def report_audit(audit: "AuditResult", *, brief: bool = False) -> str:
     """Report an audit; ``brief``: the verdict, the findings and the notes alone."""
     rows = audit_rows(audit, brief=brief)
     if brief:
@@ -230,7 +233,7 @@ def report_audit(audit: AuditResult, *, brief: bool = False) -> str:
     return render_table(rows)
 
 
-def audit_rows(audit: AuditResult, *, brief: bool = False) -> list[tuple[str, str]]:
+def audit_rows(audit: "AuditResult", *, brief: bool = False) -> list[tuple[str, str]]:
     """Tabulate an audit in two columns; all of it can be printed."""
     rows = [("verdict", "PASS" if not audit.findings else "FAIL")]
     rows += [("finding", finding) for finding in audit.findings]
@@ -240,7 +243,7 @@ def audit_rows(audit: AuditResult, *, brief: bool = False) -> list[tuple[str, st
     return [(printable(name), printable(text)) for name, text in rows]
 
 
-def _audited_rows(audit: AuditResult) -> list[tuple[str, str]]:
+def _audited_rows(audit: "AuditResult") -> list[tuple[str, str]]:
     rows = []
     if audit.records is not None:
         rows.append(("records", f"{audit.records:,}"))
@@ -253,7 +256,7 @@ def _audited_rows(audit: AuditResult) -> list[tuple[str, str]]:
     return rows
 
 
-def _originals_rows(figures: OriginalsResult | None) -> list[tuple[str, str]]:
+def _originals_rows(figures: "OriginalsResult | None") -> list[tuple[str, str]]:
     """Beside the originals: figures of the raw data, to be kept inside."""
     if figures is None:
         return []

@@ -1,5 +1,6 @@
 """Processes of tclose's own: rarely collected, and at once gone when they end."""
 
+import gc
 import subprocess
 import sys
 
@@ -25,8 +26,21 @@ def run(program: str) -> list[str]:
 
 
 def test_garbage_is_collected_rarely_and_left_when_the_process_ends():
-    assert run(PROGRAM) == ["True 100000", "asked first"]
+    assert run(PROGRAM) == ["True 1000000", "asked first"]
 
 
 def test_without_it_all_is_collected_once_more():
     assert run(PROGRAM.replace("\ntune_gc()\n", "\n"))[-1] == "collected"
+
+
+def test_what_a_start_made_is_not_looked_at_again():
+    settled = PROGRAM.replace("import tune_gc", "import end_start, tune_gc").replace(
+        "\ntune_gc()\n", "\ntune_gc()\nend_start()\n"
+    )
+    frozen = settled.replace("print(gc.isenabled()", "print(gc.get_freeze_count() > 0")
+    assert run(frozen) == ["True 100000", "asked first"]
+
+
+def test_process_of_the_user_keeps_its_own_thresholds():
+    program = PROGRAM.replace("tune_gc", "end_start")
+    assert run(program)[0] == f"True {gc.get_threshold()[0]}"

@@ -7,7 +7,6 @@ import numpy as np
 
 from tclose.data.keys import Encoding, Keys
 from tclose.methods.generalisation.full_domain import FullDomain, Holds, height_of, make_hierarchy
-from tclose.methods.incognito.lattice_search import check_combinations, find_generalisations
 from tclose.methods.method import Method, MethodContext
 from tclose.methods.method_registry import register_method
 
@@ -46,6 +45,8 @@ def generalise_fully(encodings: tuple[Encoding, ...], keys: list[Keys], holds: H
     keys : of each quasi-identifier (n,)
     holds : takes records class by class and says which classes meet the requirements
     """
+    from tclose.methods.incognito.lattice_search import find_generalisations
+
     distinct: list[Any] = [np.unique(column) for column in keys]
     hierarchies = tuple(
         make_hierarchy(e, column) for e, column in zip(encodings, distinct, strict=True)
@@ -68,4 +69,6 @@ def check_hierarchies(encodings: Sequence[Encoding]) -> None:
     PolicyError, DataError
         Intervals that do not fit the attribute, which is named; too many combinations of levels.
     """
+    from tclose.methods.incognito.lattice_search import check_combinations
+
     check_combinations([height_of(encoding) + 1 for encoding in encodings])

@@ -22,8 +22,9 @@ def silence_dask_logs() -> None:
     """Keep what Dask says out of every log of this process."""
     importlib.import_module(_DASKS)  # which sets levels of its own
     known = [name for name in logging.root.manager.loggerDict if name.startswith(f"{_DASKS}.")]
-    for name in (_DASKS, *known):
-        logging.getLogger(name).setLevel(SILENT)
+    for logger in map(logging.getLogger, (_DASKS, *known)):
+        if logger.level != SILENT:  # setting it takes a while: all loggers forget what they knew
+            logger.setLevel(SILENT)
     for name in _OTHERS:
         logging.getLogger(name).addFilter(_is_of_others)
 

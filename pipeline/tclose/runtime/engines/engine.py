@@ -15,6 +15,7 @@ from tclose.errors import LostError, TaskError, TcloseError, UnreachableError
 from tclose.policy.engine_settings import LOCAL, EngineSettings
 from tclose.policy.policy import Policy
 from tclose.runtime.engines.dask_logs import silence_dask_logs
+from tclose.runtime.engines.garbage import end_start
 from tclose.runtime.engines.local import (
     bytes_per_worker,
     local_cluster,
@@ -244,6 +245,7 @@ def local_address(settings: EngineSettings, n_bytes: int) -> Iterator[str]:
 def open_engine(settings: EngineSettings, n_bytes: int) -> Iterator[Engine]:
     """The engine of a run on an input of that size, for a block: the one connection that it has."""
     with local_address(settings, n_bytes) as address, connect(address) as engine:
+        end_start()  # all that a run works with is imported by now
         yield engine
 
 

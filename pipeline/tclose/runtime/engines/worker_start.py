@@ -3,11 +3,10 @@
 Where workers are forked, one process does it for all of them.
 """
 
-import gc
 import importlib
 import signal
 
-from tclose.runtime.engines.garbage import tune_gc
+from tclose.runtime.engines.garbage import end_start, tune_gc
 
 # An interrupt at the terminal reaches all processes; the run ends its workers itself.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -18,4 +17,4 @@ for needed in ("distributed.nanny", "pandas", "tclose.passes.release"):
 importlib.import_module("tclose.runtime.engines.steady_clock").use_steady_clock()
 importlib.import_module("tclose.runtime.engines.dask_logs").silence_dask_logs()
 importlib.import_module("tclose.kernels.compiler").load_compiler()
-gc.freeze()  # what is there by now stays, and so do the pages that workers share
+end_start()  # what is there by now stays, and so do the pages that workers share

@@ -32,8 +32,8 @@ DATA_FILE, TABLE_FILE, REPORT_FILE = "profile.json", "profile.md", "dask-report.
 
 
 @contextlib.contextmanager
-def profiling(folder: Path | None, policy: Policy, progress: Progress) -> Iterator[None]:
-    """Write where the time of the block went, however it ends; ``None``: nowhere.
+def profiling(folder: Path, policy: Policy, progress: Progress) -> Iterator[None]:
+    """Write where the time of the block went, however it ends.
 
     A profile that cannot be written in the end is said to be so, and fails no run.
 
@@ -42,9 +42,6 @@ def profiling(folder: Path | None, policy: Policy, progress: Progress) -> Iterat
     OutputError
         Before the block: the folder cannot be used.
     """
-    if folder is None:
-        yield
-        return
     _open_folder(folder, policy)
     started, start, ended = datetime.now(UTC), time.perf_counter(), "done"
     try:
