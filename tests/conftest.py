@@ -3,7 +3,7 @@
 import gc
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +14,10 @@ from support.faults.killed_run import SMALL_REGION
 from support.length import FULL
 from support.order import order_tests
 from support.servers.s3_buckets import environment, make_bucket, running_server
+from support.sizes import Sizes
 from support.tables.random_tables import repeatable
 from tclose.data.places.bucket_paths import BucketPath
-from tclose.passes.plan import coarse_tree
+from tclose.runtime.engines import scheduler
 
 # What passing tests record of what they drew, and under what title it is told at the end.
 TITLES = {"fault": "trials of faults"}
@@ -80,8 +81,20 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def small_regions() -> Iterator[None]:
     """Regions of fewer records, so that small tables have several, as large ones do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coarse_tree, "MIN_REGION_RECORDS", SMALL_REGION)
+        Sizes(patch).regions(SMALL_REGION)
         yield
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> Sizes:
+    """Sizes that the test may set."""
+    return Sizes(monkeypatch)
+
+
+@pytest.fixture
+def answer_within(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Set the seconds in which a scheduler has to answer."""
+    return lambda seconds: monkeypatch.setattr(scheduler, "ANSWER_SECONDS", seconds)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

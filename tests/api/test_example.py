@@ -27,9 +27,8 @@ def _run_cell(cell: str, names: dict) -> object:
     return eval(compile(ast.Expression(last.value), EXAMPLE.name, "eval"), names)
 
 
-def test_the_example_runs(capsys, tmp_path, monkeypatch):
+def test_the_example_runs(capsys, tmp_path, monkeypatch, scratch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     names: dict = {}
     shown = [_run_cell(cell, names) for cell in _cells()]
     results = [value for value in shown if hasattr(value, "_repr_html_")]

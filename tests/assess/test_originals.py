@@ -1,6 +1,7 @@
 """Releases beside their originals: linkage, loss and changes, of every kind of release."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,14 @@ from tclose.assess import originals, values_alone
 from tclose.cli.main import main
 from tclose.data.formats.parquet_format import Parquet
 from tclose.methods.bucketization.bucketization_method import Bucketization
+from tclose.methods.method import Method
 from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
 from tclose.passes.release import RELEASE
 from tclose.runtime.run import INSPECTION
 
 pytestmark = pytest.mark.usefixtures("small_regions")
+
+RaiseVersion = Callable[[type[Method]], None]
 
 N_RECORDS = 1_000
 STAGE = {"role": QUASI, "type": "ordinal", "order": STAGES}
@@ -60,6 +64,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "sabre": ({"name": "sabre"}, {"attributes": BY_MAP}),
 }
 AGGREGATES = ("blocks", "unrounded", "buckets")
+
+
+@pytest.fixture
+def raise_version(monkeypatch: pytest.MonkeyPatch) -> RaiseVersion:
+    """Have a method be of the next version."""
+    return lambda method: monkeypatch.setattr(method, "version", method.version + 1)
 
 
 def audit(release: Path, policy: Path, capsys: Any, *more: str, status: int = 0) -> Any:
@@ -184,9 +194,9 @@ class TestOtherVersions:
         return write_policy(tmp_path / "policy.yaml", asked)
 
     @pytest.fixture
-    def earlier(self, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Path:
+    def earlier(self, asked: dict[str, Any], raise_version: RaiseVersion) -> Path:
         made = folder_of(publish(asked))
-        monkeypatch.setattr(TClosenessFirst, "version", TClosenessFirst.version + 1)
+        raise_version(TClosenessFirst)
         return made
 
     def test_the_internal_manifest_has_the_versions(self, asked: dict[str, Any]) -> None:
@@ -276,7 +286,7 @@ class TestOtherVersions:
         assert found["findings"][0].endswith(f"these differ: {named}")
 
     def test_values_in_folders_and_missing_ones(
-        self, asked: dict[str, Any], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+        self, asked: dict[str, Any], tmp_path: Path, capsys: Any, raise_version: RaiseVersion
     ) -> None:
         table = patients(N_RECORDS)
         gaps = pa.array([None if i % 9 == 0 else i for i in range(N_RECORDS)])
@@ -285,17 +295,22 @@ class TestOtherVersions:
         asked["attributes"]["site"] = "non-confidential"
         asked["output"]["partition_by"] = ["site"]
         made = folder_of(publish(asked))
-        monkeypatch.setattr(TClosenessFirst, "version", TClosenessFirst.version + 1)
+        raise_version(TClosenessFirst)
         policy = write_policy(tmp_path / "policy.yaml", asked)
         assert len(audit(made, policy, capsys, *self.OTHER_ROWS)["notes"]) == 1
 
     def test_buckets_are_left_out(
-        self, source: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+        self,
+        source: Path,
+        tmp_path: Path,
+        capsys: Any,
+        raise_version: RaiseVersion,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         method = {"name": "bucketization", "ratio": 2}
         asked = patient_document(source, tmp_path / "out", method, privacy={"k": 5})
         made = folder_of(publish(asked))
-        monkeypatch.setattr(Bucketization, "version", Bucketization.version + 1)
+        raise_version(Bucketization)
         policy = write_policy(tmp_path / "policy.yaml", asked)
         monkeypatch.setattr(originals, "are_equal", lambda *_: False)
         (note,) = audit(made, policy, capsys)["notes"]
@@ -316,11 +331,8 @@ class TestPaths:
         assert finding.startswith("originals: the policy and its input do not give these rows")
 
     def test_nothing_stays_behind(
-        self, asked: dict[str, Any], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+        self, asked: dict[str, Any], tmp_path: Path, capsys: Any, scratch: Path
     ) -> None:
-        scratch = tmp_path / "scratch"
-        scratch.mkdir()
-        monkeypatch.setattr("tempfile.tempdir", str(scratch))
         made = publish(asked)
         before = sorted(folder_of(made).rglob("*"))
         audit(folder_of(made), write_policy(tmp_path / "policy.yaml", asked), capsys)

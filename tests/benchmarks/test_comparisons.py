@@ -109,15 +109,13 @@ class TestSources:
         assert not policy.attributes["age"].round
         assert policy.attributes["sex"].type == "nominal"
 
-    def test_missing_values_are_left_out(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(sources, "REAL_DATA", tmp_path)
-        (tmp_path / "x.csv").write_text("a,b,c\n1,?,p\n2,q,?\n3,r,s\n")
+    def test_missing_values_are_left_out(self, no_real_data):
+        (no_real_data / "x.csv").write_text("a,b,c\n1,?,p\n2,q,?\n3,r,s\n")
         assert sources.read_real("x.csv", "?", None).to_pylist() == [{"a": 3, "b": "r", "c": "s"}]
         assert sources.read_real("x.csv", "?", ("a", "b"))["a"].to_pylist() == [2, 3]
 
 
-def test_missing_data_are_skipped(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sources, "REAL_DATA", tmp_path)
+def test_missing_data_are_skipped(tmp_path, no_real_data, capsys):
     section = Section("Adult", sources.adult("capital-gain"), ())
     assert measure_section(section, tmp_path, "how") == ""
     assert "skipped: Adult" in capsys.readouterr().err

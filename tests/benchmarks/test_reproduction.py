@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks import sources
 from benchmarks.correlated import generate_correlated
 from benchmarks.reproduction import adult, curves
 from benchmarks.reproduction.__main__ import (
@@ -115,8 +114,7 @@ class TestCensus:
         assert "Not computed" not in page
 
 
-def test_what_is_not_at_hand_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr(sources, "REAL_DATA", tmp_path)
+def test_what_is_not_at_hand_is_said(no_real_data):
     page = write_report(list_parts(None, reduced=True), "`python`")
     assert page.count("Not computed:") == 1
     assert "## Li et al. 2007, worked values\n\nFigure 1" in page
@@ -269,8 +267,7 @@ class TestSeries:
         assert (found.ks, found.ts) == ([2, 4], ["0.1", "0.2"])
         assert found.find(2, 4, "0.1").partition.smallest >= 4
 
-    def test_large_data_without_the_real_file(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(sources, "REAL_DATA", tmp_path)
+    def test_large_data_without_the_real_file(self, monkeypatch, tmp_path, no_real_data):
         monkeypatch.setattr(curves, "load_patients", lambda: load_records(SMALL))
         monkeypatch.setattr(curves, "TS", ("0.1", "0.2"))
         body = curves.report_large(tmp_path / "figures", lambda _: None)

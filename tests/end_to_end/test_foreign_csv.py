@@ -9,7 +9,6 @@ import pytest
 
 from support.cases.people import CONFIDENTIAL, QUASI, policy_for, release
 from support.checks.refusals import SECRET, refuse_policy
-from tclose.data.files import csv_chunks
 
 N_RECORDS = 200
 
@@ -60,8 +59,8 @@ def policy_of(path, **keys):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
-def test_same_release(encoding, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(csv_chunks, "CHUNK_BYTES", 1_000)
+def test_same_release(encoding, tmp_path, sizes) -> None:
+    sizes.pieces(csv_bytes=1_000)
     for folder in ("plain", "foreign"):
         (tmp_path / folder).mkdir()
     plain = release(policy_of(write(tmp_path / "plain" / "a.csv", records(), ",")))

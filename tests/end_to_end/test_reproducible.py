@@ -8,7 +8,6 @@ import pytest
 from support.cases.discharge_policies import data_digests, discharge_policy, write_discharges
 from support.cases.people import folder_of
 from support.length import every
-from tclose.data.files import input_partitions
 from tclose.data.synthetic import generate_rows
 from tclose.passes.release import run_release
 from tclose.runtime.progress import Progress
@@ -38,14 +37,13 @@ def test_workers_change_no_byte(workers, discharges, expected, tmp_path):
 
 
 @pytest.mark.parametrize("cuts", every(3, CUTS))
-def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, monkeypatch):
+def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, sizes):
     folder = tmp_path / "input"
     folder.mkdir()
     for number, (start, stop) in enumerate(pairwise(cuts)):
         table = generate_rows(start, stop - start, 1)
         pq.write_table(table, folder / f"{number:02d}.parquet", row_group_size=3_000 + number)
-    monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 5_000)
-    monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 1_000)
+    sizes.pieces(rows=5_000, least=1_000)
     policy = discharge_policy(folder, tmp_path / "out")
     assert data_digests(folder_of(run_release(policy, Progress("none")))) == expected
 

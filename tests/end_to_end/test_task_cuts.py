@@ -42,8 +42,8 @@ def classes(discharges: Path, tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.parametrize("n_values", [1_000, 7_777, 10**6])
-def test_values_are_compared_wherever_they_are_cut(n_values, classes, monkeypatch):
-    monkeypatch.setattr(verdict, "COMPARED_VALUES", n_values)
+def test_values_are_compared_wherever_they_are_cut(n_values, classes, sizes):
+    sizes.ranges(values=n_values)
     run_passes(classes, Progress("none"), "verify")
     assert classes.workspace.load(verdict.VERDICT).passed
 
@@ -75,8 +75,8 @@ def unknown(counted: ValueCounts) -> ValueCounts:
 
 @pytest.mark.parametrize("n_values", [1_000, 10**6])
 @pytest.mark.parametrize("tamper", [one_more(0), one_more(-1), left_out(0), left_out(-1), unknown])
-def test_values_that_changed_are_found(tamper, n_values, discharges, tmp_path, monkeypatch):
-    monkeypatch.setattr(verdict, "COMPARED_VALUES", n_values)
+def test_values_that_changed_are_found(tamper, n_values, discharges, tmp_path, sizes, monkeypatch):
+    sizes.ranges(values=n_values)
     changed: list[bool] = []
 
     def count_wrongly(codes):

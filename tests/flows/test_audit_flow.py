@@ -1,5 +1,6 @@
 """The audit of all current releases, and backfills."""
 
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def releases(tmp_path: Path) -> Path:
     with ReleaseRepository(tmp_path / "releases", "third").acquire_lease():
         (tmp_path / "releases" / "third" / "notes").touch()
     return tmp_path / "releases"
+
+
+@pytest.fixture
+def audit_by(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Path, Any], Any]], None]:
+    """Have the flow's tasks audit a release by another function."""
+    from tclose_flows import audit_flow
+
+    return lambda function: monkeypatch.setattr(audit_flow, "audit_release", function)
 
 
 class TestAudit:
@@ -88,9 +97,7 @@ class TestAudit:
         assert "first: " in state.message
         assert "CURRENT names a release that is not there" in state.message
 
-    def test_one_that_cannot_be_audited_does_not_keep_the_others(self, releases, monkeypatch):
-        from tclose_flows import audit_flow as flows_audit
-
+    def test_one_that_cannot_be_audited_does_not_keep_the_others(self, releases, audit_by):
         works = audit_release
 
         def fail_for_first(place: Path, key: Any) -> Any:
@@ -98,7 +105,7 @@ class TestAudit:
                 raise PermissionError(13, "Permission denied")
             return works(place, key)
 
-        monkeypatch.setattr(flows_audit, "audit_release", fail_for_first)
+        audit_by(fail_for_first)
         state = audit(releases)
         assert state.is_failed()
         assert state.message.startswith(
@@ -112,9 +119,7 @@ class TestAudit:
         ]
         assert "tclose rollback" not in account
 
-    def test_what_was_changed_is_told_beside_what_was_not_audited(self, releases, monkeypatch):
-        from tclose_flows import audit_flow as flows_audit
-
+    def test_what_was_changed_is_told_beside_what_was_not_audited(self, releases, audit_by):
         works = audit_release
 
         def fail_for_first(place: Path, key: Any) -> Any:
@@ -124,7 +129,7 @@ class TestAudit:
 
         current = (releases / "second" / "CURRENT").read_text().strip()
         (releases / "second" / current / "dictionary.md").unlink()
-        monkeypatch.setattr(flows_audit, "audit_release", fail_for_first)
+        audit_by(fail_for_first)
         state = audit(releases)
         assert state.is_failed()
         failing, _, errors = state.message.partition("; ")
@@ -146,7 +151,7 @@ class TestAudit:
         assert "far: data/part-00000.parquet: its content has changed" in state.message
 
     def test_store_that_does_not_answer_is_asked_again_and_is_no_finding(
-        self, releases, monkeypatch
+        self, releases, audit_by, monkeypatch
     ):
         from tclose.errors import StoreError
         from tclose_flows import audit_flow as flows_audit
@@ -159,7 +164,7 @@ class TestAudit:
                 raise StoreError("the object store does not answer")
             return works(place, key)
 
-        monkeypatch.setattr(flows_audit, "audit_release", fail_once)
+        audit_by(fail_once)
         at_once = flows_audit.audit_current.with_options(retry_delay_seconds=0)
         monkeypatch.setattr(flows_audit, "audit_current", at_once)
         assert audit(releases).is_completed()

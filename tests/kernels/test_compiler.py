@@ -199,9 +199,9 @@ class TestNotAsItSays:
 
 
 class TestNowhereToKeep:
-    def test_a_folder_that_is_no_folder(self, tmp_path, monkeypatch):
+    def test_a_folder_that_is_no_folder(self, tmp_path, keep_code_in):
         (tmp_path / "file").write_text("")
-        monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(tmp_path / "file"))
+        keep_code_in(tmp_path / "file")
         assert compiler._open_cache.__wrapped__() is None
 
     def test_it_is_compiled_each_time(self, monkeypatch):
@@ -215,8 +215,8 @@ class TestNowhereToKeep:
         assert kernel(add)(WHOLE) == 6
         assert not folder.exists()
 
-    def test_the_user_names_the_folder(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(tmp_path / "mine"))
+    def test_the_user_names_the_folder(self, tmp_path, keep_code_in):
+        keep_code_in(tmp_path / "mine")
         found = compiler._open_cache.__wrapped__()
         assert isinstance(found, TrustedFolder)
         assert found.path.parent == tmp_path / "mine"

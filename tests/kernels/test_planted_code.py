@@ -50,17 +50,15 @@ def plant(folder: Path, mark: Path) -> None:
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
+def cache(tmp_path, keep_code_in):
     """The folder that NUMBA_CACHE_DIR names, with code of `add` below it."""
     home = tmp_path / "cache"
-    monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(home))
-    compiler._open_cache.cache_clear()
+    keep_code_in(home)
     assert kernel(add)(WHOLE) == 6
     (folder,) = home.iterdir()
     assert list(folder.glob("*.code"))
     compiler._open_cache.cache_clear()
-    yield folder
-    compiler._open_cache.cache_clear()
+    return folder
 
 
 def load(tmp_path: Path) -> bool:
@@ -188,22 +186,20 @@ def test_cache_of_root_that_a_user_may_read_is_used(cache, tmp_path):
     assert told.get(timeout=300) == (6, 1, "")
 
 
-def test_what_is_made_is_private_whatever_the_mask(tmp_path, monkeypatch):
-    monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", str(tmp_path / "a" / "b"))
-    compiler._open_cache.cache_clear()
+def test_what_is_made_is_private_whatever_the_mask(tmp_path, keep_code_in):
+    keep_code_in(tmp_path / "a" / "b")
     before = os.umask(0)
     try:
         assert kernel(add)(WHOLE) == 6
     finally:
         os.umask(before)
-        compiler._open_cache.cache_clear()
     below = list((tmp_path / "a").rglob("*"))
     assert [p for p in below if p.is_file()]
     assert {p.stat().st_mode & 0o077 for p in (tmp_path / "a", *below)} == {0}
 
 
-def test_without_a_home_nothing_is_kept(monkeypatch):
-    monkeypatch.setattr("tclose.kernels.compiler.config.CACHE_DIR", "")
+def test_without_a_home_nothing_is_kept(keep_code_in, monkeypatch):
+    keep_code_in("")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr("tclose.kernels.compiler.os.path.expanduser", lambda path: path)
     assert compiler._open_cache.__wrapped__() is None

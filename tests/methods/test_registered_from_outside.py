@@ -35,6 +35,8 @@ from tclose.privacy.model_registry import MODELS, register_model
 from tclose.privacy.privacy_model import Model, PrivacyModel
 from tclose.runtime.progress import Progress
 
+ReplaceHook = Callable[[str, Callable[..., Any]], None]
+
 
 class SortedGroups(Method):
     """Records in the order of the first quasi-identifier, cut into groups."""
@@ -134,19 +136,25 @@ def test_model_is_met_verified_and_audited(
     assert audit_release(made.release).findings == []
 
 
+@pytest.fixture
+def replace_hook(monkeypatch: pytest.MonkeyPatch) -> ReplaceHook:
+    """Have the toy model do something else where its protocol is asked."""
+    return lambda hook, function: monkeypatch.setattr(LargestShare, hook, function)
+
+
 @pytest.mark.parametrize("kind", [KeyError, ValueError, PolicyError, DataError, InfeasibleError])
 @pytest.mark.parametrize("hook", ["measure", "describe_parameters", "describe", "require"])
 def test_a_fault_of_the_models_own_code_is_no_finding(
     hook: str,
     kind: type[Exception],
     released: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    replace_hook: ReplaceHook,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def stumble(*_: object, **__: object) -> None:
         raise kind("Mrs Doe")
 
-    monkeypatch.setattr(LargestShare, hook, stumble)
+    replace_hook(hook, stumble)
     assert main(["audit", str(released)]) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -243,10 +251,10 @@ def test_what_no_manifest_can_hold_is_refused_when_it_is_planned(
     told: str,
     source: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    replace_hook: ReplaceHook,
 ) -> None:
     """With the class that its author has to correct, rather than at the end of a run."""
-    monkeypatch.setattr(LargestShare, hook, lambda *_, **__: given)
+    replace_hook(hook, lambda *_, **__: given)
     document = document_of(source, tmp_path)
     document["privacy"]["models"] = [{"name": "largest-share", "share": 0.9}]
     with pytest.raises(UsageError, match=r"privacy model .*\.LargestShare: ") as refusal:
@@ -255,10 +263,10 @@ def test_what_no_manifest_can_hold_is_refused_when_it_is_planned(
 
 
 def test_what_the_manifest_can_hold_is_written_and_read(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: Path, tmp_path: Path, replace_hook: ReplaceHook
 ) -> None:
     more = {"more": [1, {"a": None}], "epsilon": 2.5}
-    monkeypatch.setattr(LargestShare, "describe", lambda *_, **__: more)
+    replace_hook("describe", lambda *_, **__: more)
     document = document_of(source, tmp_path)
     document["privacy"]["models"] = [{"name": "largest-share", "share": 0.9}]
     release = publish(document).release

@@ -13,8 +13,8 @@ from tclose.runtime.engines import scheduler
 
 
 class TestScheduler:
-    def test_nobody_answers(self, tmp_path, refuse, monkeypatch):
-        monkeypatch.setattr(scheduler, "ANSWER_SECONDS", 3_600)  # which it does not wait for
+    def test_nobody_answers(self, tmp_path, refuse, answer_within):
+        answer_within(3_600)  # which it does not wait for
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -23,8 +23,8 @@ class TestScheduler:
         refuse(document, f"tcp://127.0.0.1:{port}: no Dask scheduler answers there; start it")
 
     @pytest.mark.parametrize("greeting", [b"", b"220 mail.example ready\r\n"])
-    def test_something_else_answers(self, greeting, tmp_path, refuse, monkeypatch):
-        monkeypatch.setattr(scheduler, "ANSWER_SECONDS", 0.2)
+    def test_something_else_answers(self, greeting, tmp_path, refuse, answer_within):
+        answer_within(0.2)
         document = policy_for(write_csv(tmp_path / "people.csv", people()))
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"tcp://127.0.0.1:{server.getsockname()[1]}"

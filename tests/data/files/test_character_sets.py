@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 
 from support.cases.people import look_at
-from tclose.data.files import csv_chunks
 from tclose.data.files.character_sets import check_encoding, settle_encoding
 from tclose.data.files.input_partitions import Reading, csv_partitions, read_partition
 from tclose.errors import DataError
@@ -42,17 +41,17 @@ def read(path: Path, encoding: str) -> tuple[int, pa.Table]:
 
 @pytest.mark.parametrize("encoding", ALL)
 @pytest.mark.parametrize("chunk", [64, 101, 1 << 20])
-def test_same_records_however_they_are_cut(encoding, chunk, tmp_path, monkeypatch) -> None:
+def test_same_records_however_they_are_cut(encoding, chunk, tmp_path, sizes) -> None:
     """Cuts are places in the file: a byte off and a record would be lost or have other letters."""
-    monkeypatch.setattr(csv_chunks, "CHUNK_BYTES", chunk)
+    sizes.pieces(csv_bytes=chunk)
     n_pieces, table = read(write(tmp_path / "a.csv", encoding), encoding)
     assert n_pieces > 5 or chunk > 1_000
     assert table.column_names == list(RECORDS[0])
     assert list(zip(*table.to_pydict().values(), strict=True)) == RECORDS[1:] * 50
 
 
-def test_beyond_the_basic_plane(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(csv_chunks, "CHUNK_BYTES", 33)  # cuts characters, and halves of them
+def test_beyond_the_basic_plane(tmp_path, sizes) -> None:
+    sizes.pieces(csv_bytes=33)  # cuts characters, and halves of them
     path = tmp_path / "a.csv"
     path.write_bytes(("a,b\n" + "\U0001f600,ü\n" * 40).encode("utf-16"))
     assert read(path, "utf-16")[1].to_pydict() == {"a": ["\U0001f600"] * 40, "b": ["ü"] * 40}

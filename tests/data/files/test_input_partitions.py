@@ -20,7 +20,7 @@ from support.cases.people import (
     write_parquet,
 )
 from support.tables.random_tables import repeatable
-from tclose.data.files import csv_chunks, input_partitions
+from tclose.data.files import csv_chunks
 from tclose.data.files.input_partitions import (
     Reading,
     csv_partitions,
@@ -41,8 +41,8 @@ def pieces_of(table: pa.Table) -> list[pa.Table]:
 
 
 class TestCut:
-    def test_parquet_positions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 4)
+    def test_parquet_positions(self, tmp_path, sizes):
+        sizes.pieces(least=4)
         contents = [
             look_at(write_parquet(tmp_path / f"{i}.parquet", piece, row_group_size=20))
             for i, piece in enumerate(pieces_of(people()))
@@ -54,8 +54,8 @@ class TestCut:
         assert max(p.n_records for p in cut) <= 8
         assert all(p.stop - p.start == p.n_records for p in cut)
 
-    def test_csv_positions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(csv_chunks, "CHUNK_BYTES", 64)
+    def test_csv_positions(self, tmp_path, sizes):
+        sizes.pieces(csv_bytes=64)
         content = look_at(write_csv(tmp_path / "a.csv", people()))
         cut = csv_partitions([content])
         assert len(cut) > 5
@@ -144,16 +144,14 @@ class TestHowItIsCut:
 
     @pytest.mark.parametrize("partition_by", [(), ("sex",), ("note",)])
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
-    def test_same_bytes(self, write, partition_by, tmp_path, monkeypatch):
+    def test_same_bytes(self, write, partition_by, tmp_path, sizes):
         table = mixed_people(600)
         if "note" in partition_by:
             notes = np.where(np.arange(600) % 2, "a b", "ü/x=1")
             table = table.set_column(table.column_names.index("note"), "note", pa.array(notes))
         whole = write(tmp_path / "whole.data", table)
         data = [release(mixed_policy(whole, tmp_path / "0", partition_by)).data]
-        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 16)
-        monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 50)
-        monkeypatch.setattr(csv_chunks, "CHUNK_BYTES", 256)
+        sizes.pieces(rows=50, least=16, csv_bytes=256)
         data.append(release(mixed_policy(whole, tmp_path / "1", partition_by)).data)
         options = {"row_group_size": 37} if write is write_parquet else {}
         cut_apart(tmp_path / "cut", table, write, 7, **options)
@@ -162,8 +160,8 @@ class TestHowItIsCut:
         assert data[0] == data[1] == data[2]
         assert len(data[0]) > 5
 
-    def test_several_regions(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(coarse_tree, "MIN_REGION_RECORDS", 2_000)
+    def test_several_regions(self, tmp_path, sizes):
+        sizes.regions(2_000)
         table = mixed_people(8_000)
         assert (
             coarse_tree.count_regions(int(0.9 * table.num_rows)) > 1
@@ -172,7 +170,7 @@ class TestHowItIsCut:
         first = mixed_policy(whole, tmp_path / "0")
         first["output"]["rows_per_file"] = 1_000_000
         data = [release(first).data]
-        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 800)
+        sizes.pieces(least=800)
         second = mixed_policy(whole, tmp_path / "1")
         second["output"]["rows_per_file"] = 1_000_000
         data.append(release(second).data)

@@ -73,10 +73,9 @@ def test_what_a_partition_costs(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("few", "records"), [(1, 10**9), (64, 10_000), (10**9, 1)])
-def test_the_same_bytes_however_classes_are_shared_out(few, records, tmp_path, monkeypatch):
+def test_the_same_bytes_however_classes_are_shared_out(few, records, tmp_path, sizes):
     expected = data_digests(release(write_people(tmp_path, 90)).folder)
-    monkeypatch.setattr(verdict, "FEW_RANGES", few)
-    monkeypatch.setattr(verdict, "RANGE_RECORDS", records)
+    sizes.ranges(few=few, records=records)
     document = write_people(tmp_path, 90)
     document["output"]["path"] = str(tmp_path / "again")
     made = release(document)

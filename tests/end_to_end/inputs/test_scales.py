@@ -11,8 +11,8 @@ import pytest
 from support.cases.discharge_policies import data_digests
 from support.cases.method_cases import publish
 from support.cases.people import QUASI, folder_of, people, policy_for
+from support.sizes import Sizes
 from tclose.data import column_scales
-from tclose.data.files import input_partitions
 from tclose.passes.release import describe_only
 from tclose.passes.summarise import source
 from tclose.policy.policy import parse_policy
@@ -95,7 +95,7 @@ def test_a_scale_of_0_is_the_range(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sampled", [65_536, 500])
 def test_the_cut_of_the_input_changes_no_byte(
-    sampled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sampled: int, tmp_path: Path, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether scales are measured on all records or on some of them."""
     monkeypatch.setattr(source, "SAMPLE_RECORDS", sampled)
@@ -107,8 +107,7 @@ def test_the_cut_of_the_input_changes_no_byte(
     for number, (start, stop) in enumerate([(0, 1), (1, 3_500), (3_500, N_ROWS)]):
         piece = table().slice(start, stop - start)
         pq.write_table(piece, folder / f"{number}.parquet", row_group_size=1_111)
-    monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 1_000)
-    monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 100)
+    sizes.pieces(rows=1_000, least=100)
     asked = document(folder, **SCALED)
     asked["output"] = {"path": str(tmp_path / "other")}
     pieces = publish(asked)

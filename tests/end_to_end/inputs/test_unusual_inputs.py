@@ -19,7 +19,6 @@ from support.cases.people import (
     write_csv,
     write_parquet,
 )
-from tclose.data.files import csv_chunks, input_partitions
 
 
 class TestUnusualInputs:
@@ -53,8 +52,8 @@ class TestUnusualInputs:
         ],
         ids=["crlf", "bom", "bom without quote", "blank lines", "no last line feed"],
     )
-    def test_forms_of_csv(self, edit, tmp_path, monkeypatch):
-        monkeypatch.setattr(csv_chunks, "CHUNK_BYTES", 100)
+    def test_forms_of_csv(self, edit, tmp_path, sizes):
+        sizes.pieces(csv_bytes=100)
         table = people(day=[None, "a\tb"] * (N_PEOPLE // 2))
         document = policy_for(write_csv(tmp_path / "people.csv", table))
         document["attributes"]["day"] = PASSTHROUGH
@@ -71,8 +70,8 @@ class TestUnusualInputs:
         assert_complete(release(document))
 
     @pytest.mark.parametrize("write", [write_csv, write_parquet])
-    def test_column_names(self, write, tmp_path, monkeypatch):
-        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 16)
+    def test_column_names(self, write, tmp_path, sizes):
+        sizes.pieces(least=16)
         odd = {
             "age": "a.b", "sex": 'sex "quoted" ☃', "pay": "pay, gross\nper year",
             "x": " lead", "y": "a", "z": "$ref/=%",

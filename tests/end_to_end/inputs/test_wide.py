@@ -25,7 +25,6 @@ from tclose.passes.plan.notices import footprint
 from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.publish import write_task
 from tclose.passes.release import decide_only
-from tclose.passes.verify import key_range_rows
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
 
@@ -62,18 +61,14 @@ def by_value(monkeypatch):
         monkeypatch.setattr(module, "WIDE_RECORD", 10**9)
 
 
-def in_small_pieces(monkeypatch):
-    monkeypatch.setattr(key_range_rows, "FETCHED_BYTES", 3_000)
-    monkeypatch.setattr(input_partitions, "BATCH_BYTES", 5_000)
-    monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 90)
-    monkeypatch.setattr(input_partitions, "COLUMNS_AT_ONCE", 2)
-    monkeypatch.setattr(write_task, "COLUMNS_AT_ONCE", 2)
-    monkeypatch.setattr(write_task, "COMPARED_BYTES", 10_000)
+def in_small_pieces(sizes):
+    sizes.pieces(least=90)
+    sizes.wide(fetched=3_000, batch=5_000, columns=2, compared=10_000)
 
 
 @pytest.mark.parametrize("partition_by", [(), ("site",)], ids=str)
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
-def test_columns_by_reference_are_those_by_value(write, partition_by, tmp_path, monkeypatch):
+def test_columns_by_reference_are_those_by_value(write, partition_by, tmp_path, monkeypatch, sizes):
     source = write(tmp_path / "people.data", wide_people())
     with monkeypatch.context() as patch:
         by_value(patch)
@@ -86,7 +81,7 @@ def test_columns_by_reference_are_those_by_value(write, partition_by, tmp_path, 
 
     monkeypatch.setattr(References, "fetch", counted)
     assert release(wide_policy(source, "whole", partition_by)).data == expected.data
-    in_small_pieces(monkeypatch)
+    in_small_pieces(sizes)
     assert release(wide_policy(source, "pieces", partition_by)).data == expected.data
     assert sum(fetched) == 2 * len(expected.table)
     assert len(fetched) > 50

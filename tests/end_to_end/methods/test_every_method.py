@@ -16,11 +16,10 @@ from support.cases.method_cases import CASES, CONFIDENTIAL, EACH, N_RECORDS, QUA
 from support.cases.patients import patient_document, write_patients
 from support.cases.people import folder_of
 from support.checks.released import check_release, classes_in, read_rows
+from support.sizes import Sizes
 from tclose.assess.auditing.audit import audit_release
-from tclose.data.files import input_partitions
 from tclose.methods.method import registered_methods
 from tclose.methods.microaggregation.microaggregation import Microaggregation
-from tclose.passes.plan import coarse_tree
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -58,8 +57,8 @@ class TestRegions:
     """The same bytes whatever runs the tasks and however the input is cut, in several regions."""
 
     @pytest.fixture(autouse=True)
-    def four_regions(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(coarse_tree, "MIN_REGION_RECORDS", 500)
+    def four_regions(self, sizes: Sizes, monkeypatch: pytest.MonkeyPatch) -> None:
+        sizes.regions(500)
         monkeypatch.setattr(Microaggregation, "max_records", 500)
 
     @pytest.mark.parametrize("case", EACH[1:])
@@ -70,7 +69,7 @@ class TestRegions:
         table: pa.Table,
         clusters: list[str],
         tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
+        sizes: Sizes,
     ) -> None:
         method, keys = CASES[case]
         document = patient_document(source, tmp_path / "here", method, **keys)
@@ -86,8 +85,7 @@ class TestRegions:
             document["engine"] = {"scheduler": address}
             document["output"] = {"path": str(tmp_path / f"{number}")}
             assert data_digests(folder_of(publish(document))) == expected
-        monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 400)
-        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 1)
+        sizes.pieces(rows=400, least=1)
         cut = write_patients(tmp_path / "cut", N_RECORDS, cuts=3)
         document = patient_document(cut, tmp_path / "out", method, **keys)
         assert data_digests(folder_of(publish(document))) == expected

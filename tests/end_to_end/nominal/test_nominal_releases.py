@@ -25,7 +25,6 @@ from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, release
 from support.naive import naive_kernels as naive
 from support.naive import naive_taxonomy
 from tclose.assess.auditing.audit import audit_release
-from tclose.data.files import input_partitions
 from tclose.errors import InfeasibleError
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -193,18 +192,17 @@ class TestSameBytes:
         asked = in_partitions(whole, tmp_path, engine={"workers": workers})
         assert release(asked).data == expected
 
-    @pytest.mark.parametrize("sizes", [(1, 5, 400, 794), (600, 600)])
-    def test_whatever_the_cut(self, sizes, expected, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("file_sizes", [(1, 5, 400, 794), (600, 600)])
+    def test_whatever_the_cut(self, file_sizes, expected, tmp_path, sizes):
         """First files of one record and of five: they know few of the illnesses."""
         folder, table, start = tmp_path / "in", patients(), 0
         folder.mkdir()
-        for number, size in enumerate(sizes):
+        for number, size in enumerate(file_sizes):
             pq.write_table(
                 table.slice(start, size), folder / f"{number}.parquet", row_group_size=70
             )
             start += size
-        monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 200)
-        monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 50)
+        sizes.pieces(rows=200, least=50)
         assert release(in_partitions(folder, tmp_path / "out")).data == expected
 
     def test_whatever_the_type_of_the_text(self, expected, tmp_path):

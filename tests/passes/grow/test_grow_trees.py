@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from support.cases.discharge_policies import DISCHARGE_ROLES, discharge_policy, write_discharges
+from support.sizes import Sizes
 from tclose.passes import release
 from tclose.passes.grow import grow_trees
-from tclose.passes.plan import coarse_tree
 from tclose.passes.plan.plan import Plan
 from tclose.policy.policy import Policy
 from tclose.runtime.progress import Progress
@@ -49,10 +49,8 @@ def test_release_partitions_have_the_same_trees(
     assert plans[0].digest() == plans[1].digest()
 
 
-def test_one_region_has_no_tree(
-    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(coarse_tree, "MIN_REGION_RECORDS", ROWS)
+def test_one_region_has_no_tree(policy: Policy, tmp_path: Path, sizes: Sizes) -> None:
+    sizes.regions(ROWS)
     partitions = plan_of(policy, tmp_path).release_partitions
     assert [(one.n_regions, one.tree.n_leaves) for one in partitions] == [(1, 1), (1, 1)]
     assert not list(tmp_path.rglob("grow"))

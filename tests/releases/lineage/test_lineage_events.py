@@ -20,7 +20,6 @@ from openlineage.client.event_v2 import RunState
 
 from support.cases.people import people, policy_for, write_parquet
 from support.passes import find_pass, replace_work
-from tclose.data.files import input_partitions
 from tclose.errors import DataError, InfeasibleError, TcloseError
 from tclose.passes import release
 from tclose.passes.release import open_release, run_release
@@ -221,7 +220,7 @@ def test_long_run_says_that_it_goes_on(heard, tmp_path, monkeypatch):
         check_event(event)
 
 
-def test_long_pass_sends_heartbeats(heard, tmp_path, monkeypatch):
+def test_long_pass_sends_heartbeats(heard, tmp_path, monkeypatch, sizes):
     """Not only when it has ended."""
 
     def failing(context: PassContext) -> None:
@@ -233,8 +232,7 @@ def test_long_pass_sends_heartbeats(heard, tmp_path, monkeypatch):
     monkeypatch.setattr(lineage_events, "SECONDS_OF_SILENCE", 0)
     replace_work(monkeypatch, "summarise", failing)
     path = write_parquet(tmp_path / "people.parquet", people(), row_group_size=30)
-    monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 30)
-    monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 30)
+    sizes.pieces(rows=30, least=30)
     with pytest.raises(DataError, match="enough"):
         run_release(parse_policy(policy_for(path)), Progress("none"))
 

@@ -8,7 +8,7 @@ import contextlib
 import http.server
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -142,8 +142,8 @@ def test_protocol_is_that_of_the_certificates(operated: list[str]) -> None:
     assert operated == ["tls://tclose-scheduler.night:8786"]
 
 
-def test_standing_cluster_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "ANSWER_SECONDS", 0.5)
+def test_standing_cluster_that_is_not_there(answer_within: Callable[[float], None]) -> None:
+    answer_within(0.5)
     settings = settings_of(cluster="absent", namespace="invalid")
     with pytest.raises(UnreachableError, match=r"tcp://absent-scheduler\.invalid:8786: no Dask"):
         check_scheduler(settings)

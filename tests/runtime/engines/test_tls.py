@@ -17,7 +17,6 @@ from support.servers.clusters import clean_environment
 from tclose.errors import PolicyError, UnreachableError
 from tclose.passes.release import run_release
 from tclose.policy.engine_settings import EngineSettings, TlsSettings
-from tclose.runtime.engines import scheduler
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.progress import Progress
@@ -127,8 +126,8 @@ class TestRefusals:
         with pytest.raises(PolicyError, match=r"engine\.tls is missing; give ca, cert and key"):
             check_scheduler(EngineSettings(scheduler=cluster.address))
 
-    def test_without_encryption(self, cluster, monkeypatch):
-        monkeypatch.setattr(scheduler, "ANSWER_SECONDS", 0.5)
+    def test_without_encryption(self, cluster, answer_within):
+        answer_within(0.5)
         plain = EngineSettings(scheduler=cluster.address.replace("tls://", "tcp://"))
         with pytest.raises(UnreachableError, match="whether it is tcp:// or tls://"):
             check_scheduler(plain)
