@@ -186,5 +186,6 @@ def test_sockets_where_the_name_of_tmpdir_is_too_long_for_them(policy, temporary
         check=False,
         timeout=300,
     )
-    assert (ended.returncode, ended.stderr) == (0, b"")
+    told = ended.stderr.decode().splitlines()
+    assert (ended.returncode, [line for line in told if "TC-W006" not in line]) == (0, [])
     assert tree(long) == {}

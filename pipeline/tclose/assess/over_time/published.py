@@ -84,6 +84,8 @@ def _read_table(place: Location, policy: Policy) -> Published:
         with place.open("rb") as stream:
             is_csv = place.name.lower().endswith(".csv")
             table = pa_csv.read_csv(stream) if is_csv else pq.read_table(stream)
+    except MemoryError:  # which an exception of pyarrow can be
+        raise
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise DataError(f"{place}: cannot be read as Parquet or CSV; name another file") from None
     absent = [n for n in (*names["quasi-identifier"], *policy.output.partition_by)
