@@ -58,6 +58,7 @@ def _links(release: Location) -> list[str]:
         "release": release,
         "data": release / "data",
         "manifest": release / "manifest.json",
+        "report": release / "report.html",
         "data dictionary": release / "dictionary.md",
         "lineage (internal)": internal_of(release) / "lineage.jsonl",
     }

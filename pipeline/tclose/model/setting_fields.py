@@ -22,6 +22,12 @@ Group = Annotated[tuple[Scalar, ...], Field(min_length=1)]
 
 NO_NUL = r"^[^\x00]*$"
 
+# What people read: a line, or a paragraph; no character that would move or hide what is shown.
+Line = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Words = Annotated[
+    str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]*$")
+]
+
 
 class Settings(BaseModel):
     """A section: frozen, its keys known, its numbers finite."""

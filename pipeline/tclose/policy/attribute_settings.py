@@ -13,7 +13,15 @@ from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Attribute, Noise
 from tclose.model.column_terms import Distance, Kind, Role, Scale
-from tclose.model.setting_fields import Number, Scalar, Settings, Threshold, refuse_truth
+from tclose.model.setting_fields import (
+    Line,
+    Number,
+    Scalar,
+    Settings,
+    Threshold,
+    Words,
+    refuse_truth,
+)
 from tclose.policy.taxonomy_files import taxonomy_rows
 
 Taxonomy = Annotated[
@@ -129,6 +137,25 @@ class AttributeSettings(Settings):
         default=None,
         description="Of this column's CSV dates; overrides input.date_format.",
         examples=["%d.%m.%Y", "%Y%m%d"],
+        exclude_if=lambda text: text is None,
+    )
+
+    label: Line | None = Field(
+        default=None,
+        description="Its name for people, in dictionary, Data Package and report.",
+        examples=["Charge of the stay"],
+        exclude_if=lambda text: text is None,
+    )
+    unit: Line | None = Field(
+        default=None,
+        description="The unit of its values, likewise.",
+        examples=["euros"],
+        exclude_if=lambda text: text is None,
+    )
+    description: Words | None = Field(
+        default=None,
+        description="What it says, likewise.",
+        examples=["What the hospital charged for the whole stay, before any discount."],
         exclude_if=lambda text: text is None,
     )
 

@@ -23,6 +23,7 @@ from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
 from tclose.model.column_terms import Distance, Role
 from tclose.model.setting_fields import NO_NUL, Settings
+from tclose.policy.about_settings import AboutSettings
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.date_template import NAME_WITH_DATE, fill_as_of
 from tclose.policy.editor_schema import complete_for_editors
@@ -82,6 +83,11 @@ class Policy(Settings):
         examples=["discharges", "discharges-{as_of:%Y-%m}"],
     )
     input: InputSettings
+    about: AboutSettings | None = Field(
+        default=None,
+        description="What people have to know of the data: title, licence, contact and the like.",
+        exclude_if=lambda about: about is None,
+    )
     unlisted: Literal["drop", "error"] = Field(
         default="error", description="What is done about columns that the policy does not name."
     )

@@ -22,7 +22,7 @@ from tclose.releases.stores.filesystem import FolderStore
 from tclose.releases.stores.store import Store
 
 MANIFEST = "manifest.json"
-DOCUMENTS = ("datapackage.json", "dictionary.md")
+DOCUMENTS = ("datapackage.json", "dictionary.md", "report.html")
 KEY_FILE = "release-key"
 _BLOCK = 1 << 22
 

@@ -80,6 +80,7 @@ def report_one(release: ShownRelease) -> str:
     columns: list[Row] = [("", "column", *keys[1:])]
     columns += [("", *(getattr(column, key) for key in keys)) for column in manifest.columns]
     listed: list[Row] = [("", "file", "rows", "bytes")]
+    listed += [("", d.path, "", f"{d.bytes:,}") for d in manifest.documents]
     listed += [("", f.path, f"{f.rows:,}", f"{f.bytes:,}") for f in files[:_MOST_FILES]]
     lines = [render_table(_head_rows(release) + release_rows(manifest))]
     if release.utility is not None:

@@ -18,10 +18,12 @@ from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.transformations import describe_columns
+from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.documents import list_documents
+from tclose.releases.manifest.figure_sections import About, Figures
 from tclose.releases.manifest.internal_manifest import (
     InternalCode,
     InternalManifest,
@@ -43,6 +45,7 @@ from tclose.releases.manifest.sections import (
     Privacy,
     RecordComparison,
     Refinement,
+    ReleasedColumn,
     TResult,
 )
 from tclose.releases.noise_draws import Draw, add_up, describe_draws
@@ -95,6 +98,7 @@ class ReleaseRecord:
     seconds: dict[str, float]
     published_at: str
     compared: Compared
+    figures: Figures
     versions: Mapping[str, dict[str, int]]
     draws: tuple[Draw, ...] = ()
     siblings: tuple[Sibling, ...] = ()
@@ -114,7 +118,12 @@ def is_earlier(manifest: Manifest, dictionary: str) -> bool:
 
 def public_manifest(account: ReleaseRecord) -> Manifest:
     """Build the public manifest, which may be handed out with the data."""
-    columns = describe_columns(account.plan, account.levels)
+    columns = [
+        add_words(column, account.policy.attributes[column.name])
+        for column in describe_columns(account.plan, account.levels)
+    ]
+    about = account.policy.about
+    said = {} if about is None else {"about": About(**about.model_dump(exclude_none=True))}
     manifest = Manifest(
         format=FORMAT,
         name=account.policy.name,
@@ -134,12 +143,20 @@ def public_manifest(account: ReleaseRecord) -> Manifest:
         risk=describe_risk(account.verdict, account.plan.k),
         information_loss=describe_loss(account.loss.rounded()),
         refinement=describe_rounds(account),
+        figures=account.figures,
         partition_by=list(account.policy.output.partition_by),
         columns=columns,
         files=list(account.files),
         code=Code(tclose=code_version()["tclose"]),
+        **said,
     )
     return manifest.model_copy(update={"documents": list_documents(manifest)})
+
+
+def add_words(column: ReleasedColumn, settings: AttributeSettings) -> ReleasedColumn:
+    """The column with the publisher's words for it, if there are any."""
+    words = {key: getattr(settings, key) for key in ("label", "unit", "description")}
+    return column.model_copy(update={k: v for k, v in words.items() if v is not None})
 
 
 def describe_sizes(sizes: ClassSizes) -> ClassesSection:

@@ -31,17 +31,19 @@ from tclose.passes.plan.notices.plan_warnings import (
 )
 from tclose.passes.plan.notices.sibling_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.plan.plan_files import key_encodings
+from tclose.passes.plan.plan_files import key_encodings, load_distributions
 from tclose.passes.publish.build_manifest import (
     Loss,
     ReleaseRecord,
     full_manifest,
     public_manifest,
 )
+from tclose.passes.publish.figures import describe_figures
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
-from tclose.passes.summarise.records import SOURCE
+from tclose.passes.summarise.records import DISTRIBUTIONS, SOURCE
+from tclose.passes.verify.class_profiles import CLASS_PROFILE
 from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED, KeyRangeResult
 from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
@@ -144,13 +146,14 @@ def _make_record(
     lost = merge_losses([result.losses for result in results])
     losses = (lost.squares / verdict.n_records).tolist()
     names = [e.column.name for e in plan.encodings]
+    utility = describe_utility(lost.comparison, compared_columns(plan))
     return ReleaseRecord(
         release_id=run.release_id,
         policy=run.policy,
         plan=plan,
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
-        utility=describe_utility(lost.comparison, compared_columns(plan)),
+        utility=utility,
         files=tuple(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
         ),
@@ -165,6 +168,9 @@ def _make_record(
         siblings=find_others(run, frozenset(file.sha256 for file in files)),
         levels=tuple(result.levels for result in results if result.levels is not None),
         compared=compared,
+        figures=describe_figures(
+            plan, workspace.load(CLASS_PROFILE), load_distributions(workspace, plan), utility
+        ),
         versions=run.versions,
     )
 
@@ -248,11 +254,13 @@ PUBLISH = Pass(
         DIGEST_KEY,
         INPUT_SUMMARY,
         PLAN,
+        DISTRIBUTIONS,
         NOISE_DRAWS,
         PLAN_WARNINGS,
         REGION_RESULTS,
         KEY_RANGES,
         RELEASED,
+        CLASS_PROFILE,
         VERDICT,
         LINEAGE,
         SECONDS,

@@ -19,6 +19,7 @@ from tclose.model.verification import (
     Verdict,
 )
 from tclose.passes.microaggregate.utility import measure_discernibility
+from tclose.passes.verify.class_profiles import DistanceProfile, profile_distances
 from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, check_counts, summarise_measures
 from tclose.privacy.class_counts import ClassMeasures, count_by_class
 from tclose.privacy.privacy_model import PrivacyModel
@@ -33,7 +34,8 @@ class ClassChecks:
     ``size_counts`` int64 (2, s): distinct class sizes and how many classes have each. ``largest``
     and ``n_violating`` are per confidential attribute; the largest distance may be NaN: a class
     without one is never close. ``models``: per requirement; one that needs the whole table has no
-    classes before `add_whole_table`. ``risks``: per confidential attribute, or none.
+    classes before `add_whole_table`. ``risks``: per confidential attribute, or none; ``profiles``:
+    per confidential attribute.
     """
 
     n_records: int
@@ -42,6 +44,7 @@ class ClassChecks:
     n_violating: tuple[int, ...]
     models: tuple[Achieved, ...] = ()
     risks: tuple[Risk, ...] = ()
+    profiles: tuple[DistanceProfile, ...] = ()
 
     def merge(self, other: "ClassChecks") -> "ClassChecks":
         """The checks of both key ranges."""
@@ -58,6 +61,7 @@ class ClassChecks:
             tuple(a + b for a, b in zip(self.n_violating, other.n_violating, strict=True)),
             tuple(a.merge(b) for a, b in zip(self.models, other.models, strict=True)),
             tuple(a.merge(b) for a, b in zip(self.risks, other.risks, strict=True)),
+            tuple(a.merge(b) for a, b in zip(self.profiles, other.profiles, strict=True)),
         )
 
 
@@ -76,14 +80,21 @@ def check_classes(
     codes : int64 (p, n): confidential values as positions in their distribution
     """
     sizes, counts = np.unique(np.diff(starts), return_counts=True)
-    largest, n_violating = [], []
+    largest, n_violating, profiles = [], [], []
     for members, distribution, limit in zip(codes, distributions, max_emds, strict=True):
         emds = class_distances(members, starts, distribution)
         above = classes_above(emds, limit, members, starts, distribution)
         largest.append(float(emds.max()))
         n_violating.append(int(above.size))
+        profiles.append(profile_distances(emds, limit, members, starts))
     n_records = int(starts[-1] - starts[0])
-    checks = ClassChecks(n_records, np.array([sizes, counts]), tuple(largest), tuple(n_violating))
+    checks = ClassChecks(
+        n_records,
+        np.array([sizes, counts]),
+        tuple(largest),
+        tuple(n_violating),
+        profiles=tuple(profiles),
+    )
     return _check_further(checks, starts, codes, distributions, privacy_models)
 
 

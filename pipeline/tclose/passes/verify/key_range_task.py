@@ -58,7 +58,7 @@ class KeyRangeResult:
     last: tuple[Any, ...] | None
 
 
-KEY_RANGES = Artifact("key-ranges", list[KeyRangeResult])
+KEY_RANGES = Artifact("key-ranges", list[KeyRangeResult], version=2)
 RELEASED = FileArtifact("verify/released", TableFile)  # the rows of a key range, in order
 RELEASED_COUNTS = FileArtifact("verify/counts", ArrayFile)  # by attribute
 
@@ -135,4 +135,5 @@ VERIFY_TASK = Task(
     "verifying classes",
     verify_task,
     (RELEASED, RELEASED_COUNTS, WHOLE_CLASSES, WHOLE_ROWS),
+    version=2,
 )

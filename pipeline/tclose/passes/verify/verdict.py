@@ -20,6 +20,7 @@ from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
+from tclose.passes.verify.class_profiles import CLASS_PROFILE, ClassProfile
 from tclose.passes.verify.class_rows import read_class_rows
 from tclose.passes.verify.compare_task import COMPARE_TASK, CompareInput
 from tclose.passes.verify.key_range_task import (
@@ -70,6 +71,7 @@ def verify(context: PassContext) -> None:
         privacy_models=plan.privacy_models,
     )
     context.write(KEY_RANGES, ranges)
+    context.write(CLASS_PROFILE, ClassProfile(merged.size_counts, merged.profiles))
     context.write(VERDICT, verdict)
     if not verdict.passed:
         raise VerificationError(explain_failures(verdict, plan.method))
@@ -147,7 +149,7 @@ VERIFY = Pass(
         WIDE_ENDS,
         WIDE_SIZES,
     ),
-    writes=(KEY_RANGES, VERDICT),
+    writes=(KEY_RANGES, CLASS_PROFILE, VERDICT),
     tasks=(VERIFY_TASK, COMPARE_TASK),
     work=verify,
 )

@@ -3,6 +3,9 @@
 Everything in it is taken from the public manifest.
 """
 
+import re
+
+from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import DataFile, ReleasedColumn
 
@@ -42,10 +45,42 @@ def describe_package(manifest: Manifest) -> JsonObject:
         "title": manifest.name,
         "created": manifest.published_at,
     }
+    if manifest.about is not None:
+        package |= describe_publisher(manifest.about)
     if apart:
         package["partitionFields"] = [fields[name] for name in apart]
     resources = [_describe_file(i, file, inside) for i, file in enumerate(manifest.files)]
     return package | {"resources": resources}
+
+
+def describe_publisher(about: About) -> JsonObject:
+    """Title, description, contributors, licence and citation, in the standard's properties.
+
+    A licence is a name as in CC-BY-4.0, an address, or else a title of a custom one.
+    """
+    said: JsonObject = {}
+    for key in ("title", "description", "citation"):
+        if (text := getattr(about, key)) is not None:
+            said[key] = text
+    people: list[JsonObject] = []
+    if about.publisher is not None:
+        people.append({"title": about.publisher, "roles": ["publisher"]})
+    if about.contact is not None:
+        way = "email" if re.fullmatch(r"[^\s@]+@[^\s@]+", about.contact) else "title"
+        people.append({way: about.contact, "roles": ["contact"]})
+    if people:
+        said["contributors"] = people
+    if about.licence is not None:
+        said["licenses"] = [_describe_licence(about.licence)]
+    return said
+
+
+def _describe_licence(text: str) -> JsonObject:
+    if re.fullmatch(r"https?://\S+", text):
+        return {"path": text}
+    if re.fullmatch(r"[A-Za-z0-9._-]+", text):
+        return {"name": text}
+    return {"name": "custom", "title": text}
 
 
 def _describe_file(index: int, file: DataFile, fields: list[JsonObject]) -> JsonObject:
@@ -74,6 +109,12 @@ def describe_field(column: ReleasedColumn) -> JsonObject:
         "type": field_type(column.type),
         "description": f"{column.role}: {column.treatment}",
     }
+    if column.label is not None:
+        field["title"] = column.label
+    if column.unit is not None:
+        field["unit"] = column.unit
+    if column.description is not None:
+        field["description"] = f"{column.description} ({column.role}: {column.treatment})"
     if column.order is not None and field["type"] == "string" and not column.generalised:
         field |= {"categories": list(column.order), "categoriesOrdered": True}
     return field

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import RecordComparison, ReleasedColumn
 
@@ -19,6 +20,7 @@ _ROLES = {
 }
 _WITHIN_T = "In every class the {} are distributed as in the whole table, within t."
 _TOLD = ("name", "role", "kind", "type", "treatment", "distance", "order", "taxonomy")
+_WORDS = ("label", "unit", "description")  # of the publisher
 _FLAGS = ("generalised", "noised", "bucketed")  # the treatment says it in words
 _MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
@@ -68,13 +70,21 @@ def _introduce(manifest: Manifest) -> str:
         f"{classes.largest:,} records, {classes.mean:.2f} on average; the records of a class "
         "share the values of all quasi-identifiers."
     )
-    parts = [f"# Data dictionary of {texts['name']}", provenance, counts]
+    parts = [f"# Data dictionary of {texts['name']}", *_quote_publisher(manifest.about)]
+    parts += [provenance, counts]
     if manifest.partition_by:
         apart = ", ".join(escape(name) for name in manifest.partition_by)
         parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
     if manifest.values is not None:
         parts.append(_describe_comparison(manifest.values))
     return "\n\n".join(parts)
+
+
+def _quote_publisher(about: About | None) -> list[str]:
+    """The publisher's words, each by its key."""
+    words = {} if about is None else about.to_json()
+    lines = [f"- {escape(key)}: {escape(text)}" for key, text in words.items()]
+    return ["\n".join(lines)] if lines else []
 
 
 def _describe_comparison(values: RecordComparison) -> str:
@@ -120,7 +130,9 @@ def _list_columns(manifest: Manifest) -> list[tuple[str, ...]]:
 
 def _describe_column(column: ReleasedColumn, manifest: Manifest) -> str:
     name = column.name
-    lines = [f"- role: {escape(column.role)}. {_explain_role(column, manifest)}".rstrip()]
+    words = {key: getattr(column, key) for key in _WORDS}
+    lines = [f"- {key}: {escape(text)}" for key, text in words.items() if text is not None]
+    lines += [f"- role: {escape(column.role)}. {_explain_role(column, manifest)}".rstrip()]
     lines.append(f"- type: {escape(column.type)}, {escape(column.kind)}")
     lines.append(f"- treatment: {escape(column.treatment)}")
     losses = manifest.information_loss.per_attribute
@@ -137,7 +149,7 @@ def _describe_column(column: ReleasedColumn, manifest: Manifest) -> str:
     if name in manifest.noise:
         for key, value in manifest.noise[name].to_json().items():
             lines.append(f"- noise, {escape(key)}: {escape(_as_json(value))}")
-    others = {k: v for k, v in column.to_json().items() if k not in (*_TOLD, *_FLAGS)}
+    others = {k: v for k, v in column.to_json().items() if k not in (*_TOLD, *_FLAGS, *_WORDS)}
     lines += [f"- {escape(key)}: {escape(_as_json(value))}" for key, value in others.items()]
     return f"### {escape(name)}\n\n" + "\n".join(lines)
 

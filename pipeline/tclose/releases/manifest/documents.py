@@ -10,14 +10,21 @@ from tclose.releases.manifest.datapackage import describe_package
 from tclose.releases.manifest.dictionary import write_dictionary
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Document
+from tclose.releases.report.public_report import write_report
 
 
 def make_documents(manifest: Manifest) -> dict[str, bytes]:
-    """Content of each document by its name: the same bytes for the same manifest."""
-    return {
+    """Content of each document by its name: the same bytes for the same manifest.
+
+    A manifest of an earlier format has no figures, and no report is made of it.
+    """
+    documents = {
         "datapackage.json": dump_json(describe_package(manifest)),
         "dictionary.md": write_dictionary(manifest).encode(),
     }
+    if manifest.figures is not None:
+        documents["report.html"] = write_report(manifest).encode()
+    return documents
 
 
 def list_documents(manifest: Manifest) -> list[Document]:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from tclose.data.places.untrusted_files import MalformedError, parse_json
 from tclose.model.column_terms import Role
+from tclose.releases.manifest.figure_sections import About, Figures
 from tclose.releases.manifest.sections import (
     ClassesSection,
     Code,
@@ -29,7 +30,7 @@ from tclose.releases.manifest.sections import (
     Section,
 )
 
-FORMAT = 3  # 1 may lack further models, attacks and distances; 2 has no seals
+FORMAT = 4  # 1 may lack further models, attacks and distances; 2 has no seals; 3 no report
 SCHEMA_ID = f"urn:tclose:schema:Manifest:{FORMAT}"
 _MOST_TOLD = 3
 
@@ -60,6 +61,8 @@ class Manifest(Section):
     format: Positive
     """Of the manifest: a reader of an earlier format does not know what this one says."""
     name: str
+    about: About | None = None
+    """The publisher's words, where the policy has any."""
     release_id: str
     published_at: Annotated[str, AfterValidator(_check_date)]
     """ISO 8601."""
@@ -76,6 +79,8 @@ class Manifest(Section):
     information_loss: InformationLoss
     """To three digits."""
     refinement: Refinement | None = None
+    figures: Figures | None = None
+    """Those that the report is drawn from."""
     partition_by: Names
     """Columns whose values stand in the names of folders."""
     columns: list[ReleasedColumn]

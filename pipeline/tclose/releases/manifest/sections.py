@@ -244,6 +244,10 @@ class ReleasedColumn(Section):
     """Each value with the names above it, up to the root's."""
     order: Names | None = None
     """Of ordinal values, lowest first."""
+    label: str | None = None
+    """Its name for people, as the publisher says; likewise the next two."""
+    unit: str | None = None
+    description: str | None = None
 
     @model_validator(mode="after")
     def _check_order(self) -> "ReleasedColumn":

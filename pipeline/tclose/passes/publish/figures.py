@@ -1,0 +1,203 @@
+"""The figures of a release's report: few, round, and of no value that few records have."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import floor, log10
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Encoding, Keys
+from tclose.model.array_types import Int64
+from tclose.model.column_terms import Kind, Role
+from tclose.model.distribution import Distribution
+from tclose.passes.plan.plan import Plan
+from tclose.passes.verify.class_profiles import ClassProfile, DistanceProfile
+from tclose.releases.manifest.figure_sections import (
+    AttributeFigures,
+    Changes,
+    Figures,
+    Shares,
+)
+from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.privacy_summary import three_digits
+
+OTHERS = "other values"
+MOST_LABELS = 14
+MOST_CHANGES = 1_000  # records from which on changes are said: of few, a change tells of one record
+_END = 0.02  # of the records are below the first round end, and above the last
+_MOST_TEXT = 40
+_WIDEST = 1e300
+_LARGEST = 1e12  # times the span: ends beyond it are not told apart by floats
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Labels, and which of them each distinct value of a distribution has: int64 (m,)."""
+
+    labels: Sequence[str]
+    of_value: Int64
+
+    def share(self, codes: Int64, counts: Int64) -> Shares:
+        """Shares of records, by label.
+
+        Parameters
+        ----------
+        codes, counts : int64 (d,): positions of values, and records that have each
+        """
+        sums = np.bincount(self.of_value[codes], counts, len(self.labels))
+        return Shares(labels=list(self.labels), shares=_shares(sums))
+
+
+def describe_figures(
+    plan: Plan, profile: ClassProfile, distributions: Sequence[Distribution], utility: Utility
+) -> Figures:
+    """Describe what a report shows of a release, to three digits.
+
+    Parameters
+    ----------
+    distributions : of the confidential attributes, as released
+    """
+    attributes = {}
+    for encoding, distribution, distances in zip(
+        plan.confidential, distributions, profile.distances, strict=True
+    ):
+        if not encoding.column.is_joint:
+            grouping = group_values(encoding, distribution, plan.k)
+            figures = _describe_attribute(grouping, distribution, distances)
+            attributes[encoding.column.name] = figures
+    changes = _describe_changes(plan, utility)
+    said = {} if changes is None else {"changes": changes}
+    return Figures(class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **said)
+
+
+def _describe_attribute(
+    grouping: Grouping, distribution: Distribution, distances: DistanceProfile
+) -> AttributeFigures:
+    values = np.arange(distribution.values.size)
+    return AttributeFigures(
+        table=grouping.share(values, distribution.counts),
+        farthest=grouping.share(distances.farthest[0], distances.farthest[1]),
+        farthest_records=int(distances.farthest[1].sum()),
+        distances=_shares(distances.counts),
+    )
+
+
+def _shares(counts: np.ndarray) -> list[float]:
+    total = counts.sum()
+    return [three_digits(count / total) if total else 0.0 for count in counts.tolist()]
+
+
+def group_values(encoding: Encoding, distribution: Distribution, k: int) -> Grouping:
+    """Group the distinct values of a confidential attribute under few labels.
+
+    Values that fewer than k records have are never named: numbers and dates of many values are cut
+    at round ends, each end with a fiftieth of the records or more outside.
+    """
+    is_range = encoding.column.kind in (Kind.NUMERIC, Kind.DATE) and encoding.categories is None
+    if is_range and not encoding.generalised and distribution.values.size > MOST_LABELS:
+        ends = _round_ends(encoding, distribution, k)
+        if ends is not None:
+            return _group_ranges(encoding, distribution, ends)
+    return _group_names(encoding, distribution, k)
+
+
+def _group_names(encoding: Encoding, distribution: Distribution, k: int) -> Grouping:
+    """The commonest values by their names, in the attribute's order; the rest together."""
+    counts = distribution.counts
+    commonest = np.argsort(-counts, kind="stable")[: MOST_LABELS - 1]
+    named = commonest[counts[commonest] >= k]
+    if not encoding.is_nominal:
+        named = np.sort(named)
+    texts = encoding.decode(distribution.values[named]).to_pylist()
+    labels = [_shorten(str(text)) for text in texts]
+    of_value = np.full(counts.size, len(labels))
+    of_value[named] = np.arange(len(labels))
+    return Grouping([*labels, OTHERS] if named.size < counts.size else labels, of_value)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}\u2026"
+
+
+def _round_ends(encoding: Encoding, distribution: Distribution, k: int) -> Keys | None:
+    """Round ends of ranges of equal widths; None of values too large to be told apart there."""
+    n_end = max(k, int(np.ceil(_END * distribution.n_records)))
+    first = np.searchsorted(distribution.cumulative, n_end)
+    last = np.searchsorted(distribution.cumulative, distribution.n_records - n_end)
+    low, high = distribution.values[[first, max(first, last)]].tolist()
+    unit = _unit(encoding)
+    if not high - low < _WIDEST or max(abs(low), abs(high)) > _LARGEST * (high - low):
+        return None
+    step = _round_step((high - low) / unit / (MOST_LABELS - 3)) * unit
+    ends = np.arange(floor(low / step) + 1, floor(high / step) + 1) * step
+    if not ends.size:
+        ends = np.array([(floor(high / step) + 1) * step])
+    return ends if encoding.has_float_keys else ends.astype(np.int64)
+
+
+def _group_ranges(encoding: Encoding, distribution: Distribution, ends: Keys) -> Grouping:
+    """Ranges between these ends, and one open range on either side."""
+    texts = [_end_text(encoding, end) for end in ends]
+    labels = [f"below {texts[0]}"]
+    labels += [f"{a} to {b}" for a, b in zip(texts[:-1], texts[1:], strict=True)]
+    labels.append(f"{texts[-1]} or more")
+    of_value = np.searchsorted(ends, distribution.values, side="right")
+    return Grouping(labels, of_value.astype(np.int64))
+
+
+def _unit(encoding: Encoding) -> float:
+    """Keys in what people count: days of a time, ones of a decimal number."""
+    dtype = encoding.type
+    if pa.types.is_timestamp(dtype):
+        return {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[dtype.unit] * 86_400.0
+    return 10.0**dtype.scale if pa.types.is_decimal(dtype) else 1.0
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that is not below."""
+    if not 0 < least < 1e300:
+        return 1.0
+    power = 10.0 ** floor(log10(least))
+    return next((m * power for m in (1, 2, 5) if m * power >= least), 10 * power)
+
+
+def _end_text(encoding: Encoding, end: float) -> str:
+    if encoding.column.kind is Kind.DATE:
+        return str(encoding.decode_values(np.array([end]))[0].as_py())[:10]
+    return f"{end / _unit(encoding):,.10g}"
+
+
+def _describe_sizes(size_counts: Int64) -> Shares:
+    """Shares of classes by their size: each size, or ranges of sizes."""
+    sizes, counts = size_counts
+    if sizes.size <= MOST_LABELS:
+        return Shares(labels=[f"{size:,}" for size in sizes.tolist()], shares=_shares(counts))
+    low, below = int(sizes[0]), np.cumsum(counts) / counts.sum()
+    high = int(sizes[np.searchsorted(below, 1 - _END)])
+    step = max(1, int(_round_step((high - low + 1) / (MOST_LABELS - 2))))
+    starts = np.arange(low, high + 1, step)
+    of_size = np.searchsorted(starts, sizes, side="right") - 1
+    labels = [f"{a:,}" if step == 1 else f"{a:,} to {a + step - 1:,}" for a in starts[:-1]]
+    labels.append(f"{starts[-1]:,} or more")
+    return Shares(labels=labels, shares=_shares(np.bincount(of_size, counts, starts.size)))
+
+
+def _describe_changes(plan: Plan, utility: Utility) -> Changes | None:
+    """Coarser than what the internal manifest has; none of a table of few records."""
+    names = [e.column.name for e in plan.encodings if e.column.role is Role.QUASI_IDENTIFIER]
+    if plan.n_records < MOST_CHANGES:
+        return None
+    variances = {
+        name: round(100 * change)
+        for name, change in utility.changes_of_variances.items()
+        if name in names and change is not None
+    }
+    pairs = combinations(utility.changes_of_variances, 2)
+    correlations: dict[str, float] = {}
+    for one, other in pairs:
+        change = utility.changes_of_correlations.get(f"{one} and {other}")
+        for name in {one, other} & variances.keys() if change is not None else ():
+            correlations[name] = max(round(abs(change or 0), 2), correlations.get(name, 0.0))
+    return Changes(variances=variances, correlations=correlations) if variances else None

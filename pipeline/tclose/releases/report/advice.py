@@ -1,0 +1,106 @@
+"""What a release's data are good for, and what not: sentences that follow from how they were made.
+
+The measured changes are those of the manifest, in whole percent and two decimals.
+"""
+
+from tclose.model.column_terms import Role
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import ReleasedColumn
+
+
+def _name(columns: list[ReleasedColumn]) -> str:
+    return ", ".join(column.name for column in columns)
+
+
+def list_safe(manifest: Manifest) -> list[str]:
+    """Analyses that the release supports."""
+    quasi = _of_role(manifest, Role.QUASI_IDENTIFIER)
+    kept = [
+        column
+        for column in manifest.columns
+        if column.role is not Role.QUASI_IDENTIFIER and not (column.noised or column.bucketed)
+    ]
+    said = []
+    if kept:
+        said.append(
+            f"Everything about {_name(kept)} without the quasi-identifiers: counts, means, "
+            "spreads, and how they go together record by record. They are released as they were "
+            "read."
+        )
+    if any(not column.generalised and column.kind in ("numeric", "date") for column in quasi):
+        said.append(
+            "Means and totals of numbers and dates among the quasi-identifiers, over the whole "
+            "table or over groups of many classes: a class's mean stands in for its records."
+        )
+    said.append(
+        "Comparisons of large groups, made of many whole classes, and models of the main effects "
+        "of quasi-identifiers, read with what is said beside."
+    )
+    said.append("Teaching, testing of programs, and preparing an analysis of the original data.")
+    return said
+
+
+def list_unsafe(manifest: Manifest) -> list[str]:
+    """Analyses that the release misleads in, and what must not be done with it."""
+    quasi = _of_role(manifest, Role.QUASI_IDENTIFIER)
+    said = []
+    aggregated = [column for column in quasi if not column.generalised]
+    if aggregated:
+        said.append(
+            f"Variances, quantiles, extremes and standard errors of {_name(aggregated)}: all "
+            "records of a class have one value, so spread is understated."
+        )
+    if any(column.kind == "nominal" for column in aggregated):
+        said.append(
+            "Rare categories of quasi-identifiers: a class has its commonest one, and the others "
+            "of its records are counted with it."
+        )
+    if any(column.generalised for column in quasi):
+        said.append(
+            "Exact values of generalised columns: an interval, a set or a node of a taxonomy says "
+            "only that the value is in it."
+        )
+    if manifest.privacy.t or manifest.privacy.joint:
+        said.append(
+            "Strong relations between quasi-identifiers and confidential attributes: every class "
+            "has nearly the distribution of the whole table, so effects are attenuated; what t "
+            "forbids cannot be found, and its absence here shows nothing."
+        )
+    if manifest.noise:
+        said.append(
+            f"Single values of {', '.join(manifest.noise)}: noise was added to each. Take its "
+            "size, which the data dictionary has, into every standard error."
+        )
+    said.append("Groups smaller than a few classes, and anything about a single record.")
+    said.append(
+        "Finding persons: it must not be tried, and other releases of the same records must not "
+        "be laid beside this one, because together they can tell records apart."
+    )
+    return said
+
+
+def list_changes(manifest: Manifest) -> list[tuple[str, str, str]]:
+    """Rows of a column, the change of its variance, and the largest change of a correlation."""
+    changes = manifest.figures.changes if manifest.figures is not None else None
+    if changes is None:
+        return []
+    return [
+        (name, _in_words(percent), _correlation(changes.correlations.get(name)))
+        for name, percent in changes.variances.items()
+    ]
+
+
+def _in_words(percent: int) -> str:
+    if not percent:
+        return "less than 1 % different"
+    return f"{abs(percent)} % {'too small' if percent < 0 else 'too large'}"
+
+
+def _correlation(change: float | None) -> str:
+    if change is None:
+        return "no other number"
+    return "by less than 0.01" if change < 0.01 else f"by up to {change:.2f}"
+
+
+def _of_role(manifest: Manifest, role: Role) -> list[ReleasedColumn]:
+    return [column for column in manifest.columns if column.role is role]

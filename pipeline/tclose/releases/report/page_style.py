@@ -1,0 +1,56 @@
+"""The style of reports: of screens, phones and paper; contrasts of 4.5 to 1 and more."""
+
+STYLE = """
+:root{--ink:#1b1f24;--soft:#4d5663;--line:#c9d0d8;--pale:#f3f5f8;--table:#1f5fa8;--far:#a8450a}
+*{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%}
+body{margin:0;color:var(--ink);background:#fff;font:16px/1.55 system-ui,-apple-system,"Segoe UI",
+Roboto,"Helvetica Neue",Arial,sans-serif;overflow-wrap:anywhere}
+header,main,footer{max-width:62rem;margin:0 auto;padding:0 1.25rem}
+header{padding-top:2rem}
+.kicker{margin:0;color:var(--soft);font-size:.875rem;letter-spacing:.04em;text-transform:uppercase}
+h1{margin:.15em 0 .4em;font-size:2rem;line-height:1.2}
+h2{margin:0 0 .5em;font-size:1.35rem;line-height:1.3}
+h3{margin:1.6em 0 .4em;font-size:1.05rem}
+p{max-width:44rem;margin:.5em 0}
+section{margin:2rem 0 0;padding-top:1.5rem;border-top:1px solid var(--line)}
+.verdict{display:inline-block;margin:.4em 0;padding:.3em .8em;border-radius:.3em;font-weight:600;
+background:#14653a;color:#fff}
+.verdict.fail{background:#a11b1b}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(11.5rem,1fr));gap:.6rem;margin:1rem 0}
+.facts div{padding:.6rem .8rem;background:var(--pale);border-radius:.3rem}
+dt{color:var(--soft);font-size:.85rem}
+dd{margin:0;font-weight:600}
+ul{max-width:44rem;padding-left:1.25rem}
+li{margin:.25em 0}
+.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1.5rem}
+figure{margin:1rem 0;max-width:34rem;break-inside:avoid}
+figcaption{font-weight:600;margin-bottom:.4rem}
+svg{display:block;width:100%;height:auto}
+svg text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;fill:var(--ink)}
+details{margin-top:.4rem;font-size:.9rem}
+summary{cursor:pointer;color:var(--table)}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;width:100%;margin:.8rem 0;font-size:.925rem}
+caption{text-align:left;font-weight:600;padding-bottom:.4rem}
+th,td{text-align:left;vertical-align:top;padding:.4rem .7rem .4rem 0;
+border-bottom:1px solid var(--line);min-width:4.5rem}
+thead th{color:var(--soft);font-size:.85rem}
+.columns{display:grid;gap:.8rem;padding:0;max-width:none;list-style:none}
+.columns li{margin:0;padding:.7rem .9rem;border:1px solid var(--line);border-radius:.3rem;
+break-inside:avoid}
+.columns h3{margin:0}
+.columns p{margin:.25em 0}
+.role{color:var(--soft);font-size:.9rem}
+.advice{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 2rem}
+footer{margin-top:2.5rem;padding-top:1rem;padding-bottom:2rem;color:var(--soft);font-size:.9rem}
+.skip{position:absolute;left:-99rem}
+.skip:focus{left:1rem;top:.5rem;background:#fff;padding:.3rem}
+a{color:var(--table)}
+:focus-visible{outline:3px solid var(--table);outline-offset:2px}
+@media (max-width:40rem){h1{font-size:1.6rem}header,main,footer{padding-left:1rem;padding-right:1rem}}
+@media print{@page{size:A4;margin:16mm}body{font-size:10.5pt}header,main,footer{max-width:none;padding:0}
+section{break-inside:auto;margin-top:1rem;padding-top:.8rem}h2,h3{break-after:avoid}
+details,.skip{display:none}figure{max-width:100mm}.facts div{border:1px solid var(--line)}
+.pictures{grid-template-columns:1fr 1fr}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+""".strip()

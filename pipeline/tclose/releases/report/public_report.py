@@ -1,0 +1,278 @@
+"""``report.html``: a release for those who decide on it and those who use it, in words and pictures.
+
+All that it says is in the public manifest; without the time of publication, so that the same release
+made again has the same bytes.
+"""
+
+from collections.abc import Iterator
+
+from tclose.model.column_terms import Role
+from tclose.releases.manifest.figure_sections import AttributeFigures, Figures
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import Attacks, ReleasedColumn, TResult
+from tclose.releases.report import advice
+from tclose.releases.report.html_parts import (
+    bullets,
+    element,
+    facts,
+    page,
+    paragraph,
+    section,
+    table,
+    text,
+)
+from tclose.releases.report.page_style import STYLE
+from tclose.releases.report.svg_charts import draw_bars, draw_distances, draw_pairs
+
+_ROLES = {
+    Role.QUASI_IDENTIFIER: "quasi-identifier: what others could know of a person",
+    Role.CONFIDENTIAL: "confidential: what nobody shall learn of a person",
+    Role.NON_CONFIDENTIAL: "not protected, because the publisher says so",
+}
+
+
+def write_report(manifest: Manifest) -> str:
+    """The page, of a manifest that has figures."""
+    figures = manifest.figures
+    assert figures is not None
+    sections = [
+        _explain(manifest, figures),
+        _show_classes(manifest, figures),
+        _show_distances(manifest, figures),
+        _show_values(manifest, figures),
+        _show_attacks(manifest),
+        _list_columns(manifest),
+        _advise(manifest),
+        _describe_source(manifest),
+    ]
+    title = f"{_title(manifest)}: report of the release"
+    return page(title, STYLE, _head(manifest), [one for one in sections if one], _foot(manifest))
+
+
+def _title(manifest: Manifest) -> str:
+    about = manifest.about
+    return about.title if about is not None and about.title else manifest.name
+
+
+def _head(manifest: Manifest) -> str:
+    about, classes, privacy = manifest.about, manifest.classes, manifest.privacy
+    passed = manifest.verdict == "pass"
+    verdict = "PASS: every class meets what was asked" if passed else "FAIL"
+    parts = [
+        element("p", "Report of a release of microdata", class_="kicker"),
+        element("h1", text(_title(manifest))),
+    ]
+    if about is not None and about.description:
+        parts.append(paragraph(about.description))
+    parts.append(element("p", text(verdict), class_="verdict" if passed else "verdict fail"))
+    pairs = [
+        ("records", f"{manifest.records:,}"),
+        ("columns", f"{len(manifest.columns):,}"),
+        ("classes of records", f"{classes.n_classes:,}"),
+        ("records in a class", f"{classes.smallest:,} to {classes.largest:,}"),
+        ("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}"),
+    ]
+    for name, t in privacy.t.items():
+        pairs.append((f"t of {name}", f"{t.largest_emd:.3g} of {t.asked:.3g}"))
+    for joint in privacy.joint:
+        together = " with ".join(joint.attributes)
+        pairs.append((f"t of {together}", f"{joint.largest_emd:.3g} of {joint.asked:.3g}"))
+    pairs.append(("information loss", f"{manifest.information_loss.total:.3g}"))
+    pairs.append(("method", manifest.method))
+    return "".join(parts) + facts(pairs)
+
+
+def _explain(manifest: Manifest, figures: Figures) -> str:
+    k = manifest.privacy.k
+    parts = [
+        paragraph(
+            f"k = {k.asked:,}: every record shares the values of all quasi-identifiers with at "
+            f"least {k.achieved - 1:,} others. Together they are a class. Who knows these values "
+            "of a person finds a class, and cannot tell which of its records is the person's."
+        )
+    ]
+    first = next(iter(figures.attributes), None)
+    if first is None:
+        return section("meaning", "What k means here", *parts)
+    t = manifest.privacy.t[first]
+    parts.append(
+        paragraph(
+            "t limits what the class itself gives away. If all of its records had one confidential "
+            "value, finding the class would be enough. So the values in every class have to be "
+            "distributed nearly as in the whole table: the earth mover's distance between both is "
+            "at most t, where 0 is the same distribution and 1 the farthest that there is."
+        )
+    )
+    of_class = figures.attributes[first]
+    parts.append(
+        paragraph(
+            f"The picture shows {first} in the class of this release that is farthest from the "
+            f"table, with {of_class.farthest_records:,} records: its distance is "
+            f"{t.largest_emd:.3g}, and t is {t.asked:.3g}. All other classes are nearer."
+        )
+    )
+    caption = f"{first}: the whole table and the class farthest from it"
+    whole, one = ("the whole table", of_class.table), ("the farthest class", of_class.farthest)
+    parts.append(draw_pairs("pairs", caption, whole, one))
+    return section("meaning", "What k and t mean here", *parts)
+
+
+def _show_classes(manifest: Manifest, figures: Figures) -> str:
+    classes = manifest.classes
+    said = paragraph(
+        f"{manifest.records:,} records form {classes.n_classes:,} classes of "
+        f"{classes.smallest:,} to {classes.largest:,} records, {classes.mean:.3g} on average."
+    )
+    caption = "Records in a class: share of the classes"
+    chart = draw_bars("sizes", caption, figures.class_sizes, "classes")
+    return section("classes", "Sizes of the classes", said, chart)
+
+
+def _show_distances(manifest: Manifest, figures: Figures) -> str:
+    if not figures.attributes:
+        return ""
+    said = paragraph(
+        "How far the classes are from the whole table. Nothing is to the right of t: it was "
+        "decided for every class, without rounding, before anything was published."
+    )
+    charts = [
+        draw_distances(
+            f"distances-{i}",
+            f"{name}: classes by their distance, largest {t.largest_emd:.3g}",
+            of_attribute.distances,
+            t.asked,
+        )
+        for i, (name, of_attribute, t) in enumerate(_measured(manifest, figures))
+    ]
+    pictures = element("div", "".join(charts), class_="pictures")
+    return section("distances", "Distances of the classes against t", said, pictures)
+
+
+def _measured(
+    manifest: Manifest, figures: Figures
+) -> Iterator[tuple[str, AttributeFigures, TResult]]:
+    for name, of_attribute in figures.attributes.items():
+        if name in manifest.privacy.t:
+            yield name, of_attribute, manifest.privacy.t[name]
+
+
+def _show_values(manifest: Manifest, figures: Figures) -> str:
+    if not figures.attributes:
+        return ""
+    columns = {column.name: column for column in manifest.columns}
+    said = paragraph(
+        "Shares of all records. Values of few records are counted under other values, and ranges "
+        "are open where few records lie."
+    )
+    charts = [
+        draw_bars(f"values-{i}", _entitle(columns[name]), of_attribute.table, "records")
+        for i, (name, of_attribute) in enumerate(figures.attributes.items())
+    ]
+    pictures = element("div", "".join(charts), class_="pictures")
+    return section("values", "Distributions of the confidential attributes", said, pictures)
+
+
+def _entitle(column: ReleasedColumn) -> str:
+    label = f"{column.name}: {column.label}" if column.label else column.name
+    return f"{label} ({column.unit})" if column.unit else label
+
+
+def _show_attacks(manifest: Manifest) -> str:
+    if manifest.risk is None or not manifest.risk.attributes:
+        return ""
+    said = paragraph(
+        "Measured on the released records: of how many an intruder who finds the class learns "
+        "something. Homogeneity: all of its records have one confidential value. Similarity: all "
+        "have values of one group. Skewness: a group is more likely in the class than in the table "
+        "by more than the factor that is given."
+    )
+    head = ("attribute", "homogeneity", "similarity", "skewness", "largest factor")
+    rows = [
+        (name, *_measure(attacks, manifest.records))
+        for name, attacks in manifest.risk.attributes.items()
+    ]
+    shown = table("Records of which an attack learns something", head, rows)
+    groups = [f"Groups of {n}: {a.groups}." for n, a in manifest.risk.attributes.items()]
+    return section("attacks", "Attacks that were measured", said, shown, bullets(groups))
+
+
+def _measure(attacks: Attacks, n_records: int) -> tuple[str, str, str, str]:
+    skewness = attacks.skewness
+    return (
+        _exposed(attacks.homogeneity.records, n_records),
+        _exposed(attacks.similarity.records, n_records),
+        f"{_exposed(skewness.records, n_records)}, factor {skewness.factor:.3g}",
+        f"{skewness.largest:.3g}",
+    )
+
+
+def _exposed(n_exposed: int, n_records: int) -> str:
+    if not n_exposed:
+        return "none"
+    return f"{n_exposed:,} ({100 * n_exposed / n_records:.3g} %)"
+
+
+def _list_columns(manifest: Manifest) -> str:
+    losses = manifest.information_loss.per_attribute
+    cards = []
+    for column in manifest.columns:
+        role = text(_ROLES.get(column.role, column.role))
+        lines = [
+            element("h3", text(_entitle(column))),
+            element("p", f"{role}; {text(column.kind)}", class_="role"),
+        ]
+        if column.description:
+            lines.append(paragraph(column.description))
+        loss = f"; information loss {losses[column.name]:.3g}" if column.name in losses else ""
+        lines.append(paragraph(f"Released: {column.treatment}{loss}."))
+        cards.append(element("li", "".join(lines)))
+    said = paragraph(
+        "Information loss is the mean of squared differences to the original values, in shares of "
+        "their scale: 0 is none. The data dictionary has types, orders and taxonomies."
+    )
+    return section(
+        "columns", "The columns, and what was done", said,
+        element("ul", "".join(cards), class_="columns"),
+    )  # fmt: skip
+
+
+def _advise(manifest: Manifest) -> str:
+    good = element("h3", "Safe") + bullets(advice.list_safe(manifest))
+    bad = element("h3", "Not safe") + bullets(advice.list_unsafe(manifest))
+    parts = [element("div", element("div", good) + element("div", bad), class_="advice")]
+    changes = advice.list_changes(manifest)
+    if changes:
+        head = ("column", "its variance in the release is", "a correlation with it changes")
+        parts.append(
+            table("What aggregation changed, measured against the originals", head, changes)
+        )
+    return section("use", "How to use these data, and how not", *parts)
+
+
+def _describe_source(manifest: Manifest) -> str:
+    about = manifest.about
+    pairs = []
+    if about is not None:
+        named = {"publisher": about.publisher, "licence": about.licence, "contact": about.contact}
+        pairs = [(key, said) for key, said in named.items() if said]
+    parts = [facts(pairs)] if pairs else []
+    if about is not None and about.citation:
+        parts.append(paragraph(f"Cite as: {about.citation}"))
+    n_files = len(manifest.files)
+    parts.append(
+        paragraph(
+            f"Release {manifest.release_id} of {manifest.name}: {n_files:,} "
+            f"file{'' if n_files == 1 else 's'} below data/. manifest.json has the digest of each, "
+            "and of this page; dictionary.md and datapackage.json describe the columns. "
+            "`tclose audit` on the folder of the release measures again what is said here of k, t "
+            "and the classes, from the files alone."
+        )
+    )
+    return section("source", "Citation, licence, contact", *parts)
+
+
+def _foot(manifest: Manifest) -> str:
+    return paragraph(
+        f"Made by tclose {manifest.code.tclose} from manifest.json of the release; it says nothing "
+        "that is not there, loads nothing and runs no script."
+    )
