@@ -1,4 +1,4 @@
-"""The ``about`` section of a policy: what people have to know of the data, in the publisher's words."""
+"""The ``about`` section of a policy: the data in the publisher's words, for people."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from tclose.model.setting_fields import Line, Settings, Words
 
 
 class AboutSettings(Settings):
-    """What the publisher says of the data; it is in dictionary, Data Package, manifest and report."""
+    """What the publisher says of the data: in manifest, dictionary, Data Package and report."""
 
     title: Line | None = Field(
         default=None, description="Of the data.", examples=["Hospital discharges 2026"]

@@ -122,8 +122,6 @@ def public_manifest(account: ReleaseRecord) -> Manifest:
         add_words(column, account.policy.attributes[column.name])
         for column in describe_columns(account.plan, account.levels)
     ]
-    about = account.policy.about
-    said = {} if about is None else {"about": About(**about.model_dump(exclude_none=True))}
     manifest = Manifest(
         format=FORMAT,
         name=account.policy.name,
@@ -148,8 +146,10 @@ def public_manifest(account: ReleaseRecord) -> Manifest:
         columns=columns,
         files=list(account.files),
         code=Code(tclose=code_version()["tclose"]),
-        **said,
     )
+    if (about := account.policy.about) is not None:
+        said = About(**about.model_dump(exclude_none=True))
+        manifest = manifest.model_copy(update={"about": said})
     return manifest.model_copy(update={"documents": list_documents(manifest)})
 
 

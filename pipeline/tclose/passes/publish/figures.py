@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import floor, log10
 
 import numpy as np
@@ -141,7 +141,7 @@ def _group_ranges(encoding: Encoding, distribution: Distribution, ends: Keys) ->
     """Ranges between these ends, and one open range on either side."""
     texts = [_end_text(encoding, end) for end in ends]
     labels = [f"below {texts[0]}"]
-    labels += [f"{a} to {b}" for a, b in zip(texts[:-1], texts[1:], strict=True)]
+    labels += [f"{a} to {b}" for a, b in pairwise(texts)]
     labels.append(f"{texts[-1]} or more")
     of_value = np.searchsorted(ends, distribution.values, side="right")
     return Grouping(labels, of_value.astype(np.int64))

@@ -79,4 +79,5 @@ def page(title: str, style: str, header: str, sections: Sequence[str], footer: s
         + element("main", "\n".join(sections), id="main")
         + element("footer", footer)
     )
-    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
+    whole = element("html", f"\n<head>{head}</head>\n<body>\n{body}\n</body>\n", lang="en")
+    return f"<!DOCTYPE html>\n{whole}\n"

@@ -17,7 +17,8 @@ section{margin:2rem 0 0;padding-top:1.5rem;border-top:1px solid var(--line)}
 .verdict{display:inline-block;margin:.4em 0;padding:.3em .8em;border-radius:.3em;font-weight:600;
 background:#14653a;color:#fff}
 .verdict.fail{background:#a11b1b}
-.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(11.5rem,1fr));gap:.6rem;margin:1rem 0}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.6rem;
+margin:1rem 0}
 .facts div{padding:.6rem .8rem;background:var(--pale);border-radius:.3rem}
 dt{color:var(--soft);font-size:.85rem}
 dd{margin:0;font-weight:600}
@@ -36,6 +37,7 @@ caption{text-align:left;font-weight:600;padding-bottom:.4rem}
 th,td{text-align:left;vertical-align:top;padding:.4rem .7rem .4rem 0;
 border-bottom:1px solid var(--line);min-width:4.5rem}
 thead th{color:var(--soft);font-size:.85rem}
+thead th,td{overflow-wrap:normal}
 .columns{display:grid;gap:.8rem;padding:0;max-width:none;list-style:none}
 .columns li{margin:0;padding:.7rem .9rem;border:1px solid var(--line);border-radius:.3rem;
 break-inside:avoid}
@@ -48,9 +50,12 @@ footer{margin-top:2.5rem;padding-top:1rem;padding-bottom:2rem;color:var(--soft);
 .skip:focus{left:1rem;top:.5rem;background:#fff;padding:.3rem}
 a{color:var(--table)}
 :focus-visible{outline:3px solid var(--table);outline-offset:2px}
-@media (max-width:40rem){h1{font-size:1.6rem}header,main,footer{padding-left:1rem;padding-right:1rem}}
-@media print{@page{size:A4;margin:16mm}body{font-size:10.5pt}header,main,footer{max-width:none;padding:0}
+@media (max-width:40rem){h1{font-size:1.6rem}
+header,main,footer{padding-left:1rem;padding-right:1rem}}
+@media print{@page{size:A4;margin:16mm}body{font-size:10.5pt}
+header,main,footer{max-width:none;padding:0}
 section{break-inside:auto;margin-top:1rem;padding-top:.8rem}h2,h3{break-after:avoid}
-details,.skip{display:none}figure{max-width:100mm}.facts div{border:1px solid var(--line)}
-.pictures{grid-template-columns:1fr 1fr}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+details,.skip{display:none}figure{max-width:88mm}.facts div{border:1px solid var(--line)}
+.pictures,.columns{grid-template-columns:1fr 1fr}
+*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """.strip()

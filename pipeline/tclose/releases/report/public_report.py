@@ -1,7 +1,7 @@
-"""``report.html``: a release for those who decide on it and those who use it, in words and pictures.
+"""``report.html``: a release for those who decide on it and who use it, in words and pictures.
 
-All that it says is in the public manifest; without the time of publication, so that the same release
-made again has the same bytes.
+All that it says is in the public manifest. The time of publication is not in it, so that the same
+release made again has the same bytes.
 """
 
 from collections.abc import Iterator
@@ -108,7 +108,7 @@ def _explain(manifest: Manifest, figures: Figures) -> str:
         paragraph(
             f"The picture shows {first} in the class of this release that is farthest from the "
             f"table, with {of_class.farthest_records:,} records: its distance is "
-            f"{t.largest_emd:.3g}, and t is {t.asked:.3g}. All other classes are nearer."
+            f"{t.largest_emd:.3g}, and t is {t.asked:.3g}. No class is farther."
         )
     )
     caption = f"{first}: the whole table and the class farthest from it"
@@ -186,7 +186,7 @@ def _show_attacks(manifest: Manifest) -> str:
         "have values of one group. Skewness: a group is more likely in the class than in the table "
         "by more than the factor that is given."
     )
-    head = ("attribute", "homogeneity", "similarity", "skewness", "largest factor")
+    head = ("attribute", "homogeneity", "similarity", "skewness")
     rows = [
         (name, *_measure(attacks, manifest.records))
         for name, attacks in manifest.risk.attributes.items()
@@ -196,13 +196,13 @@ def _show_attacks(manifest: Manifest) -> str:
     return section("attacks", "Attacks that were measured", said, shown, bullets(groups))
 
 
-def _measure(attacks: Attacks, n_records: int) -> tuple[str, str, str, str]:
+def _measure(attacks: Attacks, n_records: int) -> tuple[str, str, str]:
     skewness = attacks.skewness
+    raised = f"by more than {skewness.factor:.3g} times; at most {skewness.largest:.3g} times"
     return (
         _exposed(attacks.homogeneity.records, n_records),
         _exposed(attacks.similarity.records, n_records),
-        f"{_exposed(skewness.records, n_records)}, factor {skewness.factor:.3g}",
-        f"{skewness.largest:.3g}",
+        f"{_exposed(skewness.records, n_records)} {raised}",
     )
 
 
@@ -264,8 +264,8 @@ def _describe_source(manifest: Manifest) -> str:
             f"Release {manifest.release_id} of {manifest.name}: {n_files:,} "
             f"file{'' if n_files == 1 else 's'} below data/. manifest.json has the digest of each, "
             "and of this page; dictionary.md and datapackage.json describe the columns. "
-            "`tclose audit` on the folder of the release measures again what is said here of k, t "
-            "and the classes, from the files alone."
+            "The command tclose audit, given the folder of the release, measures again what is "
+            "said here of k, t and the classes, from the files alone."
         )
     )
     return section("source", "Citation, licence, contact", *parts)
