@@ -138,7 +138,7 @@ def test_manifests_that_were_edited_alike_are_found(published):
 
 def test_seals_are_looked_at_whatever_the_format_is_said_to_be(published):
     for path in (published / "manifest.json", published / "internal" / "manifest.json"):
-        path.write_text(path.read_text().replace('"format": 3', '"format": 2'))
+        path.write_text(path.read_text().replace('"format": 4', '"format": 2'))
     assert "manifest.json: its content has changed" in audit_release(published).findings
 
 
@@ -204,13 +204,13 @@ def as_earlier(published):
         path = place / "manifest.json"
         manifest = json.loads(path.read_text())
         manifest["format"] = 1
-        for key in ("risk", "noise", "documents"):
+        for key in ("risk", "noise", "documents", "figures"):
             del manifest[key]
         del manifest["privacy"]["models"]
         for t in manifest["privacy"]["t"].values():
             del t["distance"]
         path.write_text(json.dumps(manifest))
-    for name in ("dictionary.md", "datapackage.json", "internal/seal.json"):
+    for name in ("dictionary.md", "datapackage.json", "report.html", "internal/seal.json"):
         (published / name).unlink()
 
 

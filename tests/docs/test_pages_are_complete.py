@@ -35,6 +35,7 @@ DOCS = ROOT / "docs"
 PACKAGE = ROOT / "pipeline" / "tclose"
 ALL = [README, *PAGES, DEPLOY, ROOT / "CHANGELOG.md", *sorted((ROOT / "benchmarks").glob("*.md"))]
 SECTION_OF = {
+    "AboutSettings": "about",
     "AttributeSettings": "attributes",
     "IntervalSettings": "attributes",
     "NoiseSettings": "attributes",

@@ -21,7 +21,15 @@ def find(release):
 
 
 @pytest.mark.parametrize(
-    "name", [PART, "dictionary.md", "datapackage.json", "internal/plan.json", "manifest.json"]
+    "name",
+    [
+        PART,
+        "dictionary.md",
+        "datapackage.json",
+        "report.html",
+        "internal/plan.json",
+        "manifest.json",
+    ],
 )
 @pytest.mark.parametrize("absolute", [True, False])
 def test_link_in_the_place_of_a_file_is_found(published, tmp_path, name, absolute):

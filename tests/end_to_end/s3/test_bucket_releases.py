@@ -15,7 +15,8 @@ from tclose.errors import VerificationError
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-PUBLIC = {"data/part-00000.parquet", "manifest.json", "dictionary.md", "datapackage.json"}
+DOCUMENTS = {"dictionary.md", "datapackage.json", "report.html"}
+PUBLIC = {"data/part-00000.parquet", "manifest.json"} | DOCUMENTS
 
 
 def test_release_in_a_bucket_is_that_in_a_folder_byte_by_byte(source, document, bucket, tmp_path):

@@ -99,7 +99,7 @@ def test_working_files_are_private_and_gone(tmp_path):
     assert not (root / ".work").exists()
     assert (release / "internal").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "releases" / ".release-key").stat().st_mode & 0o777 == 0o600
-    public = {"manifest.json", "datapackage.json", "dictionary.md"}
+    public = {"manifest.json", "datapackage.json", "dictionary.md", "report.html"}
     assert {p.name for p in release.iterdir()} == {"data", "internal", *public}
     for name in public:
         text = (release / name).read_text()

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from nightly.independent.values import read_values
 
-PUBLIC = {"manifest.json", "dictionary.md", "datapackage.json", "data", "internal"}
+PUBLIC = {"manifest.json", "dictionary.md", "datapackage.json", "report.html", "data", "internal"}
 
 
 class DamagedError(Exception):

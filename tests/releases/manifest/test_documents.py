@@ -27,6 +27,7 @@ FIELD_TYPES = (
     *("string", "number", "integer", "boolean", "object", "array", "list", "datetime", "date"),
     *("time", "year", "yearmonth", "duration", "geopoint", "geojson", "any"),
 )
+DATED = ("datapackage.json", "dictionary.md")  # the report has the same bytes at any time
 # What the standard (Data Package 2.0: package, resource and table schema) demands of the keys that
 # are used here.
 SCHEMA = {
@@ -205,8 +206,8 @@ def test_documents_come_from_the_public_manifest_alone(made):
     assert list_documents(manifest) == manifest.documents
     later = manifest.model_copy(update={"published_at": "2030-01-01T00:00:00+00:00"})
     for name, content in make_documents(later).items():
-        assert content != written[name]
         before = manifest.published_at.encode()
+        assert written[name].count(before) == (name in DATED)
         assert content == written[name].replace(before, later.published_at.encode())
 
 
@@ -229,7 +230,8 @@ def test_same_release_made_again_has_the_same_documents_but_for_the_time(tmp_pat
         folder = tmp_path / "releases" / "people" / publish_on(day, document)
         date = read_document(folder)["published_at"]
         texts.append([(folder / name).read_text().replace(date, "TIME") for name in DOCUMENTS])
-        assert all(text.count("TIME") == 1 for text in texts[-1])
+        times = [text.count("TIME") for text in texts[-1]]
+        assert times == [int(name in DATED) for name in DOCUMENTS]
         shutil.rmtree(folder)
     assert texts[0] == texts[1]
 

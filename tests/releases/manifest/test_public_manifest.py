@@ -73,11 +73,11 @@ def test_keys_of_later_versions_are_let_through_and_noted(made, schema):
     later = copy.deepcopy(read_document(made))
     later["licence"] = "CC0"
     later["privacy"]["k"]["median"] = 7
-    later["columns"][0]["unit"] = "years"
+    later["columns"][0]["measure"] = "years"
     schema.validate(later)
     manifest = parse_manifest(json.dumps(later).encode())
     assert manifest.to_json() == later
-    assert list(manifest.unknown_keys()) == ["licence", "privacy.k.median", "columns.0.unit"]
+    assert list(manifest.unknown_keys()) == ["licence", "privacy.k.median", "columns.0.measure"]
     before = (made / "manifest.json").read_bytes()
     try:
         (made / "manifest.json").write_bytes(dump_json(later))
@@ -85,12 +85,12 @@ def test_keys_of_later_versions_are_let_through_and_noted(made, schema):
     finally:
         (made / "manifest.json").write_bytes(before)
     [note] = [note for note in notes if "does not know" in note]
-    assert note.endswith("licence, privacy.k.median, columns.0.unit")
+    assert note.endswith("licence, privacy.k.median, columns.0.measure")
 
 
 def test_a_later_format_is_named(made):
-    later = read_document(made) | {"format": 4, "privacy": "otherwise"}
-    with pytest.raises(MalformedError, match="is of format 4; audit it with a later version"):
+    later = read_document(made) | {"format": 5, "privacy": "otherwise"}
+    with pytest.raises(MalformedError, match="is of format 5; audit it with a later version"):
         parse_manifest(json.dumps(later).encode())
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_internal_manifest_is_a_finding(made):
     path = made / "internal" / "manifest.json"
     before = path.read_bytes()
     try:
-        path.write_bytes(before.replace(b'"format": 3', b'"format": "3"'))
+        path.write_bytes(before.replace(b'"format": 4', b'"format": "4"'))
         findings = audit_release(made).findings
     finally:
         path.write_bytes(before)

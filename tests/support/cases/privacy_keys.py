@@ -227,6 +227,9 @@ OTHERS = {
     ),
     *("attributes.intervals", "attributes.aggregate", "attributes.round", "attributes.subsets_by"),
     *("attributes.scale", "attributes.weight"),
+    *("attributes.label", "attributes.unit", "attributes.description"),
+    *("about.title", "about.description", "about.publisher"),
+    *("about.contact", "about.licence", "about.citation"),
     *("method.name", "method.scope", "method.block_clusters", "method.class_size"),
     *("method.refine", "method.start", "method.gamma"),
 }

@@ -1,0 +1,157 @@
+"""The figures of a report: round, few, and of no value that few records have."""
+
+import datetime
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tclose.data.encodings import make_encoding
+from tclose.data.value_counts import count_values, summarise_table
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
+from tclose.passes.publish.figures import (
+    MOST_LABELS,
+    OTHERS,
+    _describe_changes,
+    _describe_sizes,
+    _round_step,
+    group_values,
+)
+from tclose.passes.verify.class_profiles import N_STEPS, profile_distances
+from tclose.releases.manifest.internal_manifest import Utility
+from tclose.runtime.arrays import make_distribution
+
+
+def grouped(array: pa.Array, k: int, kind: Kind = Kind.NUMERIC):
+    column = Column(Attribute("x", Role.CONFIDENTIAL, kind, max_emd=Fraction(1)), kind, array.type)
+    summary, _ = summarise_table(pa.table({"x": array}), (column,), ())
+    encoding = make_encoding(column, summary.columns["x"])
+    counted = count_values(encoding.encode(array))
+    distribution = make_distribution(counted.values, counted.counts)
+    grouping = group_values(encoding, distribution, k)
+    return grouping, distribution
+
+
+def test_the_ends_of_the_values_are_not_told():
+    values = np.r_[np.arange(1_000) * 7.3, 271_828_182.84, -314_159.26]
+    grouping, distribution = grouped(pa.array(values), 5)
+    told = " ".join(grouping.labels)
+    assert "271" not in told
+    assert "314" not in told
+    assert grouping.labels[0] == "below 1,000"
+    assert grouping.labels[-1] == "7,000 or more"
+    shares = grouping.share(np.arange(distribution.values.size), distribution.counts)
+    assert shares.shares[-1] >= 0.02
+    assert sum(shares.shares) == pytest.approx(1, abs=0.02)
+
+
+def test_every_end_keeps_k_records_outside():
+    grouping, distribution = grouped(pa.array(np.arange(40)), 15)
+    sizes = np.bincount(grouping.of_value, distribution.counts)
+    assert sizes[0] >= 15
+    assert sizes[-1] >= 15
+
+
+def test_values_of_fewer_than_k_records_are_not_named():
+    texts = pa.array(["common"] * 9 + ["canary"] * 2 + ["usual"] * 5)
+    grouping, _ = grouped(texts, 3, Kind.NOMINAL)
+    assert grouping.labels == ["common", "usual", OTHERS]
+    numbers, _ = grouped(pa.array([1] * 9 + [777] * 2 + [3] * 5), 3)
+    assert numbers.labels == ["1", "3", OTHERS]
+
+
+def test_long_texts_are_cut_and_many_are_put_together():
+    texts = pa.array([f"{i:03}" * 30 for i in range(50) for _ in range(4)])
+    grouping, _ = grouped(texts, 3, Kind.NOMINAL)
+    assert len(grouping.labels) == MOST_LABELS
+    assert all(len(label) <= 40 for label in grouping.labels)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([datetime.date(1900, 1, 1) + datetime.timedelta(days=37 * i) for i in range(900)]),
+        pa.array(
+            [datetime.datetime(1900, 1, 1, i % 24) + datetime.timedelta(days=i) for i in range(900)]
+        ),  # fmt: skip
+        pa.array([datetime.time(i % 24, i % 60, i % 37) for i in range(900)]),
+        pa.array([datetime.timedelta(seconds=i) for i in range(900)]),
+    ],
+    ids=["date", "timestamp", "time", "duration"],
+)
+def test_dates_and_times_have_ranges(array):
+    grouping, _ = grouped(array, 3, Kind.DATE)
+    assert 2 <= len(grouping.labels) <= MOST_LABELS + 2
+    assert grouping.labels[0].startswith("below ")
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=15, max_size=60),
+    st.integers(2, 9),
+)
+def test_any_numbers_have_few_labels(values, k):
+    grouping, distribution = grouped(pa.array(values), k)
+    assert 1 <= len(grouping.labels) <= 40
+    assert grouping.of_value.size == distribution.values.size
+    assert 0 <= grouping.of_value.min() <= grouping.of_value.max() < len(grouping.labels)
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=15, max_size=60))
+def test_any_integers_have_few_labels(values):
+    grouping, _ = grouped(pa.array(values, pa.int64()), 2)
+    assert 1 <= len(grouping.labels) <= 40
+
+
+@pytest.mark.parametrize(("least", "step"), [(0.3, 0.5), (1, 1), (1.1, 2), (70, 100), (0, 1)])
+def test_steps_are_round(least, step):
+    assert _round_step(least) == pytest.approx(step)
+
+
+def test_sizes_of_many_classes_are_ranges():
+    sizes = np.arange(5, 400)
+    shares = _describe_sizes(np.array([sizes, np.full(sizes.size, 3)]))
+    assert shares.labels[0] == "5 to 54"
+    assert shares.labels[-1].endswith(" or more")
+    assert sum(shares.shares) == pytest.approx(1, abs=0.01)
+    few = _describe_sizes(np.array([[5, 7], [1, 3]]))
+    assert (few.labels, few.shares) == (["5", "7"], [0.25, 0.75])
+
+
+def test_profiles_count_distances_and_keep_the_farthest_class():
+    emds, codes = np.array([0.02, 0.1, 0.05, np.nan]), np.array([0, 0, 1, 2, 2, 2, 1, 0])
+    starts = np.array([0, 2, 6, 8, 8])
+    profile = profile_distances(emds, Fraction(1, 10), codes, starts)
+    assert profile.counts.sum() == 4
+    assert profile.counts[N_STEPS - 1] == 2
+    assert profile.largest == 0.1
+    assert profile.farthest.tolist() == [[1, 2], [1, 3]]
+    nearer = profile_distances(emds[:1], Fraction(1, 10), codes[:2], starts[:2])
+    for merged in (profile.merge(nearer), nearer.merge(profile)):
+        assert merged.farthest.tolist() == profile.farthest.tolist()
+        assert merged.counts.sum() == 5
+
+
+def utility() -> Utility:
+    return Utility(
+        il1s=0.1,
+        changes_of_means={},
+        changes_of_variances={"age": -0.1234, "pay": 0.0},
+        changes_of_correlations={"age and pay": -0.0567},
+    )
+
+
+def test_changes_are_coarse_and_not_of_few_records():
+    column: Any = SimpleNamespace(name="age", role=Role.QUASI_IDENTIFIER)
+    encodings = (SimpleNamespace(column=column),)
+    plan: Any = SimpleNamespace(encodings=encodings, n_records=5_000)
+    changes = _describe_changes(plan, utility())
+    assert changes is not None
+    assert (changes.variances, changes.correlations) == ({"age": -12}, {"age": 0.06})
+    few: Any = SimpleNamespace(encodings=encodings, n_records=999)
+    assert _describe_changes(few, utility()) is None

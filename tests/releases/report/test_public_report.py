@@ -1,0 +1,242 @@
+"""The report of a release: a page that is whole, escaped, and says what the manifest says."""
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from support.cases.people import people, policy_for, read_document, release, write_parquet
+from tclose.assess.auditing.audit import audit_release
+from tclose.cli.main import main
+from tclose.releases.contents import read_manifest
+from tclose.releases.report.public_report import write_report
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+ABOUT = {
+    "title": "Pay <of> people & others",
+    "description": "One record for each person.",
+    "publisher": "Office of Pay",
+    "contact": "pay@example.org",
+    "licence": "CC-BY-4.0",
+    "citation": "Office of Pay (2026).",
+}
+VOID = {"meta", "rect"}
+
+
+class Page(HTMLParser):
+    """Tags, attributes and texts of a page; whether every element is closed."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, Any]]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(markup)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+    def all(self, tag: str) -> list[dict[str, Any]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def document_for(folder, n_records=60, **columns):
+    table = people(n_records, **columns)
+    source = write_parquet(folder / "people.parquet", table)
+    return policy_for(source, about=ABOUT)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    document = document_for(tmp_path_factory.mktemp("people"))
+    document["attributes"]["pay"] = {
+        "role": "confidential",
+        "label": "Pay",
+        "unit": "euros a month",
+        "description": "Before taxes.",
+    }
+    return release(document)
+
+
+@pytest.fixture(scope="module")
+def page(made):
+    return Page((made.folder / "report.html").read_text())
+
+
+def test_every_element_is_closed_and_every_id_is_one_of_a_kind(page):
+    assert page.open == []
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = [a[key] for _, a in page.tags for key in ("aria-labelledby", "aria-describedby")
+             if key in a]  # fmt: skip
+    assert named
+    assert set(named) <= set(ids)
+
+
+def test_it_runs_no_script_and_loads_nothing(page):
+    tags = {tag for tag, _ in page.tags}
+    assert not tags & {"script", "img", "link", "iframe", "object", "embed", "form", "base"}
+    [policy] = [a["content"] for a in page.all("meta") if "http-equiv" in a]
+    assert "default-src 'none'" in policy
+    for _, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on") or name == "src"]
+        assert attributes.get("href", "#").startswith("#")
+
+
+def test_screen_readers_find_their_way(page):
+    assert [a["lang"] for a in page.all("html")] == ["en"]
+    headings = [tag for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == "h1"
+    assert headings.count("h1") == 1
+    assert all(int(b[1]) - int(a[1]) <= 1 for a, b in zip(headings, headings[1:], strict=False))
+    pictures = page.all("svg")
+    assert len(pictures) >= 4
+    assert all(p["role"] == "img" and p["aria-labelledby"] for p in pictures)
+    assert len(page.all("details")) == len(pictures)  # the figures again, as a table
+    assert all("scope" in head for head in page.all("th"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    scrolled = [a for a in page.all("div") if a.get("class") == "wide"]
+    assert all(a["tabindex"] == "0" and a["aria-label"] for a in scrolled)
+    assert [tag for tag, _ in page.tags if tag in ("header", "main", "footer")] == [
+        "header",
+        "main",
+        "footer",
+    ]
+
+
+def test_it_says_verdict_measures_and_the_publishers_words(page, made):
+    manifest = made.manifest
+    for said in ("PASS", "k = 3", "How to use these data, and how not", "Before taxes.",
+                 "pay: Pay (euros a month)", *ABOUT.values(), manifest["release_id"]):  # fmt: skip
+        assert said in page.text, said
+    largest = manifest["privacy"]["t"]["pay"]["largest_emd"]
+    assert f"{largest:.3g} of {manifest['privacy']['t']['pay']['asked']:.3g}" in page.text
+    for column in manifest["columns"]:
+        assert f"Released: {column['treatment']}" in page.text
+    assert manifest["published_at"] not in page.text
+
+
+def test_words_flow_to_the_other_documents(made):
+    package = json.loads((made.folder / "datapackage.json").read_text())
+    assert package["title"] == ABOUT["title"]
+    assert package["licenses"] == [{"name": "CC-BY-4.0"}]
+    assert package["contributors"] == [
+        {"title": "Office of Pay", "roles": ["publisher"]},
+        {"email": "pay@example.org", "roles": ["contact"]},
+    ]
+    [pay] = [f for f in package["resources"][0]["schema"]["fields"] if f["name"] == "pay"]
+    assert (pay["title"], pay["unit"]) == ("Pay", "euros a month")
+    assert pay["description"].startswith("Before taxes.")
+    text = (made.folder / "dictionary.md").read_text()
+    assert "- licence: CC-BY-4.0" in text
+    assert "- label: Pay\n- unit: euros a month\n- description: Before taxes." in text
+
+
+def test_every_number_is_one_of_the_manifest(page, made):
+    """But for how it is rounded, written in percent, and counted on axes."""
+    figures = re.findall(r"(?<![\w.-])\d[\d,]*\.?\d*(?:e-?\d+)?(?![\w-])", page.text)
+    numbers = {float(f.replace(",", "")) for f in figures}
+    written = json.dumps(made.manifest)
+    told = {float(n) for n in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", written.replace(",", " "))}
+    told |= {float(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\.?\d*", written)}
+    known = {float(f"{m * n:.3g}") for n in told for m in (1, 100)}
+    t, n_records = made.manifest["privacy"]["t"]["pay"]["asked"], made.manifest["records"]
+    known |= {float(f"{t * i / 20:.3g}") for i in range(21)}
+    known |= {float(f"{100 * n / n_records:.3g}") for n in told}
+    known |= {float(n - 1) for n in told} | told | {1000.0, float(len(made.manifest["columns"]))}
+    assert numbers - known == set()
+
+
+def test_a_column_is_called_what_it_likes(tmp_path):
+    names = ["<script>alert(1)</script>", "a\u202eb", "x" * 120]
+    table = people(**{name: pa.array([1, 2, 3] * 20) for name in names})
+    document = policy_for(write_parquet(tmp_path / "p.parquet", table))
+    document["attributes"] |= dict.fromkeys(names, "quasi-identifier")
+    found = release(document)
+    markup = (found.folder / "report.html").read_text()
+    assert "<script>" not in markup
+    assert "\u202e" not in markup
+    assert Page(markup).open == []
+    assert audit_release(found.folder).findings == []
+
+
+def test_without_words_of_a_publisher_it_is_called_by_its_name(tmp_path):
+    found = release(policy_for(write_parquet(tmp_path / "p.parquet", people())))
+    page = Page((found.folder / "report.html").read_text())
+    assert "about" not in found.manifest
+    assert f"<h1>{found.manifest['name']}</h1>" in (found.folder / "report.html").read_text()
+    assert page.all("svg")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_bytes_with_any_workers_and_at_any_time(tmp_path, made, workers):
+    document = document_for(tmp_path)
+    document["attributes"]["pay"] = {
+        "role": "confidential",
+        "label": "Pay",
+        "unit": "euros a month",
+        "description": "Before taxes.",
+    }
+    document["engine"] = {"workers": workers}
+    again = release(document)
+    before, after = (
+        (one.folder / "report.html").read_text().replace(one.folder.name, "ID")
+        for one in (made, again)
+    )
+    assert before == after
+
+
+def test_show_names_it(made, capsys):
+    assert main(["show", str(made.folder)]) == 0
+    assert "report.html" in capsys.readouterr().out
+
+
+def test_a_manifest_makes_it_again(made):
+    manifest = read_manifest(made.folder)
+    assert manifest is not None
+    assert write_report(manifest) == (made.folder / "report.html").read_text()
+    assert read_document(made.folder)["format"] == 4
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"method": {"name": "mondrian"}}, "Exact values of generalised columns"),
+        ({"method": {"name": "k-anonymity-first"}}, "spread is understated"),
+        ({"output": {"partition_by": ["sex"]}}, "no class holds two of its values"),
+    ],
+)
+def test_other_methods_have_other_words(tmp_path, keys, words):
+    document = policy_for(write_parquet(tmp_path / "p.parquet", people()))
+    document["output"] |= keys.pop("output", {})
+    found = release(document | keys)
+    assert words in Page((found.folder / "report.html").read_text()).text
+
+
+def test_a_release_without_confidential_attributes_has_one_too(tmp_path):
+    document = policy_for(write_parquet(tmp_path / "p.parquet", people()))
+    document["attributes"]["pay"] = "non-confidential"
+    document["privacy"] = {"k": 3}
+    found = release(document)
+    assert "What k means here" in (found.folder / "report.html").read_text()
