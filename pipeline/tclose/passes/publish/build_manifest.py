@@ -21,8 +21,8 @@ from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
+from tclose.releases.documents import list_documents
 from tclose.releases.manifest import sections
-from tclose.releases.manifest.documents import list_documents
 from tclose.releases.manifest.figure_sections import About, Figures
 from tclose.releases.manifest.internal_manifest import (
     InternalCode,

@@ -46,8 +46,8 @@ from tclose.passes.summarise.records import DISTRIBUTIONS, SOURCE
 from tclose.passes.verify.class_profiles import CLASS_PROFILE
 from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED, KeyRangeResult
 from tclose.passes.verify.verdict import VERDICT
+from tclose.releases.documents import make_documents
 from tclose.releases.lineage.run_events import Lineage
-from tclose.releases.manifest.documents import make_documents
 from tclose.releases.manifest.internal_manifest import MadeBy
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE, find_signer
 from tclose.releases.manifest.seals import SEAL_FILE, seal_files

@@ -12,6 +12,7 @@ from support.cases.people import Released, people, policy_for, read_document, re
 from support.cases.repositories import fake_manifest, publish_on, write_people
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.formats.parquet_format import Parquet
+from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest.datapackage import (
     PROFILE,
     describe_field,
@@ -19,7 +20,6 @@ from tclose.releases.manifest.datapackage import (
     field_type,
 )
 from tclose.releases.manifest.dictionary import escape, printable, write_dictionary
-from tclose.releases.manifest.documents import list_documents, make_documents
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository import DOCUMENTS, file_sha256, is_intact, read_manifest
 
