@@ -135,6 +135,13 @@ def test_profiles_count_distances_and_keep_the_farthest_class():
         assert merged.counts.sum() == 5
 
 
+@pytest.mark.parametrize("limit", [Fraction(0), Fraction(1, 10**320)])
+def test_a_t_that_no_class_can_be_near_is_a_last_step(limit):
+    emds, codes = np.array([0.0, 0.5]), np.array([0, 1])
+    profile = profile_distances(emds, limit, codes, np.array([0, 1, 2]))
+    assert profile.counts[[0, N_STEPS - 1]].tolist() == [1, 1]
+
+
 def utility() -> Utility:
     return Utility(
         il1s=0.1,

@@ -57,7 +57,9 @@ def profile_distances(
     starts : int64 (c + 1,): where each class begins
     """
     known = np.nan_to_num(emds, nan=-1.0)
-    steps = np.where(known < 0, N_STEPS - 1, known / float(limit) * N_STEPS)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # t of an edited manifest
+        steps = np.nan_to_num(known / float(limit) * N_STEPS, posinf=N_STEPS)
+    steps[known < 0] = N_STEPS - 1
     counts = np.bincount(np.clip(steps, 0, N_STEPS - 1).astype(np.int64), minlength=N_STEPS)
     at = int(known.argmax())
     members = codes[starts[at] : starts[at + 1]]
