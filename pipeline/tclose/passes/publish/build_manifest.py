@@ -23,7 +23,7 @@ from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 from tclose.releases.documents import list_documents
 from tclose.releases.manifest import sections
-from tclose.releases.manifest.figure_sections import About, Figures
+from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.internal_manifest import (
     InternalCode,
     InternalManifest,
@@ -98,7 +98,7 @@ class ReleaseRecord:
     seconds: dict[str, float]
     published_at: str
     compared: Compared
-    figures: Figures
+    figures: ReleaseFigures
     versions: Mapping[str, dict[str, int]]
     draws: tuple[Draw, ...] = ()
     siblings: tuple[Sibling, ...] = ()

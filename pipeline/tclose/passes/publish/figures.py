@@ -16,8 +16,8 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.verify.class_profiles import ClassProfile, DistanceProfile
 from tclose.releases.manifest.figure_sections import (
     AttributeFigures,
-    Changes,
-    Figures,
+    MeasuredChanges,
+    ReleaseFigures,
     Shares,
 )
 from tclose.releases.manifest.internal_manifest import Utility
@@ -33,7 +33,7 @@ _LARGEST = 1e12  # times the span: ends beyond it are not told apart by floats
 
 
 @dataclass(frozen=True, eq=False)
-class Grouping:
+class ValueLabels:
     """Labels, and which of them each distinct value of a distribution has: int64 (m,)."""
 
     labels: Sequence[str]
@@ -52,7 +52,7 @@ class Grouping:
 
 def describe_figures(
     plan: Plan, profile: ClassProfile, distributions: Sequence[Distribution], utility: Utility
-) -> Figures:
+) -> ReleaseFigures:
     """Describe what a report shows of a release, to three digits.
 
     Parameters
@@ -69,11 +69,13 @@ def describe_figures(
             attributes[encoding.column.name] = figures
     changes = _describe_changes(plan, utility)
     said = {} if changes is None else {"changes": changes}
-    return Figures(class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **said)
+    return ReleaseFigures(
+        class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **said
+    )
 
 
 def _describe_attribute(
-    grouping: Grouping, distribution: Distribution, distances: DistanceProfile
+    grouping: ValueLabels, distribution: Distribution, distances: DistanceProfile
 ) -> AttributeFigures:
     values = np.arange(distribution.values.size)
     return AttributeFigures(
@@ -89,7 +91,7 @@ def _shares(counts: np.ndarray) -> list[float]:
     return [three_digits(count / total) if total else 0.0 for count in counts.tolist()]
 
 
-def group_values(encoding: Encoding, distribution: Distribution, k: int) -> Grouping:
+def group_values(encoding: Encoding, distribution: Distribution, k: int) -> ValueLabels:
     """Group the distinct values of a confidential attribute under few labels.
 
     Values that fewer than k records have are never named: numbers and dates of many values are cut
@@ -103,7 +105,7 @@ def group_values(encoding: Encoding, distribution: Distribution, k: int) -> Grou
     return _group_names(encoding, distribution, k)
 
 
-def _group_names(encoding: Encoding, distribution: Distribution, k: int) -> Grouping:
+def _group_names(encoding: Encoding, distribution: Distribution, k: int) -> ValueLabels:
     """The commonest values by their names, in the attribute's order; the rest together."""
     counts = distribution.counts
     commonest = np.argsort(-counts, kind="stable")[: MOST_LABELS - 1]
@@ -114,7 +116,7 @@ def _group_names(encoding: Encoding, distribution: Distribution, k: int) -> Grou
     labels = [_shorten(str(text)) for text in texts]
     of_value = np.full(counts.size, len(labels))
     of_value[named] = np.arange(len(labels))
-    return Grouping([*labels, OTHERS] if named.size < counts.size else labels, of_value)
+    return ValueLabels([*labels, OTHERS] if named.size < counts.size else labels, of_value)
 
 
 def _shorten(text: str) -> str:
@@ -137,14 +139,14 @@ def _round_ends(encoding: Encoding, distribution: Distribution, k: int) -> Keys 
     return ends if encoding.has_float_keys else ends.astype(np.int64)
 
 
-def _group_ranges(encoding: Encoding, distribution: Distribution, ends: Keys) -> Grouping:
+def _group_ranges(encoding: Encoding, distribution: Distribution, ends: Keys) -> ValueLabels:
     """Ranges between these ends, and one open range on either side."""
     texts = [_end_text(encoding, end) for end in ends]
     labels = [f"below {texts[0]}"]
     labels += [f"{a} to {b}" for a, b in pairwise(texts)]
     labels.append(f"{texts[-1]} or more")
     of_value = np.searchsorted(ends, distribution.values, side="right")
-    return Grouping(labels, of_value.astype(np.int64))
+    return ValueLabels(labels, of_value.astype(np.int64))
 
 
 def _unit(encoding: Encoding) -> float:
@@ -184,7 +186,7 @@ def _describe_sizes(size_counts: Int64) -> Shares:
     return Shares(labels=labels, shares=_shares(np.bincount(of_size, counts, starts.size)))
 
 
-def _describe_changes(plan: Plan, utility: Utility) -> Changes | None:
+def _describe_changes(plan: Plan, utility: Utility) -> MeasuredChanges | None:
     """Coarser than what the internal manifest has; none of a table of few records."""
     names = [e.column.name for e in plan.encodings if e.column.role is Role.QUASI_IDENTIFIER]
     if plan.n_records < MOST_CHANGES:
@@ -200,4 +202,4 @@ def _describe_changes(plan: Plan, utility: Utility) -> Changes | None:
         change = utility.changes_of_correlations.get(f"{one} and {other}")
         for name in {one, other} & variances.keys() if change is not None else ():
             correlations[name] = max(round(abs(change or 0), 2), correlations.get(name, 0.0))
-    return Changes(variances=variances, correlations=correlations) if variances else None
+    return MeasuredChanges(variances=variances, correlations=correlations) if variances else None

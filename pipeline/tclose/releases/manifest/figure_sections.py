@@ -49,7 +49,7 @@ class AttributeFigures(Section):
     """Shares of the classes by their distance to the table, in equal steps from 0 to t."""
 
 
-class Changes(Section):
+class MeasuredChanges(Section):
     """What aggregation does to an analysis of numbers and dates; of tables of 1,000 records on."""
 
     variances: dict[str, int]
@@ -58,10 +58,10 @@ class Changes(Section):
     """Largest change of a correlation of the column with another one, to two decimals."""
 
 
-class Figures(Section):
+class ReleaseFigures(Section):
     """What the report shows in pictures."""
 
     class_sizes: Shares
     attributes: dict[str, AttributeFigures]
     """Of each confidential attribute that is released without noise, by its name."""
-    changes: Changes | None = None
+    changes: MeasuredChanges | None = None

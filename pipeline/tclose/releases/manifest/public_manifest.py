@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from tclose.data.places.untrusted_files import MalformedError, parse_json
 from tclose.model.column_terms import Role
-from tclose.releases.manifest.figure_sections import About, Figures
+from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.sections import (
     ClassesSection,
     Code,
@@ -79,7 +79,7 @@ class Manifest(Section):
     information_loss: InformationLoss
     """To three digits."""
     refinement: Refinement | None = None
-    figures: Figures | None = None
+    figures: ReleaseFigures | None = None
     """Those that the report is drawn from."""
     partition_by: Names
     """Columns whose values stand in the names of folders."""

@@ -40,7 +40,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return element("dl", "".join(rows), class_="facts")
 
 
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def data_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table that can be scrolled where it is too wide; the first cell of a row is its head."""
     heads = "".join(element("th", text(cell), scope="col") for cell in head)
     lines = []

@@ -7,18 +7,18 @@ release made again has the same bytes.
 from collections.abc import Iterator
 
 from tclose.model.column_terms import Role
-from tclose.releases.manifest.figure_sections import AttributeFigures, Figures
+from tclose.releases.manifest.figure_sections import AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Attacks, ReleasedColumn, TResult
 from tclose.releases.report import advice
 from tclose.releases.report.html_parts import (
     bullets,
+    data_table,
     element,
     facts,
     page,
     paragraph,
     section,
-    table,
     text,
 )
 from tclose.releases.report.page_style import STYLE
@@ -82,7 +82,7 @@ def _head(manifest: Manifest) -> str:
     return "".join(parts) + facts(pairs)
 
 
-def _explain(manifest: Manifest, figures: Figures) -> str:
+def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
     k = manifest.privacy.k
     parts = [
         paragraph(
@@ -117,7 +117,7 @@ def _explain(manifest: Manifest, figures: Figures) -> str:
     return section("meaning", "What k and t mean here", *parts)
 
 
-def _show_classes(manifest: Manifest, figures: Figures) -> str:
+def _show_classes(manifest: Manifest, figures: ReleaseFigures) -> str:
     classes = manifest.classes
     said = paragraph(
         f"{manifest.records:,} records form {classes.n_classes:,} classes of "
@@ -128,7 +128,7 @@ def _show_classes(manifest: Manifest, figures: Figures) -> str:
     return section("classes", "Sizes of the classes", said, chart)
 
 
-def _show_distances(manifest: Manifest, figures: Figures) -> str:
+def _show_distances(manifest: Manifest, figures: ReleaseFigures) -> str:
     if not figures.attributes:
         return ""
     said = paragraph(
@@ -149,14 +149,14 @@ def _show_distances(manifest: Manifest, figures: Figures) -> str:
 
 
 def _measured(
-    manifest: Manifest, figures: Figures
+    manifest: Manifest, figures: ReleaseFigures
 ) -> Iterator[tuple[str, AttributeFigures, TResult]]:
     for name, of_attribute in figures.attributes.items():
         if name in manifest.privacy.t:
             yield name, of_attribute, manifest.privacy.t[name]
 
 
-def _show_values(manifest: Manifest, figures: Figures) -> str:
+def _show_values(manifest: Manifest, figures: ReleaseFigures) -> str:
     if not figures.attributes:
         return ""
     columns = {column.name: column for column in manifest.columns}
@@ -191,7 +191,7 @@ def _show_attacks(manifest: Manifest) -> str:
         (name, *_measure(attacks, manifest.records))
         for name, attacks in manifest.risk.attributes.items()
     ]
-    shown = table("Records of which an attack learns something", head, rows)
+    shown = data_table("Records of which an attack learns something", head, rows)
     groups = [f"Groups of {n}: {a.groups}." for n, a in manifest.risk.attributes.items()]
     return section("attacks", "Attacks that were measured", said, shown, bullets(groups))
 
@@ -244,7 +244,7 @@ def _advise(manifest: Manifest) -> str:
     if changes:
         head = ("column", "its variance in the release is", "a correlation with it changes")
         parts.append(
-            table("What aggregation changed, measured against the originals", head, changes)
+            data_table("What aggregation changed, measured against the originals", head, changes)
         )
     return section("use", "How to use these data, and how not", *parts)
 

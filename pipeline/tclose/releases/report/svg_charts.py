@@ -6,7 +6,7 @@ Each has a title and a description for screen readers; the same figures follow a
 from collections.abc import Sequence
 
 from tclose.releases.manifest.figure_sections import Shares
-from tclose.releases.report.html_parts import element, table, text
+from tclose.releases.report.html_parts import data_table, element, text
 
 WIDTH = 440
 _ROW, _BAR, _GAP = 20, 11, 5
@@ -119,7 +119,7 @@ def _figure(
         f'aria-describedby="{name}-words">{words}{parts}</svg>'
     )
     again = element(
-        "details", element("summary", "The figures as a table") + table(caption, *figures)
+        "details", element("summary", "The figures as a table") + data_table(caption, *figures)
     )
     return element("figure", element("figcaption", text(caption)) + picture + again)
 
