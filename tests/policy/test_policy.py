@@ -146,7 +146,7 @@ class TestReading:
 
     @pytest.mark.parametrize(
         "refine",
-        ["off", "fast", "full", 0, 1, 40, "10min", "10 min", "30s", "1.5h", "0.5 h", "0s"],
+        ["off", "lean", "fast", "full", 0, 1, 40, "10min", "10 min", "30s", "1.5h", "0.5 h", "0s"],
     )
     def test_efforts(self, refine):
         policy = parse_policy(document(method={"refine": refine}))
@@ -160,7 +160,9 @@ class TestReading:
          "10  s", "1.s", ".5s", "Fast", "1h 30min", [1]],
     )  # fmt: skip
     def test_no_efforts(self, refine):
-        wanted = r"method\.refine: has to be off, fast, full, a number of rounds, or a time as in"
+        wanted = (
+            r"method\.refine: has to be off, lean, fast, full, a number of rounds, or a time as in"
+        )
         with pytest.raises(PolicyError, match=wanted) as error:
             parse_policy(document(method={"refine": refine}))
         assert str(error.value).count("method.refine") == 1

@@ -64,6 +64,7 @@ WAYS = {
     "day": QUASI,
     "town": {"role": QUASI, "taxonomy": TOWNS, "aggregate": "ancestor"},
 }
+FEW = {"height": "identifier", "age": "identifier", "stage": STAGE | {"role": QUASI}}
 ODD = {
     "town": "identifier",
     "smokes": QUASI,
@@ -110,6 +111,9 @@ GOLDEN = {name: Golden(*case) for name, case in CASES.items()} | {
     ),
     "size of the paper": Golden(FIRST | {"class_size": "paper"}, {}),
     "not refined": Golden(FIRST | {"refine": "off"}, {}),
+    "natural classes": Golden(FIRST, {"attributes": FEW}),
+    "natural classes, not refined": Golden(FIRST | {"refine": "off"}, {"attributes": FEW}),
+    "refined lean": Golden(FIRST | {"refine": "lean"}, {}),
     "refined full": Golden(FIRST | {"refine": "full"}, {"attributes": SEVERAL}),
     "refined equal": Golden(FIRST | {"refine": 2}, {"attributes": ILL_ALONE}),
     "joint": Golden(FIRST, {"attributes": SEVERAL, "privacy": {"k": 5, "t": 0.4, "joint": JOINT}}),

@@ -45,11 +45,11 @@ def _read_off(value: object) -> object:
 TimeBudget = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?(s|min|h)$")]
 
 Refine = Annotated[
-    Annotated[int, Field(ge=0)] | TimeBudget | Literal["off", "fast", "full"],
+    Annotated[int, Field(ge=0)] | TimeBudget | Literal["off", "lean", "fast", "full"],
     BeforeValidator(_read_off),
     Field(
-        description="Search for less loss: off, fast, full, a number of rounds, or a time as in "
-        "10min (only then the bytes depend on the machine's speed). Other methods than "
+        description="Search for less loss: off, lean, fast, full, a number of rounds, or a time "
+        "as in 10min (only then the bytes depend on the machine's speed). Other methods than "
         f"{DEFAULT_METHOD}: off unless it is given.",
     ),
 ]

@@ -76,7 +76,10 @@ _WANTED: dict[tuple[str, ...], str] = {
     ("attributes", "taxonomy"): "has to be a file, or nested keys and lists of values",
     ("attributes", "order"): "has to be a list of texts and numbers, lowest first",
     ("method", "class_size"): "has to be auto, paper, or a whole number from 2",
-    ("method", "refine"): "has to be off, fast, full, a number of rounds, or a time as in 10min",
+    (
+        "method",
+        "refine",
+    ): "has to be off, lean, fast, full, a number of rounds, or a time as in 10min",
     ("engine", "scheduler"): "has to be local, kubernetes, or an address as in tls://host:8786",
     ("engine", "cluster"): _DNS_LABEL,
     ("engine", "namespace"): _DNS_LABEL,

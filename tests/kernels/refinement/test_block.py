@@ -58,6 +58,8 @@ class TestGathering:
                 assert block.squares[c, j] == sum(n * n for n in counts)
             excess = naive_refine.excess(records, [members])
             assert block.excess[c] == pytest.approx(float(excess), abs=MARGIN)
+            columns = [*records.numeric, *records.nominal]
+            assert block.alike[c] == all(len(set(v[members].tolist())) == 1 for v in columns)
 
     @repeatable
     @given(classed_records())

@@ -1,6 +1,6 @@
 """One region: the clusters of the listing, classes as released, repaired, and what is lost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from support.tables.random_tables import (
 )
 from support.tables.value_encodings import NOMINAL, ORDINAL, PRIORITY, SPAN, encoding
 from tclose.kernels.clustering.assign_subsets import assign_subsets
+from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_classes import (
@@ -84,7 +85,8 @@ class Case:
     def plan(self, max_emd: Fraction, block_clusters: int) -> Plan:
         encodings = tuple(ENCODINGS[name] for name in self.names)
         limits = (max_emd,) * len(self.values)
-        return Plan(2, limits, encodings, (), (), (), (), (), 0, (), block_clusters, 1_000)
+        draft = Plan(2, limits, encodings, (), (), (), (), (), 0, (), block_clusters, 1_000)
+        return replace(draft, method=TClosenessFirst(class_size="paper"))  # no natural classes
 
     def run(self, max_emd: Fraction, block_clusters: int = 2**62) -> RegionClasses:
         return microaggregate_region(

@@ -4,7 +4,6 @@ import pytest
 
 from tclose.passes.plan.search_budget import (
     FAST,
-    FAST_RECORDS,
     FULL,
     FULL_RECORDS,
     LEAN,
@@ -17,21 +16,28 @@ from tclose.passes.plan.search_budget import (
 
 class TestEffort:
     @pytest.mark.parametrize(
-        ("said", "search_budget"), [("off", OFF), ("fast", FAST), ("full", WIDE)]
+        ("said", "search_budget"), [("off", OFF), ("lean", LEAN), ("fast", FAST), ("full", WIDE)]
     )
     def test_named(self, said: str, search_budget: SearchBudget) -> None:
         assert choose_search_budget(said, 1) is search_budget
 
-    def test_fast_is_leaner_for_tables_that_would_take_long(self) -> None:
-        assert choose_search_budget("fast", FAST_RECORDS) is FAST
-        assert choose_search_budget("fast", FAST_RECORDS + 1) is LEAN
+    @pytest.mark.parametrize("said", ["off", "lean", "fast"])
+    def test_these_are_the_same_for_tables_of_any_size(self, said: str) -> None:
+        budgets = {choose_search_budget(said, 10**power) for power in range(11)}
+        assert len(budgets) == 1
+
+    def test_fast_is_ended_by_what_a_round_saves(self) -> None:
+        """Not by a number of rounds: at the least gain these would leave half of the loss."""
+        assert (1 - FAST.least_gain) ** FAST.n_rounds < 0.6
+        assert FAST.least_gain > 0
 
     def test_full_is_wide_where_that_takes_minutes(self) -> None:
         assert choose_search_budget("full", FULL_RECORDS) is WIDE
         assert choose_search_budget("full", FULL_RECORDS + 1) is FULL
 
     def test_names_are_in_order(self) -> None:
-        assert OFF.n_rounds == 0 < FAST.n_rounds <= FULL.n_rounds
+        assert OFF.n_rounds == 0 < LEAN.n_rounds < FAST.n_rounds
+        assert LEAN.least_gain <= FULL.least_gain < FAST.least_gain
         assert FAST.seconds is FULL.seconds is WIDE.seconds is None
 
     @pytest.mark.parametrize("n_rounds", [0, 1, 17])

@@ -283,6 +283,7 @@ def check_state(block: Block, rows: Int64, records: ClassedRecords) -> None:
     np.testing.assert_allclose(block.totals, new.totals, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(block.counts, new.counts)
     np.testing.assert_array_equal(block.squares, new.squares)
+    np.testing.assert_array_equal(block.alike, new.alike)
     np.testing.assert_array_equal(block.below, new.below)
     np.testing.assert_array_equal(block.tree_sums, new.tree_sums)
     np.testing.assert_allclose(block.excess, new.excess, rtol=0, atol=MARGIN)

@@ -19,13 +19,14 @@ from tclose.kernels.emd.tree_delta import sum_nodes, take_records
 #   sizes int64 (c,), totals float64 (c, d)   records of each class, sums of their values
 #   counts int32 (c, q, L), squares int64 (c, q)   records of each level, sum of the counts' squares
 #   excess float64 (c,)         distance above the limits, all attributes together
+#   alike bool (c,)             whether all records of a class have the same quasi-identifiers
 #   trees   the attributes whose values are leaves of a tree, see `tree_delta`
 #   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
 #       block is below; sums over all nodes
 Block = namedtuple(
     "Block",
     "values levels weights record_terms sums limits members ranks rank_terms sizes totals counts "
-    "squares excess trees below tree_sums",
+    "squares excess alike trees below tree_sums",
 )
 
 # Room in a class for records that join it.
@@ -81,6 +82,7 @@ def gather_block(records, by_class, classes):
         np.zeros((sizes.size, levels.shape[1], n_levels), dtype=np.int32),
         np.zeros((sizes.size, levels.shape[1]), dtype=np.int64),
         np.zeros(sizes.size),
+        np.zeros(sizes.size, dtype=np.bool_),
         own_trees,
         np.zeros((sizes.size, own_trees.weights.size), dtype=np.int32),
         np.zeros((sizes.size, trees.limits.size, 3)),
@@ -193,7 +195,7 @@ def _count_record(block, c, x, sign):
 
 @kernel
 def update_class(block, c):
-    """Bring a class's rank terms, its trees' sums and its excess up to date."""
+    """Bring what is known of a class up to date, after records have joined or left it."""
     fill_rank_terms(block, c)
     rank_terms, limits = block.rank_terms, block.limits
     excess = 0.0
@@ -203,3 +205,18 @@ def update_class(block, c):
     for u in range(block.trees.limits.size):
         excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])
     block.excess[c] = excess
+    block.alike[c] = _is_alike(block, c)
+
+
+@kernel
+def _is_alike(block, c):
+    values, levels, first = block.values, block.levels, block.members[0, c, 0]
+    for m in range(1, block.sizes[c]):
+        i = block.members[0, c, m]
+        for j in range(values.shape[1]):
+            if values[i, j] != values[first, j]:
+                return False
+        for j in range(levels.shape[1]):
+            if levels[i, j] != levels[first, j]:
+                return False
+    return True

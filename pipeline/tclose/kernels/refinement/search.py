@@ -231,6 +231,8 @@ def search_block(block, nearest, k, n_sweeps, least_gain):
                     continue
                 if b < a and _is_among(nearest, b, a):
                     continue  # the pair is searched from b
+                if block.alike[a] and block.alike[b] and block.excess[a] + block.excess[b] == 0.0:
+                    continue  # nothing is lost in either class
                 for _ in range(4):
                     if not improve_pair(block, a, b, k, scratch, least_gain):
                         seen[a, slot] = clock

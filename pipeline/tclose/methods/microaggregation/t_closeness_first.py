@@ -5,7 +5,6 @@ Soria-Comas et al. 2015, section 7.
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from tclose.methods.method import BLOCK_CLUSTERS, ClassSizeKey, Method, Refine, Scope
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 class TClosenessFirst(Method):
     """Clusters within t by construction, in blocks of near records."""
 
+    version: ClassVar[int] = 2
     cuts_by_subsets: ClassVar[bool] = True
 
     name: Literal["t-closeness-first"] = "t-closeness-first"
@@ -50,23 +50,14 @@ class TClosenessFirst(Method):
         return self.class_size
 
     def make_classes(self, problem: "ClusteringProblem") -> "Clustering":
-        """Clusters of each block, and where each block's begin."""
-        from tclose.kernels.clustering.algorithm3 import cluster_blocks
-        from tclose.kernels.clustering.blocks import cut_blocks
-        from tclose.methods.clustering_problem import Clustering
+        """Clusters of each block, and where each block's begin; natural classes after them.
 
-        scaled, cut = problem.scaled, problem.cut
-        assert cut is not None
-        columns = scaled.numeric, scaled.nominal, scaled.weights
-        order, starts, sizes = cut_blocks(
-            *columns,
-            scaled.n_levels,
-            cut.cells,
-            cut.subset_starts,
-            cut.take,
-            cut.n_clusters,
-            cut.block_clusters,
-        )
-        labels = cluster_blocks(*columns, order, starts, sizes, cut.take)
-        block_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        return Clustering(labels, block_starts=block_starts)
+        A table that is one block, or whose class size the policy says, is clustered as the
+        algorithm is printed.
+        """
+        from tclose.methods.microaggregation.natural_classes import cluster_by_subsets, keep_natural
+
+        assert problem.cut is not None
+        plain = cluster_by_subsets(problem.scaled, problem.cut)
+        is_printed = self.is_one_block or self.class_size != "auto"
+        return plain if is_printed else keep_natural(problem, plain)

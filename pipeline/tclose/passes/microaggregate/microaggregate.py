@@ -100,4 +100,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK,),
     own=(ROW_RANGES,),
     work=microaggregate,
+    version=2,
 )

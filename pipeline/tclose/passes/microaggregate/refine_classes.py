@@ -144,13 +144,17 @@ class Refiner:
         return before - rounds[-1].loss <= 2 * search_budget.least_gain * before
 
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
-        """Work off what is above t within the blocks, which are balanced, at any loss."""
+        """Work off what is above t within the blocks, which are balanced, at any loss.
+
+        Classes after the last block are natural ones, which are within t.
+        """
         order, starts = group_by_label(labels, int(labels.max()) + 1)
-        if int(np.diff(starts).max()) > MAX_SEARCHED:
+        largest = int(np.diff(starts)[: block_starts[-1]].max(initial=0))
+        if largest > MAX_SEARCHED:
             return labels
         groups = np.arange(starts.size - 1), block_starts
         labels = labels.copy()
-        records = self._records(int(np.diff(starts).max()))
+        records = self._records(largest)
         repair_blocks(records, labels, (order, starts), groups, self.k, SWEEPS_OF_MENDING)
         return labels
 

@@ -30,8 +30,10 @@ class SearchBudget:
 
 
 OFF = SearchBudget(0)
+# Of any table, ended by what a round still saves; the number of rounds only ends a search that
+# would go on for ever.
 FAST = SearchBudget(
-    16,
+    64,
     block_classes=256,
     n_neighbours=8,
     n_sweeps=2,
@@ -39,9 +41,8 @@ FAST = SearchBudget(
     least_exchange=0.003,
     least_gain=0.01,
 )
-# What fast is for larger tables, which would wait for minutes: an eighth of the time per record.
-FAST_RECORDS = 300_000
-LEAN = SearchBudget(3, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02)
+# Between off and fast: an eighth of the time per record of fast.
+LEAN = SearchBudget(4, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02)
 FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005)
 # What full is for smaller tables: dealing out n classes anew takes n^3, and among more of them
 # smaller ones find an exchange.
@@ -54,12 +55,11 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     """Return the budget of a policy's ``method.refine`` on a table of ``n_records``."""
     if isinstance(refine, int):
         return SearchBudget(refine)
-    if refine == "fast":
-        return FAST if n_records <= FAST_RECORDS else LEAN
+    named = {"off": OFF, "lean": LEAN, "fast": FAST}
+    if refine in named:
+        return named[refine]
     if refine == "full":
         return WIDE if n_records <= FULL_RECORDS else FULL
-    if refine == "off":
-        return OFF
     number = refine.rstrip("sminh ")
     return SearchBudget(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
 
