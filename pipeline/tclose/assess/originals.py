@@ -25,7 +25,11 @@ from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import Policy
-from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.releases.manifest.privacy_summary import (
+    describe_persons,
+    find_differences,
+    three_digits,
+)
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.repository import read_manifest
 from tclose.runtime.arrays import as_bits
@@ -55,7 +59,7 @@ def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> Aud
         run = Run(sample.policy, "audit", sample.path.parent / "work", engine)
         remade = _Remade(run, sample, _make_again(run, progress))
         if remade.is_same(release, manifest):
-            return audit.extended(originals=remade.measure())
+            return audit.extended(remade.find_other_persons(manifest), originals=remade.measure())
         versions = find_other_versions(release, policy)
         if versions == []:
             return audit.extended([_OTHERS])
@@ -111,6 +115,14 @@ class _Remade:
         mine = (table.select(names) for table in read_verified_rows(self.run))
         return are_equal(mine, theirs)
 
+    def find_other_persons(self, manifest: Manifest) -> list[str]:
+        """List what the manifest says of k and t over persons and the originals do not."""
+        found = describe_persons(self.verdict)
+        places = find_differences(manifest.privacy.persons, found, "privacy.persons")
+        return [
+            f"originals: {place} of the manifest differs from what they say" for place in places
+        ]
+
     def measure(self) -> OriginalsResult:
         """Linkage, losses and changes; of columns with noise only their run can tell, and did."""
         losses = merge_losses([result.losses for result in self.run.workspace.load(REGION_RESULTS)])
@@ -118,13 +130,15 @@ class _Remade:
         names = [encoding.column.name for encoding in self.plan.encodings]
         columns = [c for c in compared_columns(self.plan) if c.attribute.noise is None]
         utility = describe_utility(losses.comparison.first(len(columns)), columns)
-        return OriginalsResult(
+        persons = describe_persons(self.verdict)
+        measured = OriginalsResult(
             attackers=int(self.sample.attackers.size),
             linkage=three_digits(link_attackers(self.run, self.sample)),
             sse=three_digits(float(means.mean())),
             sse_of=dict(zip(names, map(three_digits, means.tolist()), strict=True)),
             **dict(utility),
         )
+        return measured if persons is None else measured.model_copy(update={"persons": persons})
 
 
 def read_rows(location: Location) -> pa.Table:

@@ -21,6 +21,7 @@ from tclose.data.value_counts import complete_records
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
 from tclose.model.input_pieces import Partition
+from tclose.passes.persons.person_keys import PERSON_KEY, hide_persons
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source
@@ -111,7 +112,8 @@ def take_sample(
             strict=True,
         )
     )
-    copy = _Copy(source, number, chosen, attackers, n_table)
+    person_key = b"" if source.person is None else run.workspace.load(PERSON_KEY)
+    copy = _Copy(source, number, chosen, attackers, n_table, person_key)
     originals = copy.write(path, pieces, progress)
     run.workspace.remove()
     inner = _policy_for(policy, copy.columns, path, number)
@@ -144,13 +146,17 @@ def _policy_for(policy: Policy, columns: Sequence[str], path: Path, number: str)
 
 @dataclass(frozen=True, eq=False)
 class _Copy:
-    """Writes the chosen records of all partitions, and picks the attackers among them."""
+    """Writes the chosen records of all partitions, and picks the attackers among them.
+
+    Who they are is written as a keyed hash.
+    """
 
     source: Source
     number: str
     chosen: Int64
     attackers: Int64
     n_table: int
+    person_key: bytes
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -196,6 +202,8 @@ class _Copy:
         numbers = np.full(len(table), -1, dtype=np.int64)
         numbers[complete] = np.arange(first, first + complete.size)
         table = table.select(list(self.columns)).append_column(self.number, pa.array(numbers))
+        if self.source.person is not None:
+            table = hide_persons(table, self.source.person, self.person_key)
         if self.chosen.size == self.n_table:
             return table
         return table.take(pa.array(complete[chosen]))

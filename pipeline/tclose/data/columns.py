@@ -17,7 +17,7 @@ from tclose.errors import DataError
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
 
-CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL)
+CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.PERSON)
 _AVERAGED = (Kind.NUMERIC, Kind.DATE)
 
 
@@ -37,6 +37,7 @@ def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
             "identifier, or leave it out with unlisted: drop"
         )
     column = Column(attribute, attribute.kind or natural, dtype)
+    _check_person(column)
     fits = {Kind.NUMERIC: is_number, Kind.DATE: is_temporal, Kind.BOOLEAN: pa.types.is_boolean}
     if column.kind in fits and not fits[column.kind](plain):
         raise DataError(
@@ -48,6 +49,16 @@ def resolve_column(attribute: Attribute, dtype: pa.DataType) -> Column:
     _check_aggregate(column)
     _check_scale(column)
     return column
+
+
+def _check_person(column: Column) -> None:
+    """Refuse persons whose identifiers may be equal and not look it, or the other way round."""
+    plain = plain_type(column.type)
+    if column.role is Role.PERSON and not (is_text(plain) or pa.types.is_integer(plain)):
+        raise DataError(
+            f"column {column.name!r}: type {name_type(plain)} does not say whose a record is; "
+            "store persons as text or integers"
+        )
 
 
 def _describe(dtype: pa.DataType) -> str:

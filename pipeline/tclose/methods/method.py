@@ -100,6 +100,8 @@ class Method(Registrable):
     """Confidential attributes are released with noise, and no class is held to a t of them."""
     uses_intervals: ClassVar[bool] = False
     """Numbers are generalised to the intervals that the policy has."""
+    counts_persons: ClassVar[bool] = False
+    """Classes are united until k and t hold over persons, too, who may have several records."""
     without_joint: ClassVar[str] = ""
     """The reason why classes cannot be held to a joint t ("works with ..."); empty if they can."""
     alternatives: ClassVar[tuple[str, ...]] = (DEFAULT_METHOD,)

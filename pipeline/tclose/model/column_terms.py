@@ -10,6 +10,7 @@ class Role(StrEnum):
     QUASI_IDENTIFIER = "quasi-identifier"
     CONFIDENTIAL = "confidential"
     NON_CONFIDENTIAL = "non-confidential"
+    PERSON = "person"
 
 
 class Kind(StrEnum):

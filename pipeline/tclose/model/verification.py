@@ -92,8 +92,31 @@ class ClassSizes:
 
 
 @dataclass(frozen=True)
+class PersonAttribute:
+    """The largest distance of a class to the table over persons, in one confidential attribute."""
+
+    name: str
+    max_emd: Fraction
+    largest_emd: float
+
+
+@dataclass(frozen=True)
+class PersonVerdict:
+    """Persons of the table, and of the classes; each weighs one, however many records she has."""
+
+    n_persons: int
+    smallest: int
+    largest: int
+    mean: float
+    attributes: tuple[PersonAttribute, ...] = ()
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """The result of verification: exact k, exact distances, and whether every record is present."""
+    """The result of verification: exact k, exact distances, and whether every record is present.
+
+    ``persons``: where k counts them, and not records.
+    """
 
     k: int
     n_records: int
@@ -103,6 +126,7 @@ class Verdict:
     models: tuple[ModelResult, ...] = ()
     risks: tuple[RiskResult, ...] = ()
     discernibility: int = 0
+    persons: PersonVerdict | None = None
 
     @property
     def passed(self) -> bool:

@@ -174,6 +174,10 @@ class AttributeSettings(Settings):
 
     @model_validator(mode="after")
     def _check_consistency(self) -> "AttributeSettings":
+        if self.role is Role.PERSON and self.model_fields_set != {"role"}:
+            raise ValueError(
+                "role: person takes no other key; values that are equal are one person"
+            )
         if self.t is not None and self.role is not Role.CONFIDENTIAL:
             raise ValueError("t belongs to confidential attributes only")
         if self.noise is not None and self.role is not Role.CONFIDENTIAL:
@@ -202,7 +206,7 @@ class AttributeSettings(Settings):
         return Attribute(
             name=name,
             role=self.role,
-            kind=Kind.NOMINAL if self.taxonomy else self.type or self._spelled_kind,
+            kind=Kind.NOMINAL if self._is_nominal else self.type or self._spelled_kind,
             order=tuple(str(value) for value in self.order or ()),
             max_emd=demanded if confidential else None,
             aggregate=self.aggregate,
@@ -215,6 +219,11 @@ class AttributeSettings(Settings):
             scale=None if self.scale is None else Scale(self.scale),
             weight=self.weight,
         )
+
+    @property
+    def _is_nominal(self) -> bool:
+        """True if values are names: persons are as they are spelled, and 07 is not 7."""
+        return bool(self.taxonomy) or self.role is Role.PERSON
 
     @property
     def _spelled_kind(self) -> Kind | None:

@@ -30,6 +30,7 @@ from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.method_settings import METHOD_FIELD, MethodSettings
+from tclose.policy.person_role import check_person_role
 from tclose.policy.privacy_settings import PrivacySettings
 from tclose.policy.yaml_loader import override_key, read_document
 from tclose.privacy.privacy_model import PrivacyModel
@@ -37,6 +38,7 @@ from tclose.security.redaction import redact_place
 
 INDEX_OF_DASK = "__null_dask_index__"
 SCHEMA_ID = "urn:tclose:schema:Policy:1"
+UNRELEASED = (Role.IDENTIFIER, Role.PERSON)
 
 
 class OutputSettings(Settings):
@@ -143,6 +145,7 @@ class Policy(Settings):
                     f"privacy.t is missing: {name!r} is confidential and has no t; give either, "
                     "or a model of privacy.models, or a t of privacy.joint"
                 )
+        check_person_role(self.attributes, self.method, self.privacy.models)
         self._check_names()
         self._check_partition_columns()
         self._check_held()
@@ -230,7 +233,7 @@ class Policy(Settings):
     def _check_names(self) -> None:
         """Refuse names of released columns that readers take for something else, or skip."""
         for name, attribute in self.attributes.items():
-            if name in ("", INDEX_OF_DASK) and attribute.role is not Role.IDENTIFIER:
+            if name in ("", INDEX_OF_DASK) and attribute.role not in UNRELEASED:
                 what = f"{name!r}, which dask takes for an index" if name else "no name"
                 raise ValueError(
                     f"attributes: a column of {what}, cannot be released; rename it in the data"
@@ -242,7 +245,7 @@ class Policy(Settings):
                     "are skipped by pandas, pyarrow and Spark; rename the column in the data"
                 )
             alike = [n for n in self.attributes if n != name and n.lower() == name.lower()]
-            if any(self.attributes[n].role is not Role.IDENTIFIER for n in alike):
+            if any(self.attributes[n].role not in UNRELEASED for n in alike):
                 raise ValueError(
                     f"output.partition_by: {name!r} and {alike[0]!r} differ by case alone, and not "
                     "at all to some readers; rename one of them in the data"

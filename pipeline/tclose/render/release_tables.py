@@ -15,6 +15,7 @@ from tclose.releases.manifest.sections import (
     InformationLoss,
     JointResult,
     NoiseResult,
+    PersonsResult,
     Privacy,
     PrivacyModelResult,
     RecordComparison,
@@ -71,9 +72,25 @@ def _privacy_rows(privacy: Privacy) -> list[tuple[str, str]]:
     rows = [("k", f"asked {privacy.k.asked}, achieved {privacy.k.achieved}")]
     rows += [(f"t of {name}", _format_t(t)) for name, t in privacy.t.items()]
     rows += [(f"t of {' with '.join(t.attributes)}", _format_t(t)) for t in privacy.joint]
+    rows += _person_rows(privacy.persons)
     for model in privacy.models or ():
         rows += _model_rows(model)
     return rows
+
+
+def _person_rows(persons: PersonsResult | None) -> list[tuple[str, str]]:
+    """K and t over persons; none where k counts records."""
+    if persons is None:
+        return []
+    k, sizes = persons.k, persons.classes
+    rows = [("persons", f"{persons.persons:,}")]
+    rows.append(("k over persons", f"asked {k.asked}, achieved {k.achieved}"))
+    rows += [
+        (f"t of {name} over persons", f"asked {t.asked:g}, largest EMD {t.largest_emd:.6f}")
+        for name, t in persons.t.items()
+    ]
+    text = f"{sizes.smallest} to {sizes.largest:,}, mean {sizes.mean:.2f}"
+    return [*rows, ("persons of a class", text)]
 
 
 def _format_t(t: TResult | JointResult) -> str:
@@ -179,6 +196,7 @@ def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> lis
         rows.append(("dropped", f"{n_dropped:,} with a missing value"))
     limits = ", ".join(f"{t:g} for {name}" for name, t in plan.t.items())
     rows.append(("asked", f"k = {plan.k}" + (f"; t = {limits}" if limits else "")))
+    rows.append(("k counts", _format_counted(plan)))
     rows += [
         (f"  {model.name} of {model.attribute}", _format_parameters(model.asked))
         for model in plan.models
@@ -194,6 +212,18 @@ def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> lis
     rows.append(("expected time", f"about {estimate.seconds:,.0f} s, {estimate.on}"))
     rows.append(("plan digest", plan.digest))
     return rows
+
+
+def _format_counted(plan: PlanDocument) -> str:
+    """Say what k counts; without a column of persons one of them may fill a class."""
+    if plan.persons is None:
+        return "records: the policy has no column with role person"
+    persons = plan.persons
+    mean = plan.records / persons.persons
+    return (
+        f"persons: {persons.persons:,} with {mean:.2f} records each on average, {persons.most:,} "
+        f"at most; {persons.several:,} have several"
+    )
 
 
 def _format_feasibility(plan: PlanDocument) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
 from tclose.assess.auditing.file_checks import check_data_files
-from tclose.assess.auditing.manifest_comparison import EARLIER, find_false_claims
+from tclose.assess.auditing.manifest_comparison import EARLIER, PERSONS, find_false_claims
 from tclose.assess.auditing.manifest_joint import find_joint
 from tclose.assess.auditing.manifest_models import bind_models
 from tclose.assess.auditing.manifest_noise import compare_noise, measure_noise
@@ -195,9 +195,10 @@ def _check_rows(
     findings += compare_noise(manifest, noise, paths)
     classes = describe_sizes(verdict.sizes)
     findings += find_false_claims(manifest, privacy, classes, None if is_old else risk)
+    notes = [EARLIER] if is_old else []
     return audit.extended(
         findings,
-        [EARLIER] if is_old else [],
+        [*notes, PERSONS] if stated.counted == "persons" or stated.persons else notes,
         checked=True,
         records=verdict.n_records,
         privacy=privacy,

@@ -10,6 +10,7 @@ from tclose.releases.manifest.sections import (
     ClassesSection,
     Count,
     NoiseResult,
+    PersonsResult,
     Privacy,
     RiskSection,
     Section,
@@ -35,6 +36,8 @@ class OriginalsResult(Utility):
     """Per record and quasi-identifier."""
     sse_of: dict[str, float]
     """Of each quasi-identifier."""
+    persons: PersonsResult | None = None
+    """k and t over persons, where the policy has a column of them."""
 
 
 class AuditResult(Section):

@@ -12,6 +12,11 @@ EARLIER = (
     "attacks; what is said of them here was measured now"
 )
 
+PERSONS = (
+    "manifest.json: k and t over persons are not checked, as no file says whose a record is; "
+    "tclose audit --originals checks them"
+)
+
 
 def find_false_claims(
     manifest: Manifest, privacy: Privacy, classes: ClassesSection, risk: RiskSection | None

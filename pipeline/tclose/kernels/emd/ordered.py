@@ -24,7 +24,7 @@ MAX_SHARED = 128
 
 
 @kernel
-def _find_crossing(cumulative, start, stop, level):
+def find_crossing(cumulative, start, stop, level):
     """First of the values start..stop-1 up to which the table has ``level`` records, or stop."""
     low, high = start, stop
     while low < high:
@@ -37,7 +37,7 @@ def _find_crossing(cumulative, start, stop, level):
 
 
 @kernel(inline="always")
-def _span_work(prefix, start, stop, level, crossing):
+def span_work(prefix, start, stop, level, crossing):
     """Sum over values start..stop-1 of |level - cumulative|; they cross at ``crossing``."""
     under = level * (crossing - start) - (prefix[crossing] - prefix[start])
     over = (prefix[stop] - prefix[crossing]) - level * (stop - crossing)
@@ -79,8 +79,8 @@ def _emd(codes, size, cumulative, prefix, crossings):
         if crossings.size:
             crossing = min(max(crossings[below], start), stop)
         else:
-            crossing = _find_crossing(cumulative, start, stop, level)
-        work += _span_work(prefix, start, stop, level, crossing)
+            crossing = find_crossing(cumulative, start, stop, level)
+        work += span_work(prefix, start, stop, level, crossing)
         if below == size:
             break
         start = stop
@@ -100,7 +100,7 @@ def _share_searches(shared, size, cumulative):
     if shared[size, 0] < 0:
         for below in range(size + 1):
             level = below * cumulative[-1] / size
-            shared[size, below] = _find_crossing(cumulative, 0, cumulative.size, level)
+            shared[size, below] = find_crossing(cumulative, 0, cumulative.size, level)
     return shared[size, : size + 1]
 
 

@@ -20,6 +20,7 @@ class TClosenessFirst(Method):
 
     version: ClassVar[int] = 2
     cuts_by_subsets: ClassVar[bool] = True
+    counts_persons: ClassVar[bool] = True
 
     name: Literal["t-closeness-first"] = "t-closeness-first"
     scope: Scope = "blocks"

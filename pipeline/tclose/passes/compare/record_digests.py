@@ -117,7 +117,7 @@ def hash_columns(table: pa.Table, compared: Compared, key: bytes) -> RecordHashe
     at = 0
     for batch in _cut(table.select([name for _, name in present])) if present else ():
         for (i, name), array in zip(present, batch.columns, strict=True):
-            hashes = _hash_values(array, name, keys[i], as_values=name in compared.as_values)
+            hashes = hash_values(array, name, keys[i], as_values=name in compared.as_values)
             sums[i + 1] += _add_up(hashes)
             records[at : at + len(batch)] += hashes
         at += len(batch)
@@ -149,11 +149,11 @@ def _add_up(hashes: UInt64) -> UInt64:
     return np.array([hashes[:, 0].sum(), hashes[:, 1].sum()], dtype=np.uint64)
 
 
-def _hash_values(array: pa.Array, name: str, key: bytes, *, as_values: bool) -> UInt64:
+def hash_values(array: pa.Array, name: str, key: bytes, *, as_values: bool) -> UInt64:
     """Hashes of a column's values: uint64 (n, 2); a null has one that no value has."""
     dtype = array.type
     if pa.types.is_dictionary(dtype):
-        return _hash_values(array.dictionary_decode(), name, key, as_values=as_values)
+        return hash_values(array.dictionary_decode(), name, key, as_values=as_values)
     if dtype in (pa.string(), pa.large_string(), pa.string_view()):
         return _hash_listed(array, key)
     values = _words_of(array, name, as_values=as_values)

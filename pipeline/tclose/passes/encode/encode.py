@@ -4,6 +4,9 @@ import numpy as np
 
 from tclose.errors import VerificationError
 from tclose.passes.encode.encode_task import ENCODE_TASK, HISTOGRAM, EncodeInput
+from tclose.passes.persons.person_keys import PERSON_KEY
+from tclose.passes.persons.person_numbers import NUMBERED
+from tclose.passes.persons.person_values import WEIGH_TASK, merge_person_values
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.plan_files import BUCKETED_VALUES
 from tclose.passes.summarise.input_summary import PARTITIONS
@@ -26,16 +29,28 @@ def encode_records(context: PassContext) -> None:
         sizes=[partition.n_records for partition in partitions],
     )
     histogram = np.array(counts, dtype=np.int64)
-    if int(histogram.sum()) != context.read(PLAN).n_records:
+    plan = context.read(PLAN)
+    if int(histogram.sum()) != plan.n_records:
         raise VerificationError("records were lost between two passes; run again")
+    if plan.persons is not None:
+        merge_person_values(context, plan, len(partitions))
     context.write(HISTOGRAM, histogram)
 
 
 ENCODE = Pass(
     "encode",
     "Give every record its subset, leaf and keys.",
-    reads=(PLAN, JOINTS, DISTRIBUTIONS, BUCKETED_VALUES, SOURCE, PARTITIONS),
+    reads=(
+        PLAN,
+        JOINTS,
+        DISTRIBUTIONS,
+        BUCKETED_VALUES,
+        SOURCE,
+        PARTITIONS,
+        PERSON_KEY,
+        NUMBERED,
+    ),
     writes=(HISTOGRAM,),
-    tasks=(ENCODE_TASK,),
+    tasks=(ENCODE_TASK, WEIGH_TASK),
     work=encode_records,
 )

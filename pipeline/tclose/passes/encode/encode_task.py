@@ -21,10 +21,18 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.encode.region_bins import bin_records
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES, ReferenceWriter
 from tclose.passes.microaggregate.losses import compared_columns
+from tclose.passes.persons.person_numbers import RecordPersons, find_persons
+from tclose.passes.persons.person_values import (
+    PERSON_DIGEST,
+    PERSON_VALUES,
+    count_person_values,
+    write_digest,
+)
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     BUCKETED_VALUES,
     ORIGINAL,
+    PERSON,
     POSITION,
     confidential_codes,
     load_distributions,
@@ -75,10 +83,21 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     named |= {f"c{a}": column for a, column in enumerate(codes)}
     for name, encoded in named.items():
         records[name] = encoded[order]
+    if plan.persons is not None and source.person is not None:
+        of_records = find_persons(workspace, plan.persons, kept, source.person)
+        records[PERSON] = of_records.numbers[order]
+        _write_persons(of_records, held, pending)
     pending.new(RECORDS).write(records)
     if plan.along:
         pending.new(PASSTHROUGH).write(_order_passthrough(plan, kept, pa.array(order)))
     return np.bincount(bins, minlength=plan.n_bins)
+
+
+def _write_persons(of_records: RecordPersons, codes: Int64, pending: PendingFiles) -> None:
+    """Keep what the table over persons is made of, and the digest of who has which values."""
+    write_digest(of_records.numbers, codes, pending.new(PERSON_DIGEST))
+    for a, counted in enumerate(count_person_values(codes, of_records.n_records)):
+        pending.new(PERSON_VALUES, a).write(counted)
 
 
 def _read_partition(
@@ -164,5 +183,8 @@ def _find_bins(
 
 
 ENCODE_TASK = Task(
-    "encode", "placing records", encode_task, (RECORDS, PASSTHROUGH, WIDE, WIDE_ENDS, WIDE_SIZES)
+    "encode",
+    "placing records",
+    encode_task,
+    (RECORDS, PASSTHROUGH, WIDE, WIDE_ENDS, WIDE_SIZES, PERSON_VALUES, PERSON_DIGEST),
 )

@@ -27,8 +27,9 @@ class StoredClasses:
     """Some classes, in the order of their keys, and their records class by class.
 
     ``keys``: of each key column, of the classes; ``sizes`` int64 (classes,); ``codes`` int64 (p,
-    records): of the released confidential attributes, and last the records' positions where columns
-    are fetched by them; ``passthrough``: the passthrough columns, ``x0``, ...
+    records): of the released confidential attributes, then the records' positions where columns are
+    fetched by them, and numbers of their persons where there are any; ``passthrough``: the
+    passthrough columns, ``x0``, ...
     """
 
     keys: list[Keys]

@@ -13,6 +13,7 @@ from tclose.passes.microaggregate.region_task import (
     RegionResult,
     write_row_ranges,
 )
+from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
@@ -40,7 +41,7 @@ def microaggregate(context: PassContext) -> None:
             names=[region.name for region in regions],
             sizes=[item.n_records for item in items],
         )
-        joined = _join_failing(regions, [r.n_violating for r in results])
+        joined = _join_failing(regions, [r.n_violating for r in results], _explain(plan))
         if joined == regions:
             break
         regions = joined
@@ -48,6 +49,17 @@ def microaggregate(context: PassContext) -> None:
     context.write(REGIONS, regions)
     context.write(CLASS_TYPES, [result.class_type for result in results])
     context.write(REGION_RESULTS, results)
+
+
+def _explain(plan: Plan) -> str:
+    """Say what is wrong with a release partition whose classes could not be brought within t."""
+    reason = "a partition cannot meet the policy as one class"
+    if plan.persons is None:
+        return reason
+    return (
+        f"{reason}: it has fewer than {plan.k} persons, or is above a t over persons; publish a "
+        "coarser partition, or lower privacy.k or raise the t"
+    )
 
 
 def _report_rounds(plan: Plan, results: list[RegionResult], progress: Progress) -> None:
@@ -60,13 +72,13 @@ def _report_rounds(plan: Plan, results: list[RegionResult], progress: Progress) 
         )
 
 
-def _join_failing(regions: list[Region], n_violating: list[int]) -> list[Region]:
+def _join_failing(regions: list[Region], n_violating: list[int], reason: str) -> list[Region]:
     """Join each region with classes above t with its neighbour in the release partition.
 
     Raises
     ------
     InfeasibleError
-        It has no neighbour left.
+        It has no neighbour left: the ``reason``.
     """
     joined: list[Region] = []
     waiting = False
@@ -84,18 +96,26 @@ def _join_failing(regions: list[Region], n_violating: list[int]) -> list[Region]
             waiting = False
             continue
         if waiting:
-            raise InfeasibleError("a partition cannot meet the policy as one class")
+            raise InfeasibleError(reason)
         joined.append(region)
         waiting = above > 0
     if waiting:
-        raise InfeasibleError("a partition cannot meet the policy as one class")
+        raise InfeasibleError(reason)
     return joined
 
 
 MICROAGGREGATE = Pass(
     "microaggregate",
     "Make the classes of every region.",
-    reads=(PLAN, JOINTS, DISTRIBUTIONS, HISTOGRAM, RECORDS, PASSTHROUGH),
+    reads=(
+        PLAN,
+        JOINTS,
+        DISTRIBUTIONS,
+        HISTOGRAM,
+        RECORDS,
+        PASSTHROUGH,
+        MERGED_PERSON_VALUES,
+    ),
     writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
     tasks=(MICROAGGREGATE_TASK,),
     own=(ROW_RANGES,),

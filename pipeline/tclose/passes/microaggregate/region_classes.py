@@ -29,6 +29,7 @@ from tclose.passes.microaggregate.merge_classes import merge_until
 from tclose.passes.microaggregate.refine_classes import Round, make_refiner
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.bound_models import meet_all
+from tclose.privacy.person_closeness import PersonDemand
 from tclose.privacy.t_closeness import find_above, make_target
 
 
@@ -41,7 +42,7 @@ class RegionRecords:
     further confidential attributes, in which blocks are balanced too. ``others``: numbers of the
     compared columns that are no quasi-identifiers, which nothing but the losses depends on.
     ``name``: the region's place in the plan, which draws depend on; ``share``: its part of all
-    records.
+    records. ``persons`` int64 (n,): whose each is, if several may be of one.
     """
 
     keys: list[Keys]
@@ -53,6 +54,7 @@ class RegionRecords:
     others: tuple[Pair, ...] = ()
     name: tuple[int, int] = (0, 0)
     share: float = 1.0
+    persons: Int64 | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,10 @@ class RegionClasses:
 
 
 def microaggregate_region(
-    records: RegionRecords, plan: Plan, distributions: tuple[Distribution, ...]
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    person_demand: PersonDemand | None = None,
 ) -> RegionClasses:
     """Classes of a region, each within t wherever merging within the region can achieve that.
 
@@ -87,7 +92,7 @@ def microaggregate_region(
     neighbours.
     """
     scaled = scale_columns(list(plan.encodings), records.keys)
-    merger = _Merger(records, plan, distributions, scaled)
+    merger = _Merger(records, plan, distributions, scaled, person_demand)
     refiner = make_refiner(
         scaled,
         records.codes,
@@ -120,6 +125,7 @@ class _Merger:
     plan: Plan
     distributions: tuple[Distribution, ...]
     scaled: Scaled
+    person_demand: PersonDemand | None
 
     def merge(self, labels: Int64) -> Int64:
         """Labels (n,) of clusters that are within t, if merging can achieve that."""
@@ -144,6 +150,8 @@ class _Merger:
     def repair(self, labels: Int64) -> tuple[Int64, int, int]:
         """`merge_above`, then for the further models: merging undoes none and raises no EMD."""
         labels, n_merged, n_violating = self.merge_above(labels)
+        if self.person_demand is not None:
+            return self._repair_persons(labels, n_merged, n_violating)
         requirements = self.plan.privacy_models.by_class
         if not requirements:
             return labels, n_merged, n_violating
@@ -158,6 +166,32 @@ class _Merger:
             _labels_of(order, starts), scaled.numeric, scaled.nominal, holds, scaled.weights
         )
         return labels, n_merged + n_more, n_violating + n_failing
+
+    def _repair_persons(
+        self, labels: Int64, n_merged: int, n_violating: int
+    ) -> tuple[Int64, int, int]:
+        """Unite classes until k and t hold over persons, also as released.
+
+        A union may be farther from the table over persons than its parts, so classes that are
+        released alike, and are one, are looked at again.
+        """
+        demand, persons, codes = self.person_demand, self.records.persons, self.records.codes
+        assert demand is not None
+        assert persons is not None
+
+        def holds(order: Int64, starts: Int64) -> NDArray[np.bool_]:
+            return demand.holds(starts, persons[order], codes[:, order])
+
+        scaled = self.scaled
+        while True:
+            _, order, starts = _release_classes(labels, self.records.keys, self.plan)
+            labels = _labels_of(order, starts)
+            labels, n_more, n_failing = merge_until(
+                labels, scaled.numeric, scaled.nominal, holds, scaled.weights
+            )
+            n_merged += n_more
+            if not n_more or n_failing:
+                return labels, n_merged, n_violating + n_failing
 
     def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
         scaled = self.scaled

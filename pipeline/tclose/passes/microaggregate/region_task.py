@@ -24,9 +24,11 @@ from tclose.passes.microaggregate.region_classes import (
     RegionRecords,
     microaggregate_region,
 )
+from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (
     ORIGINAL,
+    PERSON,
     POSITION,
     key_encodings,
     load_distributions,
@@ -131,13 +133,17 @@ def microaggregate_task(
         others=_other_numbers(passthrough, plan, codes, distributions),
         name=(item.region.release_partition, item.region.first_cluster),
         share=encoded.size / plan.n_records,
+        persons=None if plan.persons is None else encoded[PERSON],
     )
-    clustered = microaggregate_region(records, plan, distributions)
+    demand = load_person_demand(workspace)
+    clustered = microaggregate_region(records, plan, distributions, demand)
     class_keys = _key_columns(plan, release_partition.partition_codes, clustered.released)
     released = passthrough.select([f"x{i}" for i in plan.along])
     released_codes = codes[: plan.n_released]
     if plan.referenced:
         released_codes = np.vstack([released_codes, encoded[POSITION]])
+    if plan.persons is not None:
+        released_codes = np.vstack([released_codes, encoded[PERSON]])
     classes = StoredClasses(
         class_keys,
         np.diff(clustered.starts),

@@ -1,7 +1,11 @@
 """The plan pass: global distributions and subsets, class sizes, regions; or why there are none."""
 
+from dataclasses import replace
+
 from tclose.passes.grow.grow_task import GROW_TASK
 from tclose.passes.grow.grow_trees import grow_trees
+from tclose.passes.persons.person_keys import PERSON_HASHES
+from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
 from tclose.passes.plan.notices.plan_warnings import (
@@ -13,7 +17,7 @@ from tclose.passes.plan.plan import DRAFT_PLAN, PLAN
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.summarise.distributions import distribute
-from tclose.passes.summarise.input_summary import INPUT_SUMMARY
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.summarise.source import naming_input
 from tclose.passes.summarise.summarise_task import (
@@ -41,6 +45,7 @@ def decide_plan(context: PassContext) -> None:
     distribute(context, summary)
     with naming_input(run.policy):
         plan = make_plan(run.policy, context.workspace, summary)
+        plan = replace(plan, persons=_number_persons(context, summary))
         plan = grow_trees(context, summary, plan)
     contents = context.read(INSPECTION)
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
@@ -53,12 +58,20 @@ def decide_plan(context: PassContext) -> None:
     context.write(PLAN, plan)
 
 
+def _number_persons(context: PassContext, summary: InputSummary) -> PersonCounts | None:
+    """Number the persons, where there is a column of them."""
+    if summary.source.person is None:
+        return None
+    k, n_records = context.run.policy.privacy.k, summary.table.n_complete
+    return number_persons(context, k, len(summary.pieces), n_records)
+
+
 DECIDE = Pass(
     "plan",
     "Decide class sizes, subsets and regions.",
-    reads=(INSPECTION, INPUT_SUMMARY, VALUE_COUNTS, JOINT_COUNTS, SAMPLE),
+    reads=(INSPECTION, INPUT_SUMMARY, VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES),
     writes=(PLAN, JOINTS, DISTRIBUTIONS, BUCKETED_VALUES, NOISE_DRAWS, PLAN_WARNINGS),
-    tasks=(DISTRIBUTE_TASK, GROW_TASK),
+    tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
     version=2,

@@ -7,11 +7,13 @@ from typing import Any
 from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.keys import Encoding
 from tclose.model.column_terms import Scale
+from tclose.passes.persons.person_numbers import PersonCounts
 from tclose.passes.plan.plan import Plan, ReleasePartition, partition_name
 from tclose.releases.manifest.plan_document import (
     PlanDocument,
     PlannedModel,
     PlannedPartition,
+    PlannedPersons,
     PlanWarning,
 )
 
@@ -22,12 +24,14 @@ def describe_plan(
     """Describe a plan; ``n_repaired``: classes that were repaired, if it was followed."""
     limits = zip(plan.confidential, plan.verification_limits, strict=True)
     is_held = bool(plan.privacy_models.requirements) or min(plan.verification_limits, default=1) < 1
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"counted": "records"}
     if plan.privacy_models.requirements:
         found["models"] = tuple(
             PlannedModel(name=str(r.model), attribute=r.name, asked=r.parameters)
             for r in plan.privacy_models.requirements
         )
+    if plan.persons is not None:
+        found |= {"counted": "persons", "persons": _describe_persons(plan.persons)}
     if plan.confidential:
         found["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
     scales = {e.column.name: describe_scale(e) for e in plan.encodings}
@@ -66,6 +70,10 @@ def describe_scale(encoding: Encoding) -> str:
         said.append(f"differences divided by the range, as the {asked} is 0")
     said.append("" if weight == 1 else f"weight {weight:g}")
     return ", ".join(text for text in said if text)
+
+
+def _describe_persons(counts: PersonCounts) -> PlannedPersons:
+    return PlannedPersons(persons=counts.n_persons, several=counts.n_several, most=counts.largest)
 
 
 def _describe_partition(plan: Plan, partition: ReleasePartition) -> PlannedPartition:

@@ -26,6 +26,7 @@ from tclose.methods.generalisation.value_buckets import Bucketing
 from tclose.methods.method import Method
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
+from tclose.passes.persons.person_numbers import PersonCounts
 from tclose.passes.plan.class_sizes import ClassSize
 from tclose.passes.plan.coarse_tree import CoarseTree
 from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, Subsets
@@ -83,7 +84,7 @@ class Plan:
 
     ``n_nodes``: of the trees over confidential values that have no order, ``tree_depth``: nodes
     above a value in all of them; they decide how much memory a search takes. ``widths``: of the
-    pass-through columns.
+    pass-through columns. ``persons``: whom several records may be of; None: each has its own.
     """
 
     k: int
@@ -109,6 +110,7 @@ class Plan:
     n_nodes: int = 0
     tree_depth: int = 0
     widths: PassthroughWidths = NO_WIDTHS
+    persons: PersonCounts | None = None
 
     @property
     def referenced(self) -> tuple[int, ...]:

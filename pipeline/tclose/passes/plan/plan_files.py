@@ -21,6 +21,7 @@ from tclose.runtime.artifacts import FileArtifact, Workspace
 # The distribution of the values, where buckets are released in their place.
 BUCKETED_VALUES = FileArtifact("plan/bucketed-values", DistributionFile)
 POSITION = "position"
+PERSON = "person"
 ORIGINAL = "o"  # and a number: what noise was drawn for; it stays in the working files
 
 
@@ -70,12 +71,15 @@ def key_encodings(plan: Plan) -> list[Encoding]:
 def record_type(plan: Plan) -> np.dtype:
     """An encoded record: its position, the keys of its quasi-identifiers, its confidential codes.
 
-    ``position``, ``q0``, ``q1``, ..., ``c0``, ...: int64, or float64 where keys are floats.
+    ``position``, ``q0``, ``q1``, ..., ``c0``, ...: int64, or float64 where keys are floats; and
+    last ``person``, where there is a column of them.
     """
     quasi = [np.float64 if e.has_float_keys else np.int64 for e in plan.encodings]
     names = [POSITION, *(f"q{j}" for j in range(len(quasi)))]
     names += [f"c{a}" for a in range(plan.n_released)]
     kinds = [np.int64, *quasi, *[np.int64] * plan.n_released]
+    if plan.persons is not None:
+        names, kinds = [*names, PERSON], [*kinds, np.int64]
     return np.dtype(list(zip(names, kinds, strict=True)))
 
 

@@ -77,7 +77,7 @@ def _encode_columns(policy: Policy, summary: InputSummary) -> Plan:
         ),
         partition_columns=tuple(encodings[name] for name in summary.source.partition_columns),
         partition_by=partition_by,
-        released=tuple(c.name for c in columns),
+        released=tuple(c.name for c in columns if c.role is not Role.PERSON),
         subset_attribute=0,
         release_partitions=(),
         block_clusters=2**62 if policy.method.is_one_block else policy.method.clusters_per_block,

@@ -32,7 +32,11 @@ from tclose.releases.manifest.internal_manifest import (
     Utility,
 )
 from tclose.releases.manifest.plan_document import PlanWarning
-from tclose.releases.manifest.privacy_summary import describe_models, describe_risk
+from tclose.releases.manifest.privacy_summary import (
+    describe_models,
+    describe_persons,
+    describe_risk,
+)
 from tclose.releases.manifest.public_manifest import FORMAT, Manifest
 from tclose.releases.manifest.sections import (
     ClassesSection,
@@ -261,7 +265,16 @@ def describe_privacy(
             reached |= {"of": "buckets"} if result.name in bucketed else {}
             t[result.name] = TResult.model_validate(reached)
     k = KResult(asked=verdict.k, achieved=verdict.sizes.smallest)
-    return Privacy(k=k, t=t, joint=joint, models=describe_models(verdict, bucketed))
+    persons = describe_persons(verdict)
+    counted = {} if persons is None else {"persons": persons}
+    return Privacy(
+        k=k,
+        t=t,
+        joint=joint,
+        models=describe_models(verdict, bucketed),
+        counted="records" if persons is None else "persons",
+        **counted,
+    )
 
 
 def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:

@@ -14,6 +14,7 @@ from tclose.data.value_counts import (
 )
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Role
 from tclose.passes.compare.record_digests import Compared
 from tclose.privacy.joint import Joint
 from tclose.runtime.arrays import ArrayFile, DistributionFile
@@ -46,6 +47,11 @@ class Source:
     def checked(self) -> tuple[Column, ...]:
         """The columns in which a record needs a value."""
         return checked_columns(self.columns, self.partition_columns)
+
+    @property
+    def person(self) -> Column | None:
+        """The column that says whose a record is, if there is one."""
+        return next((c for c in self.columns if c.role is Role.PERSON), None)
 
     @property
     def confidential(self) -> tuple[Column, ...]:

@@ -11,6 +11,7 @@ from tclose.methods.dp.noise import check_noise
 from tclose.model.input_pieces import Partition
 from tclose.passes.compare.comparison import prepare_comparison
 from tclose.passes.compare.digest_task import DIGEST_KEY
+from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
 from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,
@@ -63,6 +64,8 @@ def _summarise(context: PassContext) -> None:
             check_noise(column)
     source = make_source(policy, schema, columns, partitions)
     source = prepare_comparison(context, source)
+    if source.person is not None:
+        prepare_key(context)
     pieces = context.map(
         SUMMARISE_TASK,
         [(partition, source) for partition in partitions],
@@ -97,7 +100,7 @@ SUMMARISE = Pass(
     "summarise",
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
-    writes=(PARTITIONS, SOURCE, DIGEST_KEY, INPUT_SUMMARY),
+    writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, INPUT_SUMMARY),
     tasks=(INFER_TASK, SUMMARISE_TASK),
     work=summarise,
 )

@@ -23,6 +23,12 @@ from tclose.data.widths import NO_WIDTHS, PassthroughWidths
 from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.passes.compare.record_digests import RecordDigest
+from tclose.passes.persons.person_keys import (
+    PERSON_HASHES,
+    PERSON_KEY,
+    count_person_records,
+    hash_persons,
+)
 from tclose.passes.summarise.records import (
     Source,
     kept_positions,
@@ -96,6 +102,11 @@ def summarise_task(
         parts = [keys[name] for name in attribute.combines]
         joint_spans.append(_write_joint(parts, release_partitions, pending.new(JOINT_COUNTS, j)))
     positions = kept_positions(table, source.checked, partition.first_position)
+    if source.person is not None:
+        key = workspace.load_shared(PERSON_KEY)
+        persons = count_person_records(*hash_persons(kept, source.person, key))
+        pending.new(PERSON_HASHES).write(persons)
+        kept = kept.drop_columns([source.person.name])
     if source.sample_share > 0:
         rows = sampled_rows(positions, source.seed, source.sample_share)
         pending.new(SAMPLE).write(kept.take(pa.array(rows)))
@@ -173,6 +184,10 @@ def distribute_task(workspace: Workspace, item: DistributeInput, pending: Pendin
 
 INFER_TASK = Task("infer", "finding types", infer_task)
 SUMMARISE_TASK = Task(
-    "summarise", "summarising", summarise_task, (VALUE_COUNTS, JOINT_COUNTS, SAMPLE), version=2
+    "summarise",
+    "summarising",
+    summarise_task,
+    (VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES),
+    version=2,
 )
 DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task, (MERGED_COUNTS,))

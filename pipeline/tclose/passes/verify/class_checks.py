@@ -20,6 +20,8 @@ from tclose.model.verification import (
 )
 from tclose.passes.microaggregate.utility import measure_discernibility
 from tclose.passes.verify.class_profiles import DistanceProfile, profile_distances
+from tclose.passes.verify.person_checks import PersonChecks
+from tclose.passes.verify.size_counts import count_sizes, merge_sizes
 from tclose.privacy.bound_models import NO_MODELS, PrivacyModels, check_counts, summarise_measures
 from tclose.privacy.class_counts import ClassMeasures, count_by_class
 from tclose.privacy.privacy_model import PrivacyModel
@@ -35,7 +37,7 @@ class ClassChecks:
     and ``n_violating`` are per confidential attribute; the largest distance may be NaN: a class
     without one is never close. ``models``: per requirement; one that needs the whole table has no
     classes before `add_whole_table`. ``risks``: per confidential attribute, or none; ``profiles``:
-    per confidential attribute.
+    per confidential attribute. ``persons``: where they are counted.
     """
 
     n_records: int
@@ -45,16 +47,13 @@ class ClassChecks:
     models: tuple[Achieved, ...] = ()
     risks: tuple[Risk, ...] = ()
     profiles: tuple[DistanceProfile, ...] = ()
+    persons: PersonChecks | None = None
 
     def merge(self, other: "ClassChecks") -> "ClassChecks":
         """The checks of both key ranges."""
-        both = np.concatenate([self.size_counts, other.size_counts], axis=1)
-        sizes, inverse = np.unique(both[0], return_inverse=True)
-        counts = np.zeros(sizes.size, dtype=np.int64)
-        np.add.at(counts, inverse, both[1])
         return ClassChecks(
             self.n_records + other.n_records,
-            np.array([sizes, counts]),
+            merge_sizes(self.size_counts, other.size_counts),
             tuple(
                 float(np.maximum(a, b)) for a, b in zip(self.largest, other.largest, strict=True)
             ),
@@ -62,7 +61,14 @@ class ClassChecks:
             tuple(a.merge(b) for a, b in zip(self.models, other.models, strict=True)),
             tuple(a.merge(b) for a, b in zip(self.risks, other.risks, strict=True)),
             tuple(a.merge(b) for a, b in zip(self.profiles, other.profiles, strict=True)),
+            self._merge_persons(other),
         )
+
+    def _merge_persons(self, other: "ClassChecks") -> PersonChecks | None:
+        """Those of both, if persons were counted in both."""
+        if self.persons is None or other.persons is None:
+            return None
+        return self.persons.merge(other.persons)
 
 
 def check_classes(
@@ -79,7 +85,7 @@ def check_classes(
     starts : int64 (c + 1,): where each class begins
     codes : int64 (p, n): confidential values as positions in their distribution
     """
-    sizes, counts = np.unique(np.diff(starts), return_counts=True)
+    size_counts = count_sizes(np.diff(starts))
     largest, n_violating, profiles = [], [], []
     for members, distribution, limit in zip(codes, distributions, max_emds, strict=True):
         emds = class_distances(members, starts, distribution)
@@ -90,7 +96,7 @@ def check_classes(
     n_records = int(starts[-1] - starts[0])
     checks = ClassChecks(
         n_records,
-        np.array([sizes, counts]),
+        size_counts,
         tuple(largest),
         tuple(n_violating),
         profiles=tuple(profiles),

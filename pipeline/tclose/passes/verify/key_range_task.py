@@ -1,7 +1,7 @@
 """Pass 3: a key range of the release is put in its order, verified, and made what is released."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from tclose.passes.encode.wide_columns import load_references
 from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
 from tclose.passes.microaggregate.region_classes import find_changes
 from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
+from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     load_distributions,
@@ -27,6 +28,7 @@ from tclose.passes.verify.key_range_rows import (
     order_rows,
     released_table,
 )
+from tclose.passes.verify.person_checks import check_persons
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import ArrayFile, TableFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
@@ -75,13 +77,21 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     class_of = np.empty(gathered.sizes.size, dtype=np.int64)
     class_of[by_keys] = np.cumsum(changed) - 1
     of_row = np.repeat(class_of, gathered.sizes)
-    codes, positions = gathered.codes[: plan.n_released], gathered.codes[plan.n_released :]
+    n_fetched = plan.n_released + bool(plan.referenced)
+    codes, positions = (
+        gathered.codes[: plan.n_released],
+        gathered.codes[plan.n_released : n_fetched],
+    )
     order = order_rows(of_row, codes, pa.table({}) if plan.referenced else gathered.passthrough)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(of_row))])
     class_keys = [column[by_keys][changed] for column in keys]
     codes = append_joint(codes[:, order], workspace.load_shared(JOINTS))
     along = gathered.passthrough.take(pa.array(order)) if plan.along else gathered.passthrough
     checks = check_classes(starts, codes, tables, plan.verification_limits, plan.privacy_models)
+    demand = load_person_demand(workspace)
+    if demand is not None:
+        persons = gathered.codes[n_fetched][order]
+        checks = replace(checks, persons=check_persons(demand, starts, persons, codes))
     keep_class_rows(class_keys, starts, codes, plan.privacy_models, pending)
     for a in range(len(plan.confidential)):
         write_counts({(): count_values(codes[a])}, pending.new(RELEASED_COUNTS, a))
@@ -97,7 +107,8 @@ def _gather_key_range(
     """Its classes of all regions; None where there are none."""
     regions = workspace.load_shared(REGIONS)
     types = workspace.load_shared(CLASS_TYPES)
-    ends, n_codes = (item.low, item.high), plan.n_released + bool(plan.referenced)
+    ends = item.low, item.high
+    n_codes = plan.n_released + bool(plan.referenced) + (plan.persons is not None)
     classes = (
         read_key_range(workspace, regions[i].name, types[i], ends, n_codes) for i in item.regions
     )

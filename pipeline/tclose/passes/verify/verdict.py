@@ -15,6 +15,12 @@ from tclose.passes.microaggregate.region_task import (
     REGIONS,
     RegionResult,
 )
+from tclose.passes.persons.person_values import (
+    MERGED_PERSON_VALUES,
+    PERSON_DIGEST,
+    load_person_demand,
+    sum_digests,
+)
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
@@ -29,6 +35,7 @@ from tclose.passes.verify.key_range_task import (
     KeyRangeInput,
     KeyRangeResult,
 )
+from tclose.passes.verify.person_checks import ExpectedPersons
 from tclose.privacy.whole_table import check_table
 from tclose.runtime.artifacts import Artifact
 from tclose.runtime.pipeline import Pass, PassContext
@@ -70,11 +77,23 @@ def verify(context: PassContext) -> None:
         n_changed=_count_changes(context, plan, len(items)),
         privacy_models=plan.privacy_models,
     )
+    expected = _expect_persons(context, plan)
+    if expected is not None:
+        verdict = expected.judge(verdict, merged.persons)
     context.write(KEY_RANGES, ranges)
     context.write(CLASS_PROFILE, ClassProfile(merged.size_counts, merged.profiles))
     context.write(VERDICT, verdict)
     if not verdict.passed:
         raise VerificationError(explain_failures(verdict, plan.method))
+
+
+def _expect_persons(context: PassContext, plan: Plan) -> ExpectedPersons | None:
+    """What has to be found over persons, where k counts them."""
+    demand = load_person_demand(context.workspace)
+    if demand is None or plan.persons is None:
+        return None
+    digest = sum_digests(context.workspace, len(context.read(PARTITIONS)))
+    return ExpectedPersons(demand, plan.persons.n_persons, digest)
 
 
 def explain_failures(verdict: Verdict, method: Method | None = None) -> str:
@@ -145,6 +164,8 @@ VERIFY = Pass(
         CLASSES,
         CLASS_CODES,
         CLASS_PASSTHROUGH,
+        MERGED_PERSON_VALUES,
+        PERSON_DIGEST,
         WIDE,
         WIDE_ENDS,
         WIDE_SIZES,

@@ -9,7 +9,7 @@ from typing import Any
 
 from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import RecordComparison, ReleasedColumn
+from tclose.releases.manifest.sections import PersonsResult, RecordComparison, ReleasedColumn
 
 _ROLES = {
     "quasi-identifier": (
@@ -117,10 +117,25 @@ def _list_limits(manifest: Manifest) -> list[tuple[str, ...]]:
         )
         what += " with ".join(escape(name) for name in joint.attributes)
         rows.append((what, f"at most {joint.asked:g}", f"{joint.largest_emd:.6f}"))
-    others = {k: v for k, v in privacy.to_json().items() if k not in {"k", "t", "joint"}}
+    rows += _list_person_limits(privacy.persons)
+    told = {"k", "t", "joint", "persons"}
+    others = {k: v for k, v in privacy.to_json().items() if k not in told}
     rows += [(escape(name), escape(_as_json(others[name])), "") for name in sorted(others)]
     total = manifest.information_loss.total
     return [*rows, ("information loss, mean over quasi-identifiers", "", f"{total:.3g}")]
+
+
+def _list_person_limits(persons: PersonsResult | None) -> list[tuple[str, ...]]:
+    if persons is None:
+        return []
+    k = persons.k
+    rows: list[tuple[str, ...]] = [
+        ("k: persons of a class", f"at least {k.asked}", f"{k.achieved}")
+    ]
+    for name, t in persons.t.items():
+        what = f"t over persons, each of whom weighs one, {escape(name)}"
+        rows.append((what, f"at most {t.asked:g}", f"{t.largest_emd:.6f}"))
+    return rows
 
 
 def _list_columns(manifest: Manifest) -> list[tuple[str, ...]]:

@@ -15,6 +15,16 @@ class PlannedModel(Section):
     asked: dict[str, Any]
 
 
+class PlannedPersons(Section):
+    """The persons of the table, each of whom may have several records."""
+
+    persons: int
+    several: int
+    """Persons with more than one record."""
+    most: int
+    """Records of one person, at most."""
+
+
 class PlannedPartition(Section):
     """A release partition in counts: records, clusters, subsets, regions and blocks."""
 
@@ -48,6 +58,9 @@ class PlanDocument(Section):
     """SHA-256 of the whole plan, as hexadecimal digits."""
     records: int
     k: int
+    counted: str = "records"
+    """What k counts: records, or persons."""
+    persons: PlannedPersons | None = None
     t: dict[str, float]
     method: str
     cut_by_subsets: bool

@@ -17,6 +17,10 @@ from tclose.releases.manifest.public_manifest import parse_as
 from tclose.releases.manifest.sections import (
     Attacks,
     Exposed,
+    KResult,
+    PersonClasses,
+    PersonsResult,
+    PersonT,
     PrivacyModelResult,
     RiskSection,
     Section,
@@ -92,6 +96,24 @@ def _parameters_of(requirement: PrivacyModel) -> tuple[object, ...]:
 def _blame(kind: type[Model], what: str) -> UsageError:
     where = f"{kind.__module__}.{kind.__qualname__}"
     return UsageError(f"privacy model {where}: {what}; whoever wrote it has to correct it")
+
+
+def describe_persons(verdict: Verdict) -> PersonsResult | None:
+    """Describe k and t over persons; None where k counts records."""
+    persons = verdict.persons
+    if persons is None:
+        return None
+    return PersonsResult(
+        persons=persons.n_persons,
+        k=KResult(asked=verdict.k, achieved=persons.smallest),
+        t={
+            result.name: PersonT(asked=float(result.max_emd), largest_emd=result.largest_emd)
+            for result in persons.attributes
+        },
+        classes=PersonClasses(
+            smallest=persons.smallest, largest=persons.largest, mean=persons.mean
+        ),
+    )
 
 
 def describe_risk(verdict: Verdict, k: int) -> RiskSection:

@@ -113,6 +113,37 @@ class PrivacyModelResult(Section):
     epsilon_assumes: list[str] = Field(default_factory=list)
 
 
+class PersonClasses(Section):
+    """Distinct persons of the equivalence classes."""
+
+    smallest: Count
+    largest: Count
+    mean: Nonnegative
+
+
+class PersonT(Section):
+    """t-closeness of a confidential attribute where each person weighs one."""
+
+    asked: AtMostOne
+    largest_emd: Nonnegative
+    """The largest distance of a class to the whole table; a person's rows share her weight."""
+
+
+class PersonsResult(Section):
+    """k and t over persons, each of whom may have several records.
+
+    No released column says whose a record is, so an audit beside the originals alone finds it.
+    """
+
+    persons: Positive
+    """Of the whole table."""
+    k: KResult
+    """Achieved: persons of the smallest class."""
+    t: dict[str, PersonT]
+    """Of each confidential attribute, and of each joint one by its parts, with ``with`` between."""
+    classes: PersonClasses
+
+
 class Privacy(Section):
     """The privacy parameters of the policy, and the achieved measures."""
 
@@ -122,6 +153,10 @@ class Privacy(Section):
     joint: list[JointResult] = Field(default_factory=list)
     models: list[PrivacyModelResult] | None = None
     """None: made by a version that had no further models."""
+    counted: Literal["records", "persons"] | None = None
+    """What k counts; None: made by a version that could count records alone."""
+    persons: PersonsResult | None = None
+    """Where k counts persons."""
 
 
 class NoiseResult(Section):

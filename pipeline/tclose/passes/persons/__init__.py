@@ -1,0 +1,1 @@
+"""Persons with several records: hashed by a key, numbered, and what values they have."""

@@ -1,0 +1,31 @@
+"""A digest of whose values are whose, the same for records in any order and in any pieces."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.model.array_types import Int64
+
+WORD = 2**64
+
+
+def digest_persons(persons: Int64, codes: Int64) -> int:
+    """Sum over records, modulo 2^64, of a hash of the person and the confidential values.
+
+    Parameters
+    ----------
+    persons : int64 (n,): numbers of persons
+    codes : int64 (p, n): confidential values as positions in their distributions
+    """
+    hashes = _mix(persons.astype(np.uint64))
+    for values in codes:
+        hashes = _mix(hashes ^ values.astype(np.uint64))
+    return int(hashes.sum(dtype=np.uint64))
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A step of splitmix64 and its finaliser: a bijection in which every bit changes all others."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = words ^ (words >> np.uint64(31))
+    return mixed

@@ -1,0 +1,78 @@
+"""Keyed hashes that stand for persons in the working files, where no identifier of one is.
+
+A person column is read for them and never released. The key comes of the release key, so that a run
+that goes on has the same one; runs that publish nothing draw one. Hashes have 128 bits: two of ten
+million persons have the same one with a probability of 10^-25. They and the numbers made of them
+are gone with the working files. What is released depends on which records are of one person alone,
+so every key gives the same release.
+"""
+
+import secrets
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import plain_type
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.passes.compare.keyed_hashes import KEY_BYTES, UInt64, derive_key
+from tclose.passes.compare.record_digests import hash_values
+from tclose.runtime.arrays import ArrayFile
+from tclose.runtime.artifacts import Artifact, FileArtifact
+from tclose.runtime.pipeline import PassContext
+
+PERSON_KEY = Artifact("person-key", bytes)
+# Of a partition's persons, uint64 (3, persons): both words of the hash, and records; ascending.
+PERSON_HASHES = FileArtifact("summarise/persons", ArrayFile)
+
+
+def prepare_key(context: PassContext) -> None:
+    """Keep the key by which persons are hashed."""
+    run = context.run
+    if run.lease_token is not None:
+        key = derive_key(run.repository.release_key(), f"persons of {run.release_id}")
+    else:
+        key = context.find(PERSON_KEY) or secrets.token_bytes(KEY_BYTES)
+    context.write(PERSON_KEY, key)
+
+
+def hash_persons(table: pa.Table, column: Column, key: bytes) -> tuple[UInt64, Int64]:
+    """Hashes of the distinct persons of complete records, and of each record the place of its own.
+
+    Returns
+    -------
+    hashes : uint64 (persons, 2)
+    places : int64 (n,)
+    """
+    values = table[column.name].combine_chunks().cast(plain_type(column.type))
+    listed = values.dictionary_encode()
+    hashes = hash_values(listed.dictionary, column.name, key, as_values=False)
+    places: Int64 = listed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return hashes, places
+
+
+def hide_persons(table: pa.Table, column: Column, key: bytes) -> pa.Table:
+    """The table with hashes in hexadecimal digits in the place of persons; nulls stay."""
+    values = table[column.name].combine_chunks().cast(plain_type(column.type))
+    listed = values.dictionary_encode()
+    hashes = hash_values(listed.dictionary, column.name, key, as_values=False)
+    names = pa.array([row.tobytes().hex() for row in hashes], pa.string())
+    index = table.schema.get_field_index(column.name)
+    return table.set_column(index, column.name, names.take(listed.indices))
+
+
+def count_person_records(hashes: UInt64, places: Int64) -> UInt64:
+    """What `PERSON_HASHES` keeps of a partition."""
+    counts = np.bincount(places, minlength=len(hashes)).astype(np.uint64)
+    return merge_persons(np.vstack([hashes.T, counts[np.newaxis]]))
+
+
+def merge_persons(rows: UInt64) -> UInt64:
+    """Persons of several pieces, each once, ascending by their hashes: uint64 (3, persons)."""
+    rows = rows[:, np.lexsort((rows[1], rows[0]))]
+    if not rows.shape[1]:
+        return rows
+    changes = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)
+    first = np.flatnonzero(np.concatenate([[True], changes]))
+    merged: UInt64 = np.vstack([rows[:2, first], np.add.reduceat(rows[2], first)[np.newaxis]])
+    return merged

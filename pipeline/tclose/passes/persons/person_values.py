@@ -1,0 +1,121 @@
+"""Confidential values by the records that their persons have: the table over persons.
+
+A person weighs one and shares it among her records, so of every value it is counted how many
+records of persons with one, two, ... records have it. Counts are exact, and merge.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
+from tclose.passes.persons.person_digest import WORD, digest_persons
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan_files import load_distributions
+from tclose.privacy.person_closeness import PersonDemand, weigh_persons
+from tclose.runtime.arrays import ArrayFile
+from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.pipeline import PassContext
+from tclose.runtime.tasks import Task
+
+MERGED_VALUES = 4_000_000  # by a task
+# By attribute, int64 (3, e): values' positions, records of a person, records of both; ascending.
+PERSON_VALUES = FileArtifact("encode/person-values", ArrayFile)  # of a partition
+MERGED_PERSON_VALUES = FileArtifact("weigh/person-values", ArrayFile)  # of a range of values
+PERSON_DIGEST = FileArtifact("encode/person-digest", ArrayFile)  # of a partition: uint64 (1,)
+
+
+def count_person_values(codes: Int64, n_records: Int64) -> list[Int64]:
+    """What `PERSON_VALUES` keeps of a partition.
+
+    Parameters
+    ----------
+    codes : int64 (p, n): confidential values as positions in their distributions
+    n_records : int64 (n,): of the person of each record, in the table
+    """
+    base = int(n_records.max(initial=0)) + 1
+    counted = (np.unique(values * base + n_records, return_counts=True) for values in codes)
+    return [np.vstack([pairs // base, pairs % base, counts]) for pairs, counts in counted]
+
+
+def _merge(rows: Int64) -> Int64:
+    rows = rows[:, np.lexsort((rows[1], rows[0]))]
+    if not rows.shape[1]:
+        return rows
+    changes = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)
+    first = np.flatnonzero(np.concatenate([[True], changes]))
+    merged: Int64 = np.vstack([rows[:2, first], np.add.reduceat(rows[2], first)[np.newaxis]])
+    return merged
+
+
+@dataclass(frozen=True)
+class WeighInput:
+    """A range of an attribute's values, by their positions, of so many partitions."""
+
+    attribute: int
+    first: int
+    last: int
+    n_partitions: int
+
+
+def weigh_task(workspace: Workspace, item: WeighInput, pending: PendingFiles) -> int:
+    """Merge the counts of a range of values; how many there are."""
+    pieces = []
+    for partition in range(item.n_partitions):
+        rows = workspace.file(PERSON_VALUES, partition, item.attribute).read()
+        start, stop = np.searchsorted(rows[0], [item.first, item.last])
+        pieces.append(rows[:, start:stop])
+    merged = _merge(np.concatenate(pieces, axis=1))
+    pending.new(MERGED_PERSON_VALUES, item.attribute).write(merged)
+    return int(merged.shape[1])
+
+
+WEIGH_TASK = Task("weigh", "weighing persons", weigh_task, (MERGED_PERSON_VALUES,))
+
+
+def merge_person_values(context: PassContext, plan: Plan, n_partitions: int) -> None:
+    """Merge the counts of all partitions."""
+    tables = load_distributions(context.workspace, plan)
+    context.map(WEIGH_TASK, _list_ranges(tables, n_partitions))
+
+
+def _list_ranges(tables: Sequence[Distribution], n_partitions: int) -> list[WeighInput]:
+    return [
+        WeighInput(a, first, last, n_partitions)
+        for a, table in enumerate(tables)
+        for first, last in pairwise(
+            [*range(0, table.values.size, MERGED_VALUES), table.values.size]
+        )
+    ]
+
+
+def write_digest(persons: Int64, codes: Int64, file: ArrayFile) -> None:
+    """Keep the digest of a partition's persons and their values: see `digest_persons`."""
+    file.write(np.array([digest_persons(persons, codes)], dtype=np.uint64))
+
+
+def sum_digests(workspace: Workspace, n_partitions: int) -> int:
+    """The digest of all partitions' persons."""
+    digests = (workspace.file(PERSON_DIGEST, i).read()[0] for i in range(n_partitions))
+    return sum(map(int, digests)) % WORD
+
+
+def load_person_demand(workspace: Workspace) -> PersonDemand | None:
+    """What classes are held to over persons; None where every record is its own person's."""
+    plan = workspace.load_shared(PLAN)
+    if plan.persons is None:
+        return None
+    tables = load_distributions(workspace, plan)
+    entries: list[list[Int64]] = [[] for _ in tables]
+    for index, item in enumerate(_list_ranges(tables, 0)):
+        merged = workspace.file(MERGED_PERSON_VALUES, index, item.attribute).read()
+        entries[item.attribute].append(merged)
+    n_persons = plan.persons.n_persons
+    weighed = tuple(
+        weigh_persons(table, n_persons, np.concatenate(parts, axis=1))
+        for table, parts in zip(tables, entries, strict=True)
+    )
+    return PersonDemand(plan.k, plan.verification_limits, weighed)

@@ -1,0 +1,39 @@
+"""The column that says whose a record is: what a policy with one can ask."""
+
+from collections.abc import Mapping, Sequence
+
+from tclose.methods.method import Method, name_methods
+from tclose.model.column_terms import Role
+from tclose.policy.attribute_settings import AttributeSettings
+from tclose.privacy.privacy_model import Model
+
+
+def check_person_role(
+    attributes: Mapping[str, AttributeSettings], method: Method, models: Sequence[Model]
+) -> None:
+    """Refuse what is not held over persons.
+
+    Raises
+    ------
+    ValueError
+        There are two such columns; the method or a model counts records alone.
+    """
+    names = [name for name, settings in attributes.items() if settings.role is Role.PERSON]
+    if not names:
+        return
+    if len(names) > 1:
+        raise ValueError(
+            f"attributes: {names[0]!r} and {names[1]!r} both have role: person; a record is of one "
+            "person, make the other one an identifier"
+        )
+    if not method.counts_persons:
+        able = " or ".join(name_methods(lambda one: one.counts_persons))
+        raise ValueError(
+            f"attributes.{names[0]}: {method.name} counts records, not persons; take method.name: "
+            f"{able}, or make the column an identifier"
+        )
+    if models:
+        raise ValueError(
+            f"privacy.models: {models[0].name} counts records, and {names[0]!r} has role: person; "
+            "take the model out, or make the column an identifier"
+        )

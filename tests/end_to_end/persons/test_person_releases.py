@@ -1,0 +1,198 @@
+"""Releases in which k counts persons, checked by the numbers of their records."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from support.cases.people import Released, release, write_csv
+from support.cases.visits import PATIENT, measure_visits, visit_policy, visits, write_visits
+from support.passes import UNTIL_VERDICT, run_passes
+from tclose.assess.auditing.audit import audit_release
+from tclose.assess.originals import add_originals
+from tclose.errors import VerificationError
+from tclose.passes.microaggregate.region_classes import _Merger
+from tclose.passes.persons import person_keys
+from tclose.passes.release import open_release
+from tclose.passes.verify import person_checks
+from tclose.policy.policy import parse_policy
+from tclose.runtime.progress import Progress
+
+ROWS, PATIENTS = 1_500, 400
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_visits(tmp_path_factory.mktemp("visits"), ROWS, PATIENTS)
+
+
+@pytest.fixture(scope="module")
+def made(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Released:
+    return release(visit_policy(source, tmp_path_factory.mktemp("releases")))
+
+
+def test_k_and_t_hold_over_persons(made: Released, source: Path) -> None:
+    found = measure_visits(made, pq.read_table(source))
+    privacy = made.manifest["privacy"]
+    said = privacy["persons"]
+    assert privacy["counted"] == "persons"
+    assert said["persons"] == found["persons"] == PATIENTS
+    assert said["k"] == {"asked": 4, "achieved": found["sizes"][0]}
+    assert found["sizes"][0] >= 4
+    assert said["classes"]["smallest"] == found["sizes"][0]
+    assert said["classes"]["largest"] == found["sizes"][-1]
+    mean = sum(found["sizes"]) / len(found["sizes"])
+    assert said["classes"]["mean"] == pytest.approx(mean)
+    assert found["t"]["cost"] <= 0.25
+    assert found["t"]["ward"] <= 0.35
+    largest = {name: t["largest_emd"] for name, t in said["t"].items()}
+    assert largest == pytest.approx({name: float(t) for name, t in found["t"].items()})
+    assert {name: t["asked"] for name, t in said["t"].items()} == {"cost": 0.25, "ward": 0.35}
+
+
+def test_records_would_not_do(source: Path, tmp_path: Path) -> None:
+    """The same policy without the role leaves classes of fewer persons, and says what k counts."""
+    document = visit_policy(source, tmp_path)
+    document["attributes"]["patient"] = "identifier"
+    plain = release(document)
+    assert plain.manifest["privacy"]["counted"] == "records"
+    assert "persons" not in plain.manifest["privacy"]
+    assert measure_visits(plain, pq.read_table(source))["sizes"][0] < 4
+
+
+def test_one_record_a_person_changes_no_byte(tmp_path: Path) -> None:
+    source = write_visits(tmp_path, 800, 800)
+    counted = release(visit_policy(source, tmp_path / "counted"))
+    document = visit_policy(source, tmp_path / "plain")
+    document["attributes"]["patient"] = "identifier"
+    assert release(document).data == counted.data
+    persons, privacy = counted.manifest["privacy"]["persons"], counted.manifest["privacy"]
+    for name, t in privacy["t"].items():
+        assert persons["t"][name]["largest_emd"] == pytest.approx(t["largest_emd"])
+    assert persons["k"] == privacy["k"]
+
+
+@pytest.mark.usefixtures("small_regions")
+class TestInvariance:
+    def test_pieces_formats_and_keys_change_no_byte(self, tmp_path: Path) -> None:
+        """Person numbers follow a key that each folder of releases draws anew."""
+        first = release(visit_policy(write_visits(tmp_path, 1_500, 400), tmp_path / "a"))
+        (tmp_path / "cut").mkdir()
+        cut = write_visits(tmp_path / "cut", 1_500, 400, row_group_size=333)
+        text = write_csv(tmp_path / "visits.csv", visits(1_500, 400))
+        for source, name in ((cut, "b"), (text, "c")):
+            again = release(visit_policy(source, tmp_path / name))
+            assert again.table.equals(first.table)
+            assert again.manifest["privacy"] == first.manifest["privacy"]
+
+    def test_workers_change_no_byte(self, tmp_path: Path) -> None:
+        source = write_visits(tmp_path, 1_500, 400, row_group_size=500)
+        one = release(visit_policy(source, tmp_path / "one"))
+        two = release(visit_policy(source, tmp_path / "two", engine={"workers": 2}))
+        assert two.data == one.data
+
+    def test_hashes_in_several_ranges(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from tclose.passes.persons import person_numbers, person_values
+
+        source = write_visits(tmp_path, 1_500, 400, row_group_size=500)
+        one = release(visit_policy(source, tmp_path / "one"))
+        monkeypatch.setattr(person_numbers, "MERGED_PERSONS", 90)
+        monkeypatch.setattr(person_values, "MERGED_VALUES", 7)
+        many = release(visit_policy(source, tmp_path / "many"))
+        assert many.data == one.data
+        assert many.manifest["privacy"] == one.manifest["privacy"]
+
+
+class TestVerification:
+    @pytest.mark.parametrize(
+        ("name", "found"), [("k", "at least 4 persons"), ("t", "t of cost over persons")]
+    )
+    def test_what_does_not_hold_is_refused(
+        self, name: str, found: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without the uniting of classes."""
+        monkeypatch.setattr(_Merger, "_repair_persons", lambda _, *repaired: repaired)
+        with pytest.raises(VerificationError, match=found):
+            release(visit_policy(source, tmp_path))
+
+    def test_persons_that_are_mixed_up(
+        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        check = person_checks.check_persons
+
+        def mix_up(demand: Any, starts: Any, persons: Any, codes: Any) -> Any:
+            return check(demand, starts, persons[::-1].copy(), codes)
+
+        monkeypatch.setattr("tclose.passes.verify.key_range_task.check_persons", mix_up)
+        with pytest.raises(VerificationError, match="persons: asked those of the input, found rec"):
+            release(visit_policy(source, tmp_path))
+
+    def test_persons_that_are_not_counted(
+        self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tclose.passes.verify.key_range_task.check_persons", lambda *_: None)
+        with pytest.raises(VerificationError, match="k: asked at least 4 persons, found persons w"):
+            release(visit_policy(source, tmp_path))
+
+
+class TestSecrecy:
+    def test_working_files_have_no_identifier(self, source: Path, tmp_path: Path) -> None:
+        progress = Progress("none")
+        with open_release(parse_policy(visit_policy(source, tmp_path)), progress) as run:
+            run_passes(run, progress, *UNTIL_VERDICT)
+            files = [path for path in run.workspace.root.rglob("*") if path.is_file()]
+            assert len(files) > 20
+            assert [path for path in files if PATIENT.encode() in path.read_bytes()] == []
+            run_passes(run, progress, "publish")
+        assert [path for path in tmp_path.rglob("*") if "person" in path.name] == []
+
+    def test_release_has_neither_column_nor_name(self, made: Released) -> None:
+        assert "patient" not in made.schema.names
+        for path in made.folder.rglob("*"):
+            if path.is_file():
+                assert PATIENT.encode() not in path.read_bytes(), path
+        assert "patient" not in {column["name"] for column in made.manifest["columns"]}
+
+    def test_keys_are_of_the_release(self, source: Path, tmp_path: Path) -> None:
+        """And the same for a run that goes on."""
+        keys, silent = [], Progress("none")
+        for name in ("a", "a", "b"):
+            policy = parse_policy(visit_policy(source, tmp_path / name))
+            with contextlib.suppress(VerificationError), open_release(policy, silent) as run:
+                run_passes(run, silent, "summarise")
+                keys.append(run.workspace.load(person_keys.PERSON_KEY))
+        assert keys[0] == keys[1] != keys[2]
+
+
+class TestAudit:
+    def test_files_cannot_say_it(self, made: Released) -> None:
+        audit = audit_release(made.folder)
+        assert audit.passed
+        assert [note for note in audit.notes if "over persons are not checked" in note]
+
+    def test_originals_can(self, made: Released, source: Path) -> None:
+        policy = parse_policy(visit_policy(source, made.folder.parent.parent))
+        audit = add_originals(audit_release(made.folder), policy, Progress("none"))
+        assert audit.passed
+        assert audit.originals is not None
+        assert audit.originals.persons is not None
+        assert audit.originals.persons.to_json() == made.manifest["privacy"]["persons"]
+
+    def test_originals_contradict(
+        self, made: Released, source: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        document = visit_policy(source, made.folder.parent.parent)
+        document["attributes"]["patient"] = "identifier"
+        audit = add_originals(audit_release(made.folder), parse_policy(document), Progress("none"))
+        assert not audit.passed
+
+
+def test_as_one_class_if_need_be(tmp_path: Path) -> None:
+    """Of four persons all records are one class; of three none is made."""
+    source = write_visits(tmp_path, 200, 4)
+    one = release(visit_policy(source, tmp_path / "one"))
+    assert one.manifest["classes"]["n_classes"] == 1

@@ -1,0 +1,135 @@
+"""Persons that cannot be counted, or that are too few: refused before any class is made."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from support.cases.people import (
+    CONFIDENTIAL,
+    N_PEOPLE,
+    people,
+    policy_for,
+    release,
+    write_csv,
+    write_parquet,
+)
+from support.checks.refusals import Refuse
+from tclose.errors import InfeasibleError
+from tclose.methods.method import registered_methods
+from tclose.model.column_terms import Role
+from tclose.policy.attribute_settings import AttributeSettings
+from tclose.policy.person_role import check_person_role
+
+ABLE = [name for name, method in registered_methods().items() if method.counts_persons]
+NAMES = [f"p{i // 2}" for i in range(N_PEOPLE)]
+
+
+def counted(source: Path, **changes: Any) -> dict[str, Any]:
+    """A policy for `people` with a column of persons."""
+    document = policy_for(source, **changes)
+    document["attributes"] = document["attributes"] | {"who": "person"}
+    return document
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_parquet(tmp_path / "people.parquet", people(who=NAMES))
+
+
+def test_method_that_counts_records(source: Path, refuse: Refuse) -> None:
+    refuse(
+        counted(source, method={"name": "mondrian"}),
+        "attributes.who: mondrian counts records, not persons; take method.name: "
+        f"{' or '.join(ABLE)}, or make the column an identifier",
+    )
+
+
+def test_all_methods_that_do() -> None:
+    attributes = {"who": AttributeSettings(role=Role.PERSON)}
+    others = [name for name in registered_methods() if name not in ABLE]
+    assert len(others) > 3
+    for name in others:
+        with pytest.raises(ValueError, match=f"attributes.who: {name} counts records"):
+            check_person_role(attributes, registered_methods()[name].model_construct(), ())
+    for name in ABLE:
+        check_person_role(attributes, registered_methods()[name].model_construct(), ())
+
+
+def test_model_that_counts_records(source: Path, refuse: Refuse) -> None:
+    models = [{"name": "distinct-l-diversity", "l": 2}]
+    refuse(
+        counted(source, privacy={"k": 3, "t": 0.3, "models": models}),
+        "privacy.models: distinct-l-diversity counts records, and 'who' has role: person; take",
+    )
+
+
+def test_two_columns(source: Path, refuse: Refuse) -> None:
+    document = counted(source)
+    document["attributes"]["sex"] = "person"
+    refuse(document, "attributes: 'sex' and 'who' both have role: person; a record is of one")
+
+
+@pytest.mark.parametrize("key", [{"type": "nominal"}, {"decimal": ","}, {"round": True}])
+def test_other_keys(key: dict[str, Any], source: Path, refuse: Refuse) -> None:
+    document = counted(source)
+    document["attributes"]["who"] = {"role": "person"} | key
+    refuse(document, "attributes.who: role: person takes no other key; values that are equal are")
+
+
+def test_folders_of_persons(source: Path, refuse: Refuse) -> None:
+    document = counted(source)
+    document["output"] |= {"partition_by": ["who"]}
+    refuse(
+        document, "output.partition_by: 'who' has to be a quasi-identifier or a non-confidential"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (np.arange(N_PEOPLE) / 2, "double"),
+        ([datetime.date(2024, 1, 1)] * N_PEOPLE, "date32"),
+        (np.arange(N_PEOPLE) > 7, "bool"),
+    ],
+)
+def test_types_that_do_not_say_who(values: Any, said: str, tmp_path: Path, refuse: Refuse) -> None:
+    source = write_parquet(tmp_path / "people.parquet", people(who=pa.array(values)))
+    refuse(counted(source), f"column 'who': type {said}", "store persons as text or integers")
+
+
+@pytest.mark.parametrize("write", [write_csv, write_parquet])
+def test_missing_persons(write: Any, tmp_path: Path, refuse: Refuse) -> None:
+    holes = pa.array(NAMES, mask=np.arange(N_PEOPLE) % 20 == 0)
+    source = write(tmp_path / "people.x", people(who=holes))
+    refuse(counted(source), "column 'who': 3 missing values", "missing: drop")
+
+
+@pytest.mark.parametrize(
+    ("n_persons", "there"), [(1, "there is 1 person"), (2, "there are 2 pers")]
+)
+def test_fewer_persons_than_k(n_persons: int, there: str, tmp_path: Path, refuse: Refuse) -> None:
+    who = [f"p{i % n_persons}" for i in range(N_PEOPLE)]
+    source = write_parquet(tmp_path / "people.parquet", people(who=who))
+    refuse(
+        counted(source), f"privacy.k: 3 is more than the persons of the {N_PEOPLE} records", there
+    )
+
+
+def test_partition_of_few_persons(tmp_path: Path) -> None:
+    """Each has 30 records, one of them of two persons."""
+    year = np.repeat([2023, 2024], N_PEOPLE // 2)
+    who = [f"p{i}" if i < N_PEOPLE // 2 else f"q{i % 2}" for i in range(N_PEOPLE)]
+    source = write_parquet(tmp_path / "people.parquet", people(who=who, year=year))
+    document = counted(source, privacy={"k": 3})
+    document["attributes"] |= {"year": "non-confidential", "pay": {"role": CONFIDENTIAL, "t": 0.9}}
+    document["output"] |= {"partition_by": ["year"]}
+    with pytest.raises(InfeasibleError, match="as one class: it has fewer than 3 persons, or is"):
+        release(document)
+
+
+def test_role_is_known() -> None:
+    assert Role("person") is Role.PERSON
