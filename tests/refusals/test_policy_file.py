@@ -35,12 +35,12 @@ class TestPolicyFile:
     @pytest.mark.parametrize(
         ("place", "allowed"),
         [
-            ((), "attributes, engine, input, method, missing, name, output, privacy, seed"),
+            ((), "about, attributes, engine, input, method, missing, name, output, privacy, seed"),
             (("input",), "date_format, decimal, delimiter, encoding, format, missing_values"),
             (("privacy",), "joint, k, models, t"),
             (
                 ("attributes", "pay"),
-                "aggregate, date_format, decimal, distance, intervals, noise, order, role, round",
+                "aggregate, date_format, decimal, description, distance, intervals, label, noise",
             ),
             (
                 ("method",),
@@ -49,7 +49,7 @@ class TestPolicyFile:
             (("output",), "format, partition_by, path, rows_per_file"),
             (
                 ("engine",),
-                "kubernetes, lease_seconds, memory_per_worker, scheduler, tls, work_path",
+                "accepted_warnings, kubernetes, lease_seconds, memory_per_worker, scheduler",
             ),
         ],
     )
