@@ -55,6 +55,12 @@ RARE_VANISH = WarningKind(
     "rare categories that will vanish",
     "group them with others in the data, or give a taxonomy with aggregate: ancestor",
 )
+SAME_PERSONS = WarningKind(
+    "TC-W008",
+    "persons of earlier releases",
+    "measure what they give away by `tclose attack` before this one is handed out; distribute one "
+    "of them, or only persons who are new",
+)
 
 KINDS = {
     kind.code: kind
@@ -66,5 +72,6 @@ KINDS = {
         ONE_CLASS,
         NEARLY_DISTINCT,
         RARE_VANISH,
+        SAME_PERSONS,
     )
 }

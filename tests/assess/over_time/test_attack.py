@@ -129,6 +129,20 @@ def test_covering_classes_are_never_wrong(covering: Series) -> None:
     assert linked.stayed.below_k > 0.1 * linked.stayed.persons
 
 
+def test_column_of_persons_is_that_of_the_role(tmp_path: Path) -> None:
+    """k counts persons then, and the releases are made again as they were."""
+    files = write_panel(tmp_path / "panel", 400, 5, range(2), churn=0.1)
+    policies = []
+    for file in files:
+        given = document(file, tmp_path / "releases", "t-closeness-first")
+        given["attributes"]["person_id"] = "person"
+        policies.append(parse_policy(given))
+    releases = [Path(str(run_release(policy, QUIET).release)) for policy in policies]
+    result = attack_releases(releases, policies, None, None, QUIET)
+    assert result.classes_known.below_k_in_one == (0, 0)
+    assert result.classes_known.stayed.alone > 50
+
+
 def test_nothing_is_gained_by_a_release_that_is_there_twice(nearest: Series) -> None:
     again = [nearest.releases[0]] * 2, [nearest.policies[0]] * 2
     result = attack_releases(*again, "person_id", None, QUIET)

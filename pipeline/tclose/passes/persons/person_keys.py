@@ -1,7 +1,8 @@
 """Keyed hashes that stand for persons in the working files, where no identifier of one is.
 
 A person column is read for them and never released. The key comes of the release key, so that a run
-that goes on has the same one; runs that publish nothing draw one. Hashes have 128 bits: two of ten
+that goes on has the same one, and persons of several releases can be compared; where there is no
+release key yet, runs that publish nothing draw one. Hashes have 128 bits: two of ten
 million persons have the same one with a probability of 10^-25. They and the numbers made of them
 are gone with the working files. What is released depends on which records are of one person alone,
 so every key gives the same release.
@@ -28,9 +29,11 @@ PERSON_HASHES = FileArtifact("summarise/persons", ArrayFile)
 
 def prepare_key(context: PassContext) -> None:
     """Keep the key by which persons are hashed."""
-    run = context.run
-    if run.lease_token is not None:
-        key = derive_key(run.repository.release_key(), f"persons of {run.release_id}")
+    repository = context.run.repository
+    has_lease = context.run.lease_token is not None
+    secret = repository.release_key() if has_lease else repository.find_release_key()
+    if secret is not None:
+        key = derive_key(secret, "persons of all releases")
     else:
         key = context.find(PERSON_KEY) or secrets.token_bytes(KEY_BYTES)
     context.write(PERSON_KEY, key)

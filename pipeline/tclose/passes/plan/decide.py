@@ -6,8 +6,10 @@ from tclose.passes.grow.grow_task import GROW_TASK
 from tclose.passes.grow.grow_trees import grow_trees
 from tclose.passes.persons.person_keys import PERSON_HASHES
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
+from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
+from tclose.passes.plan.notices.person_warning import warn_of_shared_persons
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
     find_warnings,
@@ -51,7 +53,12 @@ def decide_plan(context: PassContext) -> None:
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
     report_noise_draws(run, plan, progress)
     warn_of_short_memory(plan, context.engine, progress)
-    warnings = find_warnings(plan, summary.table, load_distributions(context.workspace, plan))
+    sketches = () if plan.persons is None else (sketch_persons(context.workspace, plan.persons),)
+    context.write(PERSON_SKETCHES, sketches)
+    warnings = (
+        *find_warnings(plan, summary.table, load_distributions(context.workspace, plan)),
+        *warn_of_shared_persons(run, sketches),
+    )
     context.write(PLAN_WARNINGS, warnings)
     if run.lease_token is not None:  # of a run that publishes; a plan's are reported with it
         report_warnings(warnings, run.policy.engine, progress)
@@ -70,7 +77,15 @@ DECIDE = Pass(
     "plan",
     "Decide class sizes, subsets and regions.",
     reads=(INSPECTION, INPUT_SUMMARY, VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES),
-    writes=(PLAN, JOINTS, DISTRIBUTIONS, BUCKETED_VALUES, NOISE_DRAWS, PLAN_WARNINGS),
+    writes=(
+        PLAN,
+        JOINTS,
+        DISTRIBUTIONS,
+        BUCKETED_VALUES,
+        NOISE_DRAWS,
+        PLAN_WARNINGS,
+        PERSON_SKETCHES,
+    ),
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,

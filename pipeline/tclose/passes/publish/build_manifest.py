@@ -28,6 +28,7 @@ from tclose.releases.manifest.internal_manifest import (
     InternalCode,
     InternalManifest,
     MadeBy,
+    PersonSketch,
     SourceFile,
     Utility,
 )
@@ -108,6 +109,7 @@ class ReleaseRecord:
     siblings: tuple[Sibling, ...] = ()
     levels: tuple[tuple[int, ...], ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
+    sketches: tuple[PersonSketch, ...] = ()
 
 
 def is_earlier(manifest: Manifest, dictionary: str) -> bool:
@@ -287,6 +289,8 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         values["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
     if account.siblings:
         values["same_input"] = describe_siblings(account.siblings)
+    for sketch in account.sketches:
+        values["person_sketch"] = sketch
     if account.warnings:
         values["warnings"] = list(account.warnings)
     values["code"] = InternalCode(

@@ -22,6 +22,7 @@ from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses
 from tclose.passes.microaggregate.refine_classes import merge_rounds
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
+from tclose.passes.persons.person_sketch import PERSON_SKETCHES
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
 from tclose.passes.plan.notices.plan_warnings import (
@@ -165,6 +166,7 @@ def _make_record(
         seconds=workspace.find(SECONDS) or {},
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         draws=workspace.load(NOISE_DRAWS),
+        sketches=workspace.load(PERSON_SKETCHES),
         siblings=find_others(run, frozenset(file.sha256 for file in files)),
         levels=tuple(result.levels for result in results if result.levels is not None),
         compared=compared,
@@ -257,6 +259,7 @@ PUBLISH = Pass(
         DISTRIBUTIONS,
         NOISE_DRAWS,
         PLAN_WARNINGS,
+        PERSON_SKETCHES,
         REGION_RESULTS,
         KEY_RANGES,
         RELEASED,

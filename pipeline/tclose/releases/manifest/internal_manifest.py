@@ -95,6 +95,15 @@ class Drawn(Section):
     epsilon: Annotated[float, Field(gt=0)]
 
 
+class PersonSketch(Section):
+    """The smallest keyed hashes of a release's persons, by which it is compared with others."""
+
+    persons: Count
+    """Distinct persons of the release."""
+    hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]]
+    """Ascending, as hexadecimal digits."""
+
+
 class Origin(Section):
     """The few keys that tell a release of the same records from another: all else may be wrong."""
 
@@ -102,6 +111,7 @@ class Origin(Section):
     files: list[Digested]
     noise: dict[str, Drawn] = Field(default_factory=dict)
     policy: dict[str, JsonValue] | None = None
+    person_sketch: PersonSketch | None = None
 
 
 class InternalManifest(Manifest):
@@ -122,6 +132,8 @@ class InternalManifest(Manifest):
     epsilon_of_all_draws: dict[str, float] = Field(default_factory=dict)
     """Of each column with noise, over the earlier draws and this one."""
     same_input: list[SameInput] = Field(default_factory=list)
+    person_sketch: PersonSketch | None = None
+    """Where the policy has a column of persons."""
     warnings: list[PlanWarning] = Field(default_factory=list)
     seconds: dict[str, float] = Field(default_factory=dict)
     """Wall time of each pass."""

@@ -83,7 +83,8 @@ def report_warnings(
     refuse_warnings(warnings, engine)
 
 
-def _make(kind: WarningKind, message: str, columns: Sequence[str] = ()) -> PlanWarning:
+def make_warning(kind: WarningKind, message: str, columns: Sequence[str] = ()) -> PlanWarning:
+    """A warning of a kind."""
     return PlanWarning(code=kind.code, message=message, remedy=kind.remedy, columns=list(columns))
 
 
@@ -96,7 +97,7 @@ def _warn_of_texts(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
         ):
             if _share_of(counts, pattern) >= ALIKE:
                 message = f"column {column.name!r}: texts that look like {what}, read as categories"
-                yield _make(kind, message, [column.name])
+                yield make_warning(kind, message, [column.name])
 
 
 def _inferred_texts(plan: Plan) -> Iterator[Column]:
@@ -124,7 +125,7 @@ def _warn_of_modes(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
         if not _has_mode(encoding):
             continue
         if len(counts) > MANY_VALUES:
-            yield _make(
+            yield make_warning(
                 warning_kinds.MODE_OF_MANY,
                 f"column {name!r}: {len(counts):,} values, and each class gets its commonest one: "
                 "most of what the column says is lost",
@@ -133,7 +134,7 @@ def _warn_of_modes(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
             continue
         rare = [count for count in counts.values() if count < plan.k]
         if rare:
-            yield _make(
+            yield make_warning(
                 warning_kinds.RARE_VANISH,
                 f"column {name!r}: {len(rare):,} of {len(counts):,} categories have fewer than k = "
                 f"{plan.k} records each ({sum(rare):,} together), and each class gets its "
@@ -156,7 +157,7 @@ def _warn_of_dropped(table: TableSummary) -> Iterator[PlanWarning]:
         f"{name!r} {n / table.n_read:.1%}"
         for name, n in sorted(missing.items(), key=lambda pair: (-pair[1], pair[0]))
     )
-    yield _make(
+    yield make_warning(
         warning_kinds.MANY_DROPPED,
         f"{n_dropped:,} of {table.n_read:,} records ({n_dropped / table.n_read:.1%}) are left out "
         f"for a missing value: {by_column}",
@@ -178,7 +179,7 @@ def _describe_whole(n_whole: int, n_partitions: int, n_records: int) -> PlanWarn
         what = f"all {n_records:,} records are"
     else:
         what = f"each of {n_whole:,} of {n_partitions:,} partitions ({n_records:,} records) is"
-    return _make(
+    return make_warning(
         warning_kinds.ONE_CLASS,
         f"{what} one class: its quasi-identifiers have one value each, and tell nothing",
     )
@@ -201,4 +202,4 @@ def _warn_of_distinct(plan: Plan, distributions: Sequence[Distribution]) -> Iter
                 "1 - s from it, and a small t leaves one class"
             )
         message = f"column {column.name!r}: {n_distinct:,} distinct values in {n_records:,} records"
-        yield _make(warning_kinds.NEARLY_DISTINCT, f"{message}; {meaning}", [column.name])
+        yield make_warning(warning_kinds.NEARLY_DISTINCT, f"{message}; {meaning}", [column.name])
