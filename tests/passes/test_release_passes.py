@@ -60,6 +60,9 @@ def test_what_is_written_is_read() -> None:
         "encode/person-values",  # merged in the same pass
         "distribute/counts",  # joined by the pass that has them counted
         "verify/counts",  # compared in the same pass
+        "verify/person-rows",  # traced there
+        "verify/class-values",
+        "trace/signatures",
         "verify/whole-classes",
         "verify/whole-rows",
         "publish/written",

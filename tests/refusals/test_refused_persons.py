@@ -80,6 +80,21 @@ def test_other_keys(key: dict[str, Any], source: Path, refuse: Refuse) -> None:
     refuse(document, "attributes.who: role: person takes no other key; values that are equal are")
 
 
+def test_values_that_do_not_last_of_nobody(source: Path, refuse: Refuse) -> None:
+    document = policy_for(source)
+    document["attributes"] |= {
+        "who": "identifier",
+        "pay": {"role": CONFIDENTIAL, "persistent": False},
+    }
+    refuse(document, "attributes.pay: persistent goes with a column of role person; give it to")
+
+
+def test_quasi_identifiers_that_last(source: Path, refuse: Refuse) -> None:
+    document = counted(source)
+    document["attributes"]["age"] = {"role": "quasi-identifier", "persistent": False}
+    refuse(document, "attributes.age: persistent belongs to confidential attributes only")
+
+
 def test_folders_of_persons(source: Path, refuse: Refuse) -> None:
     document = counted(source)
     document["output"] |= {"partition_by": ["who"]}

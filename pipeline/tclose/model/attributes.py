@@ -53,6 +53,7 @@ class Attribute:
     intervals: tuple[tuple[str, ...], str] | None = None
     noise: Noise | None = None
     combines: tuple[str, ...] = ()
+    persistent: bool = True
     scale: Scale | None = None
     weight: float = 1.0
 

@@ -101,14 +101,40 @@ class PersonAttribute:
 
 
 @dataclass(frozen=True)
+class LastingValue:
+    """Persons of whom one value of an attribute is left, if all of their records have the same."""
+
+    name: str
+    n_told: int
+
+
+@dataclass(frozen=True)
+class PersonTraces:
+    """Persons by the classes that their records are in.
+
+    ``n_several``: those in several classes; ``n_alone``, ``n_below_k``: those whom nobody, or fewer
+    than k persons with themselves, have as many records in the same classes as.
+    """
+
+    n_several: int
+    n_alone: int
+    n_below_k: int
+    lasting: tuple[LastingValue, ...] = ()
+
+
+@dataclass(frozen=True)
 class PersonVerdict:
-    """Persons of the table, and of the classes; each weighs one, however many records she has."""
+    """Persons of the table, and of the classes; each weighs one, however many records she has.
+
+    ``traces``: over all classes of a person; for the internal manifest.
+    """
 
     n_persons: int
     smallest: int
     largest: int
     mean: float
     attributes: tuple[PersonAttribute, ...] = ()
+    traces: PersonTraces | None = None
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,8 @@ class AttributeSettings(Settings):
 
     role: Role = Field(
         description="identifier: never read; quasi-identifier: one value for each class; "
-        "confidential: as it is, and within t; non-confidential: as it is, without protection."
+        "confidential: as it is, and within t; non-confidential: as it is, without protection; "
+        "person: never released, says whose a record is."
     )
     type: Kind | None = Field(default=None, description="Inferred where it is not given.")
     order: tuple[Scalar, ...] | None = Field(
@@ -104,6 +105,12 @@ class AttributeSettings(Settings):
     subsets_by: Literal["taxonomy", "frequency"] | None = Field(
         default=None,
         description="The order of nominal confidential values in which subsets are cut.",
+    )
+    persistent: bool = Field(
+        default=True,
+        description="Of a confidential attribute, with a column of role person: all records of a "
+        "person have the same value. false: each has one of its own.",
+        exclude_if=lambda persistent: persistent is True,
     )
     aggregate: Literal["mean", "median", "low-median", "mode", "ancestor"] | None = Field(
         default=None,
@@ -178,6 +185,8 @@ class AttributeSettings(Settings):
             raise ValueError(
                 "role: person takes no other key; values that are equal are one person"
             )
+        if not self.persistent and self.role is not Role.CONFIDENTIAL:
+            raise ValueError("persistent belongs to confidential attributes only")
         if self.t is not None and self.role is not Role.CONFIDENTIAL:
             raise ValueError("t belongs to confidential attributes only")
         if self.noise is not None and self.role is not Role.CONFIDENTIAL:
@@ -216,6 +225,7 @@ class AttributeSettings(Settings):
             by_frequency=self.subsets_by == "frequency",
             intervals=_interval_texts(self.intervals),
             noise=_exact_noise(self.noise),
+            persistent=self.persistent,
             scale=None if self.scale is None else Scale(self.scale),
             weight=self.weight,
         )

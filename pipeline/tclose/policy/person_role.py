@@ -16,10 +16,17 @@ def check_person_role(
     Raises
     ------
     ValueError
-        There are two such columns; the method or a model counts records alone.
+        There are two such columns; the method or a model counts records alone; there is none, and
+        a value is said not to last.
     """
     names = [name for name, settings in attributes.items() if settings.role is Role.PERSON]
     if not names:
+        drawn = [name for name, settings in attributes.items() if not settings.persistent]
+        if drawn:
+            raise ValueError(
+                f"attributes.{drawn[0]}: persistent goes with a column of role person; give it to "
+                "the one that says whose a record is, or take persistent out"
+            )
         return
     if len(names) > 1:
         raise ValueError(

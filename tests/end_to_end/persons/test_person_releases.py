@@ -8,15 +8,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import Released, release, write_csv
-from support.cases.visits import PATIENT, measure_visits, visit_policy, visits, write_visits
+from support.cases.visits import (
+    PATIENT,
+    QUASI_NAMES,
+    measure_visits,
+    visit_policy,
+    visits,
+    write_visits,
+)
+from support.naive.naive_traces import Row, trace
 from support.passes import UNTIL_VERDICT, run_passes
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.errors import VerificationError
 from tclose.passes.microaggregate.region_classes import _Merger
 from tclose.passes.persons import person_keys
-from tclose.passes.release import open_release
-from tclose.passes.verify import person_checks
+from tclose.passes.release import open_release, run_release
+from tclose.passes.verify import person_checks, person_traces
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
 
@@ -105,6 +113,54 @@ class TestInvariance:
         many = release(visit_policy(source, tmp_path / "many"))
         assert many.data == one.data
         assert many.manifest["privacy"] == one.manifest["privacy"]
+
+
+class TestTraces:
+    def test_are_those_of_the_definition(self, made: Released, source: Path) -> None:
+        table = pq.read_table(source)
+        patients, rows = table["patient"].to_pylist(), made.table.to_pylist()
+        classes: dict[Any, int] = {}
+        values: dict[Any, int] = {}
+        traced: dict[str, list[Row]] = {"cost": [], "ward": []}
+        for row in rows:
+            of_class = classes.setdefault(tuple(row[q] for q in QUASI_NAMES), len(classes))
+            person = patients[row["number"]]
+            for name, told in traced.items():
+                value = values.setdefault((name, row[name]), len(values))
+                told.append((int(person.removeprefix(PATIENT)), of_class, value))
+        said = made.internal["person_traces"]
+        several, alone, below, cost = trace(traced["cost"], 4)
+        ward = trace(traced["ward"], 4)[3]
+        assert said == {
+            "in_several_classes": several,
+            "alone": alone,
+            "below_k": below,
+            "one_value_left": {"cost": cost, "ward": ward},
+        }
+        assert 0 < several < PATIENTS
+        assert alone > 0
+        assert cost > 0
+        assert "person_traces" not in made.manifest
+
+    def test_ranges_change_nothing(
+        self, made: Released, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(person_traces, "TRACED_PERSONS", 77)
+        again = release(visit_policy(source, tmp_path))
+        assert again.internal["person_traces"] == made.internal["person_traces"]
+
+    def test_of_values_that_last(self, source: Path, tmp_path: Path) -> None:
+        document = visit_policy(source, tmp_path)
+        document["attributes"]["cost"] = {"role": "confidential", "persistent": False}
+        assert set(release(document).internal["person_traces"]["one_value_left"]) == {"ward"}
+
+    def test_are_told(
+        self, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run_release(parse_policy(visit_policy(source, tmp_path)), Progress("lines"))
+        told = capsys.readouterr().err
+        assert "persons in several classes: " in told
+        assert "persons with one cost left, if it lasts: " in told
 
 
 class TestVerification:

@@ -16,13 +16,13 @@ def digest_persons(persons: Int64, codes: Int64) -> int:
     persons : int64 (n,): numbers of persons
     codes : int64 (p, n): confidential values as positions in their distributions
     """
-    hashes = _mix(persons.astype(np.uint64))
+    hashes = mix_words(persons.astype(np.uint64))
     for values in codes:
-        hashes = _mix(hashes ^ values.astype(np.uint64))
+        hashes = mix_words(hashes ^ values.astype(np.uint64))
     return int(hashes.sum(dtype=np.uint64))
 
 
-def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A step of splitmix64 and its finaliser: a bijection in which every bit changes all others."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -13,7 +13,7 @@ from math import inf, nextafter
 from tclose.data.files.staged_input import find_name
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import InputFile
-from tclose.model.verification import ClassSizes, Verdict
+from tclose.model.verification import ClassSizes, PersonTraces, Verdict
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.plan.plan import Plan
@@ -29,6 +29,7 @@ from tclose.releases.manifest.internal_manifest import (
     InternalManifest,
     MadeBy,
     PersonSketch,
+    PersonTracesSection,
     SourceFile,
     Utility,
 )
@@ -293,6 +294,8 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         values["person_sketch"] = sketch
     if account.warnings:
         values["warnings"] = list(account.warnings)
+    if account.verdict.persons is not None and account.verdict.persons.traces is not None:
+        values["person_traces"] = describe_traces(account.verdict.persons.traces)
     values["code"] = InternalCode(
         **code_version(), git=git_state(), versions=dict(account.versions), **runtime()
     )
@@ -307,6 +310,16 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         plan_sha256=account.plan.digest(),
         seconds={name: round(value, 3) for name, value in account.seconds.items()},
         run=run,
+    )
+
+
+def describe_traces(traces: PersonTraces) -> PersonTracesSection:
+    """Persons over all of their classes."""
+    return PersonTracesSection(
+        in_several_classes=traces.n_several,
+        alone=traces.n_alone,
+        below_k=traces.n_below_k,
+        one_value_left={value.name: value.n_told for value in traces.lasting},
     )
 
 

@@ -49,6 +49,11 @@ class ClassChecks:
     profiles: tuple[DistanceProfile, ...] = ()
     persons: PersonChecks | None = None
 
+    @property
+    def n_classes(self) -> int:
+        """Classes of all sizes."""
+        return int(self.size_counts[1].sum())
+
     def merge(self, other: "ClassChecks") -> "ClassChecks":
         """The checks of both key ranges."""
         return ClassChecks(

@@ -29,6 +29,7 @@ from tclose.passes.verify.key_range_rows import (
     released_table,
 )
 from tclose.passes.verify.person_checks import check_persons
+from tclose.passes.verify.person_traces import CLASS_VALUES, PERSON_ROWS, keep_persons
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import ArrayFile, TableFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
@@ -92,6 +93,7 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     if demand is not None:
         persons = gathered.codes[n_fetched][order]
         checks = replace(checks, persons=check_persons(demand, starts, persons, codes))
+        keep_persons(plan, starts, persons, codes, pending)
     keep_class_rows(class_keys, starts, codes, plan.privacy_models, pending)
     for a in range(len(plan.confidential)):
         write_counts({(): count_values(codes[a])}, pending.new(RELEASED_COUNTS, a))
@@ -145,6 +147,6 @@ VERIFY_TASK = Task(
     "verify",
     "verifying classes",
     verify_task,
-    (RELEASED, RELEASED_COUNTS, WHOLE_CLASSES, WHOLE_ROWS),
+    (RELEASED, RELEASED_COUNTS, WHOLE_CLASSES, WHOLE_ROWS, PERSON_ROWS, CLASS_VALUES),
     version=2,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tclose.model.array_types import Int64
-from tclose.model.verification import Failure, PersonAttribute, PersonVerdict, Verdict
+from tclose.model.verification import Failure, PersonAttribute, PersonTraces, PersonVerdict, Verdict
 from tclose.passes.persons.person_digest import WORD, digest_persons
 from tclose.passes.verify.size_counts import count_sizes, merge_sizes
 from tclose.privacy.person_closeness import PersonDemand
@@ -60,7 +60,9 @@ class ExpectedPersons:
     n_persons: int
     digest: int
 
-    def judge(self, verdict: Verdict, checks: PersonChecks | None) -> Verdict:
+    def judge(
+        self, verdict: Verdict, checks: PersonChecks | None, traces: PersonTraces | None = None
+    ) -> Verdict:
         """The verdict on records with that on persons; that they were not counted fails, too."""
         k = self.demand.k
         asked = f"at least {k} persons"
@@ -83,5 +85,5 @@ class ExpectedPersons:
         mean = int((sizes * counts).sum()) / int(counts.sum())
         attributes = tuple(map(PersonAttribute, names, self.demand.limits, checks.largest))
         ends = int(sizes.min()), int(sizes.max())
-        persons = PersonVerdict(self.n_persons, *ends, mean, attributes)
+        persons = PersonVerdict(self.n_persons, *ends, mean, attributes, traces)
         return replace(verdict, persons=persons, failures=(*verdict.failures, *failures))

@@ -6,7 +6,7 @@ from typing import Any
 
 from tclose.errors import VerificationError
 from tclose.methods.method import Method
-from tclose.model.verification import Verdict
+from tclose.model.verification import PersonTraces, Verdict
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES
 from tclose.passes.microaggregate.class_files import CLASS_CODES, CLASS_PASSTHROUGH, CLASSES
 from tclose.passes.microaggregate.region_task import (
@@ -36,9 +36,11 @@ from tclose.passes.verify.key_range_task import (
     KeyRangeResult,
 )
 from tclose.passes.verify.person_checks import ExpectedPersons
+from tclose.passes.verify.person_traces import TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
 from tclose.runtime.artifacts import Artifact
 from tclose.runtime.pipeline import Pass, PassContext
+from tclose.runtime.progress import Progress
 from tclose.runtime.tasks import share_evenly
 
 VERDICT = Artifact("verdict", Verdict)
@@ -79,7 +81,10 @@ def verify(context: PassContext) -> None:
     )
     expected = _expect_persons(context, plan)
     if expected is not None:
-        verdict = expected.judge(verdict, merged.persons)
+        n_classes = [0 if s.checks is None else s.checks.n_classes for s in ranges]
+        traces = trace_persons(context, plan, n_classes)
+        verdict = expected.judge(verdict, merged.persons, traces)
+        _report_traces(traces, context.progress)
     context.write(KEY_RANGES, ranges)
     context.write(CLASS_PROFILE, ClassProfile(merged.size_counts, merged.profiles))
     context.write(VERDICT, verdict)
@@ -94,6 +99,18 @@ def _expect_persons(context: PassContext, plan: Plan) -> ExpectedPersons | None:
         return None
     digest = sum_digests(context.workspace, len(context.read(PARTITIONS)))
     return ExpectedPersons(demand, plan.persons.n_persons, digest)
+
+
+def _report_traces(traces: PersonTraces | None, progress: Progress) -> None:
+    """Say how many persons all of their records together single out: no class tells it."""
+    if traces is None:
+        return
+    progress.info(
+        f"  persons in several classes: {traces.n_several:,}; by these alone: {traces.n_alone:,}, "
+        f"among fewer than k: {traces.n_below_k:,}"
+    )
+    for value in traces.lasting:
+        progress.info(f"  persons with one {value.name} left, if it lasts: {value.n_told:,}")
 
 
 def explain_failures(verdict: Verdict, method: Method | None = None) -> str:
@@ -171,6 +188,6 @@ VERIFY = Pass(
         WIDE_SIZES,
     ),
     writes=(KEY_RANGES, CLASS_PROFILE, VERDICT),
-    tasks=(VERIFY_TASK, COMPARE_TASK),
+    tasks=(VERIFY_TASK, COMPARE_TASK, TRACE_TASK),
     work=verify,
 )

@@ -28,6 +28,18 @@ class Utility(Section):
     """Differences, by ``one and other``."""
 
 
+class PersonTracesSection(Section):
+    """Persons over all classes that their records are in: measured, and held by nothing."""
+
+    in_several_classes: Count
+    alone: Count
+    """Nobody else has as many records in the same classes."""
+    below_k: Count
+    """Fewer than k persons have, with themselves; the lonely ones among them."""
+    one_value_left: dict[str, Count]
+    """Of each attribute that lasts, persons whose classes have one value in common."""
+
+
 class SourceFile(Section):
     """A file of the input, without the secrets of its address."""
 
@@ -128,6 +140,8 @@ class InternalManifest(Manifest):
     records_dropped: Count | None = None
     """Left out for a missing value."""
     plan_sha256: str | None = None
+    person_traces: PersonTracesSection | None = None
+    """Where k counts persons."""
     earlier_draws: list[EarlierDraw] = Field(default_factory=list)
     epsilon_of_all_draws: dict[str, float] = Field(default_factory=dict)
     """Of each column with noise, over the earlier draws and this one."""

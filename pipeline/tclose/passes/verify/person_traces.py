@@ -1,0 +1,155 @@
+"""Persons over the classes that their records are in: who is alone, and whose value can be told.
+
+Whoever knows the quasi-identifiers of all of a person's records knows the classes that they are in.
+Persons with as many records in the same classes are a cell: nothing tells them apart, and anybody
+else can be. A value that is the same in all of a person's records (`persistent`) is one that each
+of her classes has, as often as she is there.
+
+Nothing of it is held: with many records the classes of a person are hers alone. It is measured, by
+ranges of persons, and told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tclose.kernels.class_traces import count_lasting_values
+from tclose.model.array_types import Int64
+from tclose.model.verification import LastingValue, PersonTraces
+from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.passes.persons.person_digest import mix_words
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.privacy.class_counts import ClassCounts, count_by_class
+from tclose.runtime.arrays import ArrayFile
+from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.pipeline import PassContext
+from tclose.runtime.tasks import Task
+
+TRACED_PERSONS = 500_000  # by a task
+# Of a key range, int64 (2, rows): whose each row is, and the class, by its place.
+PERSON_ROWS = FileArtifact("verify/person-rows", ArrayFile)
+# By attribute, of a key range, int64 (3, pairs): classes, values, rows of both; ascending.
+CLASS_VALUES = FileArtifact("verify/class-values", ArrayFile)
+SIGNATURES = FileArtifact("trace/signatures", ArrayFile)  # uint64 (persons, 2): equal in a cell
+
+
+def keep_persons(
+    plan: Plan, starts: Int64, persons: Int64, codes: Int64, pending: PendingFiles
+) -> None:
+    """Write what traces need of the classes of a key range; the parameters as in verification."""
+    classes = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    pending.new(PERSON_ROWS).write(np.vstack([persons, classes]))
+    for a in _list_lasting(plan):
+        counts = count_by_class(starts, codes[a])
+        pending.new(CLASS_VALUES, a).write(_as_rows(counts))
+
+
+def _as_rows(counts: ClassCounts) -> Int64:
+    return np.vstack([counts.class_of, counts.codes, counts.counts])
+
+
+def _list_lasting(plan: Plan) -> list[int]:
+    """Confidential attributes whose values are the same in all records of a person."""
+    released = plan.confidential[: plan.n_released]
+    return [a for a, encoding in enumerate(released) if encoding.column.attribute.persistent]
+
+
+@dataclass(frozen=True)
+class TraceInput:
+    """Persons from ``first`` to before ``last``; classes in each key range, 0 where it is empty."""
+
+    first: int
+    last: int
+    n_classes: tuple[int, ...]
+
+
+def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) -> tuple[int, Int64]:
+    """Trace some persons: how many are in several classes, and with one value, by attribute."""
+    plan = workspace.load_shared(PLAN)
+    ranges = [index for index, n in enumerate(item.n_classes) if n]
+    offsets = np.cumsum(item.n_classes) - np.array(item.n_classes)
+    pieces = []
+    for index in ranges:
+        persons, classes = workspace.file(PERSON_ROWS, index).read()
+        chosen = (persons >= item.first) & (persons < item.last)
+        pieces.append(np.vstack([persons[chosen] - item.first, classes[chosen] + offsets[index]]))
+    pairs, ends = _pair_up(np.concatenate(pieces, axis=1), item.last - item.first)
+    pending.new(SIGNATURES).write(_sign(pairs, ends))
+    told = []
+    for a in _list_lasting(plan):
+        files = [workspace.file(CLASS_VALUES, index, a).read() for index in ranges]
+        shifted = [
+            np.vstack([f[0] + offsets[i], f[1:]]) for i, f in zip(ranges, files, strict=True)
+        ]
+        classes, values, counts = np.concatenate(shifted, axis=1)
+        value_starts = np.searchsorted(classes, np.arange(sum(item.n_classes) + 1))
+        found = count_lasting_values(pairs, ends, value_starts, values.copy(), counts.copy())
+        told.append(int(np.count_nonzero(found == 1)))
+    return int(np.count_nonzero(np.diff(ends) > 1)), np.array(told, dtype=np.int64)
+
+
+def _pair_up(rows: Int64, n_persons: int) -> tuple[Int64, Int64]:
+    """Classes of each person and her rows there, int64 (2, e); where each person's begin."""
+    persons, classes = rows[:, np.lexsort((rows[1], rows[0]))]
+    new = np.ones(persons.size, dtype=np.bool_)
+    new[1:] = (persons[1:] != persons[:-1]) | (classes[1:] != classes[:-1])
+    first = np.flatnonzero(new)
+    counts = np.diff(first, append=persons.size)
+    ends = np.searchsorted(persons[first], np.arange(n_persons + 1))
+    return np.vstack([classes[first], counts]), ends
+
+
+def _sign(pairs: Int64, ends: Int64) -> UInt64:
+    """Words that two persons share who have as many rows in the same classes: 128 bits."""
+    signatures = np.empty((ends.size - 1, 2), dtype=np.uint64)
+    for word in range(2):
+        mixed = mix_words(mix_words(pairs[0].astype(np.uint64) + np.uint64(word << 62)))
+        mixed = mix_words(mixed ^ pairs[1].astype(np.uint64))
+        through = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+        signatures[:, word] = through[ends[1:]] - through[ends[:-1]]
+    return signatures
+
+
+TRACE_TASK = Task("trace", "tracing persons", trace_task, (SIGNATURES,))
+
+
+def trace_persons(
+    context: PassContext, plan: Plan, n_classes: Sequence[int]
+) -> PersonTraces | None:
+    """Trace all persons over the classes of the release; None where k counts records.
+
+    Parameters
+    ----------
+    n_classes : of each key range
+    """
+    if plan.persons is None:
+        return None
+    n_persons, workspace = plan.persons.n_persons, context.workspace
+    firsts = range(0, n_persons, TRACED_PERSONS)
+    items = [
+        TraceInput(first, min(first + TRACED_PERSONS, n_persons), tuple(n_classes))
+        for first in firsts
+    ]
+    n_several, told = zip(*context.map(TRACE_TASK, items), strict=True)
+    signatures = np.concatenate(
+        [workspace.file(SIGNATURES, index).read() for index in range(len(items))]
+    )
+    sizes = _count_equal(signatures)
+    names = [plan.confidential[a].column.name for a in _list_lasting(plan)]
+    return PersonTraces(
+        n_several=sum(n_several),
+        n_alone=int(sizes[sizes == 1].sum()),
+        n_below_k=int(sizes[sizes < plan.k].sum()),
+        lasting=tuple(
+            LastingValue(name, int(n)) for name, n in zip(names, np.sum(told, axis=0), strict=True)
+        ),
+    )
+
+
+def _count_equal(signatures: UInt64) -> Int64:
+    """Sizes of the sets of persons whose signatures are equal."""
+    ordered = signatures[np.lexsort((signatures[:, 1], signatures[:, 0]))]
+    new = np.ones(len(ordered), dtype=np.bool_)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return np.diff(np.flatnonzero(new), append=len(ordered))
