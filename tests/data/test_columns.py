@@ -86,7 +86,7 @@ class TestResolve:
                 QUASI,
                 pa.string(),
                 {"aggregate": "mean"},
-                "is nominal, its aggregate can be mode, not",
+                "is nominal, its aggregate can be mode or representative, not",
             ),
             (
                 QUASI,
@@ -120,6 +120,7 @@ class TestResolve:
             (QUASI, pa.date32(), {"aggregate": "low-median", "scale": Scale.IQR}),
             (QUASI, pa.decimal128(9, 2), {"rounded": False}),
             (QUASI, pa.bool_(), {"aggregate": "mode"}),
+            (QUASI, pa.bool_(), {"aggregate": "representative"}),
             (CONFIDENTIAL, pa.bool_(), {}),
         ],
     )

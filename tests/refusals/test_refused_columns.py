@@ -148,7 +148,11 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("values", "aggregate", "fragment"),
         [
-            (["a"] * N_PEOPLE, "mean", "is nominal, its aggregate can be mode, not mean"),
+            (
+                ["a"] * N_PEOPLE,
+                "mean",
+                "is nominal, its aggregate can be mode or representative, not mean",
+            ),
             (list(range(N_PEOPLE)), "mode", "is numeric, its aggregate can be mean or median"),
         ],
     )

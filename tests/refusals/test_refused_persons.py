@@ -67,6 +67,18 @@ def test_model_that_counts_records(source: Path, refuse: Refuse) -> None:
     )
 
 
+def test_representatives(source: Path, refuse: Refuse) -> None:
+    """Two that are released alike are one class, which may be above t over persons."""
+    document = counted(source)
+    document["attributes"]["sex"] = {"role": "quasi-identifier", "aggregate": "representative"}
+    refuse(
+        document,
+        "attributes.sex: 'who' has role: person, so classes are united until k and t hold over "
+        "persons as released, and representatives are chosen afterwards; take aggregate: "
+        "representative out, or make 'who' an identifier",
+    )
+
+
 def test_two_columns(source: Path, refuse: Refuse) -> None:
     document = counted(source)
     document["attributes"]["sex"] = "person"

@@ -18,7 +18,7 @@ from tclose.assess.values_alone import find_other_claims, find_other_values, fin
 from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location, parse_location
 from tclose.model.verification import Verdict
-from tclose.passes.microaggregate.losses import compared_columns, merge_losses
+from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.publish.utility_summary import describe_utility
@@ -129,7 +129,12 @@ class _Remade:
         means = losses.squares / self.verdict.n_records
         names = [encoding.column.name for encoding in self.plan.encodings]
         columns = [c for c in compared_columns(self.plan) if c.attribute.noise is None]
-        utility = describe_utility(losses.comparison.first(len(columns)), columns)
+        utility = describe_utility(
+            losses.comparison.first(len(columns)),
+            columns,
+            name_shares(losses, self.plan),
+            self.plan.k,
+        )
         persons = describe_persons(self.verdict)
         measured = OriginalsResult(
             attackers=int(self.sample.attackers.size),

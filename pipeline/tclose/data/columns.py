@@ -14,7 +14,7 @@ from tclose.data.keys import (
     plain_type,
 )
 from tclose.errors import DataError
-from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Attribute, Column
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
 
 CHECKED_ROLES = (Role.QUASI_IDENTIFIER, Role.CONFIDENTIAL, Role.PERSON)
@@ -95,7 +95,9 @@ def _check_aggregate(column: Column) -> None:
     """Refuse an aggregate, or its rounding, that the kind does not have."""
     aggregate = column.attribute.aggregate
     default = replace(column, attribute=replace(column.attribute, aggregate=None)).aggregate
-    allowed = ("mean", "median", LOW_MEDIAN) if column.kind in _AVERAGED else (default,)
+    allowed = (
+        ("mean", "median", LOW_MEDIAN) if column.kind in _AVERAGED else (default, REPRESENTATIVE)
+    )
     if column.attribute.taxonomy:
         allowed = (*allowed, ANCESTOR)
     if aggregate is not None and aggregate not in allowed:

@@ -242,6 +242,16 @@ class Encoding:
             codes = np.searchsorted(self.ranks, codes)
         return self.categories.take(pa.array(codes))
 
+    def find_categories(self, keys: Keys) -> Int64:
+        """Places of keys among the categories: int64 (n,)."""
+        codes = keys.astype(np.int64)
+        return codes if self.ranks is None else np.searchsorted(self.ranks, codes).astype(np.int64)
+
+    def count_categories(self, keys: Keys) -> Int64:
+        """How many of the keys are each category: int64 (v,)."""
+        assert self.categories is not None
+        return np.bincount(self.find_categories(keys), minlength=len(self.categories))
+
     def scale(self, keys: Keys) -> Float64:
         """Keys on the attribute's scale, 0 where it has one value: float64."""
         span = float(self.high - self.low)

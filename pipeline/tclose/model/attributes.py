@@ -9,6 +9,8 @@ from tclose.model.column_terms import Distance, Kind, Role, Scale
 
 # The aggregate that releases the lowest node of a taxonomy above a class's values.
 ANCESTOR = "ancestor"
+# The aggregate that releases values so that all keep their shares of the table.
+REPRESENTATIVE = "representative"
 # The aggregate that releases the lower of the two middle values, so always one of the class.
 LOW_MEDIAN = "low-median"
 
@@ -97,7 +99,7 @@ class Column:
 
     @property
     def aggregate(self) -> str:
-        """The aggregate that replaces a cluster's values: a mean, a median, mode or ancestor."""
+        """The aggregate that replaces a cluster's values, as `AttributeSettings` names them."""
         if self.attribute.aggregate is not None:
             return self.attribute.aggregate
         by_kind = {Kind.NUMERIC: "mean", Kind.DATE: "mean", Kind.ORDINAL: "median"}

@@ -11,7 +11,7 @@ from tclose.data.files.input_settings import DateFormat, Decimal, Thousands, che
 from tclose.data.files.text_formats import TextFormat
 from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
-from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Attribute, Noise
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Attribute, Noise
 from tclose.model.column_terms import Distance, Kind, Role, Scale
 from tclose.model.setting_fields import (
     Line,
@@ -112,10 +112,14 @@ class AttributeSettings(Settings):
         "person have the same value. false: each has one of its own.",
         exclude_if=lambda persistent: persistent is True,
     )
-    aggregate: Literal["mean", "median", "low-median", "mode", "ancestor"] | None = Field(
+    aggregate: (
+        Literal["mean", "median", "low-median", "mode", "representative", "ancestor"] | None
+    ) = Field(
         default=None,
-        description="numeric and date: mean (default), median or low-median; nominal with a "
-        "taxonomy: mode (default) or ancestor, the lowest node above a class's values.",
+        description="numeric and date: mean (default), median or low-median; nominal: mode "
+        "(default), or with a taxonomy ancestor, the lowest node above a class's values; ordinal: "
+        "median (default); nominal, boolean and ordinal: representative, a value of the class, so "
+        "that all values keep their shares.",
     )
     scale: Literal["range", "std", "iqr", "trimmed", "rank"] | None = Field(
         default=None,
@@ -315,9 +319,9 @@ class AttributeSettings(Settings):
 AGGREGATES: dict[Kind, tuple[str, ...]] = {
     Kind.NUMERIC: ("mean", "median", LOW_MEDIAN),
     Kind.DATE: ("mean", "median", LOW_MEDIAN),
-    Kind.ORDINAL: ("median",),
-    Kind.BOOLEAN: ("mode",),
-    Kind.NOMINAL: ("mode", ANCESTOR),
+    Kind.ORDINAL: ("median", REPRESENTATIVE),
+    Kind.BOOLEAN: ("mode", REPRESENTATIVE),
+    Kind.NOMINAL: ("mode", REPRESENTATIVE, ANCESTOR),
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tclose.methods.method import Method, name_methods
+from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Role
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.privacy.privacy_model import Model
@@ -17,7 +18,7 @@ def check_person_role(
     ------
     ValueError
         There are two such columns; the method or a model counts records alone; there is none, and
-        a value is said not to last.
+        a value is said not to last; what classes release is chosen after they were united.
     """
     names = [name for name, settings in attributes.items() if settings.role is Role.PERSON]
     if not names:
@@ -44,3 +45,10 @@ def check_person_role(
             f"privacy.models: {models[0].name} counts records, and {names[0]!r} has role: person; "
             "take the model out, or make the column an identifier"
         )
+    for name, settings in attributes.items():
+        if settings.aggregate == REPRESENTATIVE:
+            raise ValueError(
+                f"attributes.{name}: {names[0]!r} has role: person, so classes are united until k "
+                "and t hold over persons as released, and representatives are chosen afterwards; "
+                f"take aggregate: {REPRESENTATIVE} out, or make {names[0]!r} an identifier"
+            )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
-from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.internal_manifest import CategoryShares, Utility
 from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument, PlannedPartition
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
@@ -306,7 +306,15 @@ def utility_rows(figures: Utility) -> list[tuple[str, str]]:
     }
     for title, of_names in changes.items():
         rows += [(f"  {title}: {name}", _figure(value)) for name, value in of_names.items()]
+    rows += [(f"  shares: {name}", _format_shares(found)) for name, found in figures.shares.items()]
     return rows
+
+
+def _format_shares(found: CategoryShares) -> str:
+    return (
+        f"total variation {found.total_variation:.3g}; of {found.categories:,} categories "
+        f"{found.lost:,} lost, {found.shrunk:,} shrunk and {found.grown:,} grown by over a tenth"
+    )
 
 
 def _figure(value: float | None) -> str:

@@ -110,12 +110,12 @@ class Drawing:
         if self.method not in AGGREGATING or self.chance(0.5):
             return {}
         if "taxonomy" in keys:
-            return {"aggregate": pick(self.rng, ["mode", "ancestor"])}
+            return {"aggregate": pick(self.rng, ["mode", "ancestor", "representative"])}
         if is_number or pa.types.is_temporal(dtype):
             return {"aggregate": pick(self.rng, ["mean", "median", "low-median"])} | (
                 {"round": False} if pa.types.is_integer(dtype) and self.chance(0.4) else {}
             )
-        return {}
+        return {"aggregate": "representative"} if self.chance(0.5) else {}
 
     def _draw_intervals(self, drawn: Drawn) -> dict[str, Any]:
         values = np.array(drawn.values.to_pylist(), dtype=float)

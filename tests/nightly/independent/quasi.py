@@ -21,6 +21,8 @@ def check_aggregate(asked: Asked, name: str, released: Any, own: Rows, dtype: st
     """What is wrong with the aggregate of a class; empty if nothing is."""
     attribute, kind = asked.attributes[name], asked.kind(name)
     how = attribute.get("aggregate") or {"nominal": "mode", "boolean": "mode"}.get(kind, "mean")
+    if how == "representative":
+        return "" if str(released) in set(map(str, own)) else "is no value of its class"
     if kind == "ordinal":
         return _check_median([rank_of(asked, name, v) for v in own], rank_of(asked, name, released))
     if how == "mode":

@@ -15,7 +15,7 @@ from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
 from tclose.methods.generalisation.generalise import Generalised, measure_generalisation
 from tclose.model.array_types import Float64, Int64
-from tclose.model.attributes import Column
+from tclose.model.attributes import ANCESTOR, Column
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.utility import ValueComparison, compare_records
 from tclose.passes.plan.plan import Plan
@@ -31,15 +31,22 @@ class Losses:
     """Of some records.
 
     ``squares`` float64 (QIs,): sums of squared normalised differences (Soria-Comas et al. 2015, eq.
-    5); ``comparison``: of the columns that `compared_columns` names, in its order.
+    5); ``comparison``: of the columns that `compared_columns` names, in its order; ``shares``: of
+    the quasi-identifiers that `shared_columns` names, in its order, the records that have each
+    category, and that release it: int64 (2, v) each.
     """
 
     squares: Float64
     comparison: ValueComparison
+    shares: tuple[Int64, ...] = ()
 
     def merge(self, other: "Losses") -> "Losses":
         """The losses of the records of both."""
-        return Losses(self.squares + other.squares, self.comparison.merge(other.comparison))
+        return Losses(
+            self.squares + other.squares,
+            self.comparison.merge(other.comparison),
+            tuple(a + b for a, b in zip(self.shares, other.shares, strict=True)),
+        )
 
 
 def compared_columns(plan: Plan) -> list[Column]:
@@ -48,6 +55,21 @@ def compared_columns(plan: Plan) -> list[Column]:
     released = [e.column for e in plan.confidential[: plan.n_released] if not e.generalised]
     noised = [column for column in plan.passthrough if column.attribute.noise is not None]
     return [column for column in (*quasi, *released, *noised) if column.kind in _NUMBERS]
+
+
+def shared_columns(encodings: Sequence[Encoding]) -> list[Encoding]:
+    """Quasi-identifiers with categories of which a class releases one."""
+    return [
+        e
+        for e in encodings
+        if e.categories is not None and not e.generalised and e.column.aggregate != ANCESTOR
+    ]
+
+
+def name_shares(losses: Losses, plan: Plan) -> dict[str, Int64]:
+    """Records that have each category, and that release it, of each of these columns: (2, v)."""
+    names = [encoding.column.name for encoding in shared_columns(plan.encodings)]
+    return dict(zip(names, losses.shares, strict=True))
 
 
 def merge_losses(parts: Sequence[Losses]) -> Losses:
@@ -111,13 +133,17 @@ def _measure(
     others: Sequence[Pair],
 ) -> Losses:
     """``lose``: the squares and what is released, of a column's place and keys class by class."""
-    squares, pairs = np.empty(len(encodings)), []
+    squares, pairs, shares = np.empty(len(encodings)), [], []
+    shared = set(map(id, shared_columns(encodings)))
     for j, encoding in enumerate(encodings):
         original: Keys = keys[j][order]
         squares[j], released = lose(j, original)
         if encoding.column.kind in _NUMBERS:
             pairs.append((original.astype(np.float64), released.astype(np.float64)))
-    return Losses(squares, _compare(pairs, others, order))
+        if id(encoding) in shared:
+            both = encoding.count_categories(original), encoding.count_categories(released)
+            shares.append(np.array(both))
+    return Losses(squares, _compare(pairs, others, order), tuple(shares))
 
 
 def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> tuple[float, Keys]:

@@ -1,24 +1,31 @@
 """The microaggregate pass: classes of every region; those that cannot repair theirs are joined."""
 
+from dataclasses import replace
+from typing import Any
+
 from tclose.errors import InfeasibleError
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
 from tclose.passes.microaggregate.refine_classes import merge_rounds
 from tclose.passes.microaggregate.region_task import (
     CLASS_TYPES,
+    CLUSTER_TASK,
     MICROAGGREGATE_TASK,
     REGION_RESULTS,
     REGIONS,
     ROW_RANGES,
+    RegionInput,
     RegionResult,
     write_row_ranges,
 )
+from tclose.passes.microaggregate.representatives import apportion_regions, represented
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
+from tclose.runtime.tasks import Task
 
 
 def microaggregate(context: PassContext) -> None:
@@ -29,22 +36,10 @@ def microaggregate(context: PassContext) -> None:
     InfeasibleError
         A release partition cannot meet the policy as one class.
     """
-    workspace = context.workspace
-    plan, histogram = context.read(PLAN), context.read(HISTOGRAM)
+    plan = context.read(PLAN)
     regions = list(plan.regions())
     report_compiling(plan, context.engine, context.progress)
-    while True:
-        items = write_row_ranges(workspace, regions, locate_regions(plan, regions, histogram))
-        results = context.map(
-            MICROAGGREGATE_TASK,
-            items,
-            names=[region.name for region in regions],
-            sizes=[item.n_records for item in items],
-        )
-        joined = _join_failing(regions, [r.n_violating for r in results], _explain(plan))
-        if joined == regions:
-            break
-        regions = joined
+    regions, results = _make_classes(context, plan, regions)
     _report_rounds(plan, results, context.progress)
     context.write(REGIONS, regions)
     context.write(CLASS_TYPES, [result.class_type for result in results])
@@ -59,6 +54,53 @@ def _explain(plan: Plan) -> str:
     return (
         f"{reason}: it has fewer than {plan.k} persons, or is above a t over persons; publish a "
         "coarser partition, or lower privacy.k or raise the t"
+    )
+
+
+def _make_classes(
+    context: PassContext, plan: Plan, regions: list[Region]
+) -> tuple[list[Region], list[RegionResult]]:
+    """Make the classes of all regions; of representatives in two steps, as they depend on all."""
+    if not represented(plan):
+        return _map_joining(context, MICROAGGREGATE_TASK, plan, regions)[::2]
+    regions, items, clustered = _map_joining(context, CLUSTER_TASK, plan, regions)
+    sizes = [region.n_records / region.n_clusters for region in clustered]
+    of_columns = [
+        apportion_regions(counts, sizes)
+        for counts in zip(*(region.counts for region in clustered), strict=True)
+    ]
+    asked = [
+        replace(item, clustered=region, wanted=wanted)
+        for item, region, wanted in zip(
+            items, clustered, zip(*of_columns, strict=True), strict=True
+        )
+    ]
+    return regions, _map_regions(context, MICROAGGREGATE_TASK, asked)
+
+
+def _map_joining(
+    context: PassContext, task: Task[RegionInput, Any], plan: Plan, regions: list[Region]
+) -> tuple[list[Region], list[RegionInput], list[Any]]:
+    """Map a task over regions; those that cannot repair theirs are joined, and done again."""
+    histogram = context.read(HISTOGRAM)
+    while True:
+        ranges = locate_regions(plan, regions, histogram)
+        items = write_row_ranges(context.workspace, regions, ranges)
+        results = _map_regions(context, task, items)
+        joined = _join_failing(regions, [r.n_violating for r in results], _explain(plan))
+        if joined == regions:
+            return regions, items, results
+        regions = joined
+
+
+def _map_regions(
+    context: PassContext, task: Task[RegionInput, Any], items: list[RegionInput]
+) -> list[Any]:
+    return context.map(
+        task,
+        items,
+        names=[item.region.name for item in items],
+        sizes=[item.n_records for item in items],
     )
 
 
@@ -117,7 +159,7 @@ MICROAGGREGATE = Pass(
         MERGED_PERSON_VALUES,
     ),
     writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
-    tasks=(MICROAGGREGATE_TASK,),
+    tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
     version=2,

@@ -16,7 +16,7 @@ from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.generalisation.generalise import Generalised, ancestors_of, generalise_column
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Float64, Int64
-from tclose.model.attributes import ANCESTOR, LOW_MEDIAN
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.losses import (
@@ -27,6 +27,11 @@ from tclose.passes.microaggregate.losses import (
 )
 from tclose.passes.microaggregate.merge_classes import merge_until
 from tclose.passes.microaggregate.refine_classes import Round, make_refiner
+from tclose.passes.microaggregate.representatives import (
+    Wanted,
+    choose_representatives,
+    group_classes,
+)
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.bound_models import meet_all
 from tclose.privacy.person_closeness import PersonDemand
@@ -58,6 +63,21 @@ class RegionRecords:
 
 
 @dataclass(frozen=True, eq=False)
+class RegionClusters:
+    """Clusters of a region, before it is decided what they release.
+
+    ``labels`` int64 (n,); ``levels``: of generalisation, where levels were chosen for the region;
+    ``n_repaired``, ``n_violating``, ``rounds``: see `RegionClasses`.
+    """
+
+    labels: Int64
+    levels: FullDomain | None = None
+    n_repaired: int = 0
+    n_violating: int = 0
+    rounds: tuple[Round, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class RegionClasses:
     """Classes of a region in the order of their released keys.
 
@@ -85,7 +105,18 @@ def microaggregate_region(
     distributions: tuple[Distribution, ...],
     person_demand: PersonDemand | None = None,
 ) -> RegionClasses:
-    """Classes of a region, each within t wherever merging within the region can achieve that.
+    """Classes of a region, each within t wherever merging within the region can achieve that."""
+    clusters = cluster_region(records, plan, distributions, person_demand)
+    return release_region(clusters, records, plan)
+
+
+def cluster_region(
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    person_demand: PersonDemand | None,
+) -> RegionClusters:
+    """Cluster a region, each cluster within t wherever merging can achieve that.
 
     Algorithm 3 (Soria-Comas et al. 2015, section 7) in blocks; rounds of exchanges that lower the
     loss; exact verification of each class as released; merging of those above t with their cheapest
@@ -108,13 +139,45 @@ def microaggregate_region(
     n_repaired = n_violating = 0
     if plan.method.holds_t and levels is None:
         labels, n_repaired, n_violating = merger.repair(labels)
-    released, order, starts = _release_classes(labels, records.keys, plan, levels)
+    return RegionClusters(labels, levels, n_repaired, n_violating, rounds)
+
+
+def release_region(
+    clusters: RegionClusters, records: RegionRecords, plan: Plan, wanted: Wanted | None = None
+) -> RegionClasses:
+    """Release the clusters of a region; those that are released alike are one class.
+
+    ``wanted``: of each quasi-identifier that is released as representatives, in their order,
+    records to be released of each value; by default as many as the region has.
+    """
+    labels, levels = clusters.labels, clusters.levels
+    if any(e.column.aggregate == REPRESENTATIVE for e in plan.encodings):
+        released, order, starts = _join_alike(
+            labels, _represent(labels, records.keys, plan, wanted)
+        )
+    else:
+        released, order, starts = _release_classes(labels, records.keys, plan, levels)
     losses = _measure_losses(labels, released, (order, starts), records, plan, levels)
     n_clusters = int(labels.max()) + 1
     node = None if levels is None else levels.node
     return RegionClasses(
-        released, order, starts, losses, n_clusters, n_repaired, n_violating, rounds, node
-    )
+        released, order, starts, losses, n_clusters, clusters.n_repaired, clusters.n_violating,
+        clusters.rounds, node,
+    )  # fmt: skip
+
+
+def _represent(labels: Int64, keys: list[Keys], plan: Plan, wanted: Wanted | None) -> list[Keys]:
+    """Released keys of each cluster: representatives, and aggregates of the other attributes."""
+    by_class = aggregate.group_by_label(labels, int(labels.max()) + 1)
+    released: list[Keys] = []
+    targets = iter(wanted or ())
+    for encoding, column in zip(plan.encodings, keys, strict=True):
+        if encoding.column.aggregate == REPRESENTATIVE:
+            target = None if wanted is None else next(targets)
+            released.append(choose_representatives(encoding, column, by_class, target))
+        else:
+            released.append(aggregate_column(encoding, column, *by_class))
+    return released
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +200,7 @@ class _Merger:
         """The same for classes as released; also how many were merged, how many are above still."""
         n_merged = 0
         while True:
-            _, order, starts = _release_classes(labels, self.records.keys, self.plan)
+            order, starts = self._group(labels)
             above = self._find_above(order, starts)
             if not above.size or starts.size == 2:
                 return labels, n_merged, above.size
@@ -160,7 +223,7 @@ class _Merger:
         def holds(order: Int64, starts: Int64) -> NDArray[np.bool_]:
             return meet_all(requirements, starts, codes[:, order], self.distributions)
 
-        _, order, starts = _release_classes(labels, self.records.keys, self.plan)
+        order, starts = self._group(labels)
         scaled = self.scaled
         labels, n_more, n_failing = merge_until(
             _labels_of(order, starts), scaled.numeric, scaled.nominal, holds, scaled.weights
@@ -192,6 +255,16 @@ class _Merger:
             n_merged += n_more
             if not n_more or n_failing:
                 return labels, n_merged, n_violating + n_failing
+
+    def _group(self, labels: Int64) -> tuple[Int64, Int64]:
+        """Group records by classes as released; by clusters where these will release other values.
+
+        Clusters that are within t by themselves are so together, if they are released alike.
+        """
+        if any(e.column.aggregate == REPRESENTATIVE for e in self.plan.encodings):
+            return group_classes(labels)
+        _, order, starts = _release_classes(labels, self.records.keys, self.plan)
+        return order, starts
 
     def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
         scaled = self.scaled
@@ -263,6 +336,12 @@ def _release_classes(
             released.append(_generalise(j, encoding, column, (order, starts), levels).texts)
         else:
             released.append(aggregate_column(encoding, column, order, starts))
+    return _join_alike(labels, released)
+
+
+def _join_alike(labels: Int64, released: list[Any]) -> tuple[list[Keys], Int64, Int64]:
+    """Make one class of clusters with equal released keys; classes in the order of their keys."""
+    n_labels = int(labels.max()) + 1
     by_keys = np.lexsort(released[::-1])
     changed = find_changes([column[by_keys] for column in released])
     class_of = np.empty(n_labels, dtype=np.int64)

@@ -21,9 +21,13 @@ from tclose.passes.microaggregate.class_files import (
 from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
 from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.microaggregate.region_classes import (
+    RegionClasses,
+    RegionClusters,
     RegionRecords,
-    microaggregate_region,
+    cluster_region,
+    release_region,
 )
+from tclose.passes.microaggregate.representatives import represented
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (
@@ -36,7 +40,7 @@ from tclose.passes.plan.plan_files import (
     stack_codes,
 )
 from tclose.passes.summarise.records import JOINTS
-from tclose.runtime.arrays import WorkingFile
+from tclose.runtime.arrays import ArrayFile, WorkingFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
@@ -44,20 +48,41 @@ SPLITTERS_PER_REGION = 64
 
 
 ROW_RANGES = FileArtifact("microaggregate/places", WorkingFile)
+LABELS = FileArtifact("cluster/labels", ArrayFile)  # the cluster of each record of a region
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class ClusteredRegion:
+    """The result of clustering a region, but for the labels, which are in a file.
+
+    ``counts``: of each quasi-identifier that is released as representatives, the records of each
+    value int64 (v,).
+    """
+
+    n_records: int
+    n_clusters: int
+    n_repaired: int
+    n_violating: int
+    rounds: tuple[Round, ...]
+    counts: tuple[Int64, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class RegionInput:
     """A region, and where a file of the workspace has the positions of its records.
 
     The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
     byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.
+    ``clustered``: of a region whose clusters are made; ``wanted``: then the records that it has to
+    release of each value of what is released as representatives, int64 (v,) each.
     """
 
     region: Region
     n_records: int
     offset: int
     shape: tuple[int, int]
+    clustered: ClusteredRegion | None = None
+    wanted: tuple[Int64, ...] | None = None
 
 
 def write_row_ranges(
@@ -110,15 +135,22 @@ CLASS_TYPES = Artifact("class-types", list[np.dtype])
 REGION_RESULTS = Artifact("region-results", list[RegionResult])
 
 
-def microaggregate_task(
-    workspace: Workspace, item: RegionInput, pending: PendingFiles
-) -> RegionResult:
-    """Make the classes of a region; they leave in the order of their keys."""
-    plan = workspace.load_shared(PLAN)
+@dataclass(frozen=True, eq=False)
+class _GatheredRegion:
+    """The records of a region as they are clustered, encoded, and their pass-through columns."""
+
+    records: RegionRecords
+    encoded: np.ndarray
+    passthrough: pa.Table
+    distributions: tuple[Distribution, ...]
+
+
+def _gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> _GatheredRegion:
+    """Read the records of a region from the partitions."""
     release_partition = plan.release_partitions[item.region.release_partition]
     n_cells = release_partition.cells.n_cells
     starts, sizes_in = _read_row_ranges(workspace, item)
-    encoded, passthrough = _gather_region(workspace, plan, (starts, sizes_in), n_cells)
+    encoded, passthrough = _gather_records(workspace, plan, (starts, sizes_in), n_cells)
     sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
     subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     codes = stack_codes(encoded, plan, workspace.load_shared(JOINTS))
@@ -135,10 +167,63 @@ def microaggregate_task(
         share=encoded.size / plan.n_records,
         persons=None if plan.persons is None else encoded[PERSON],
     )
+    return _GatheredRegion(records, encoded, passthrough, distributions)
+
+
+def microaggregate_task(
+    workspace: Workspace, item: RegionInput, pending: PendingFiles
+) -> RegionResult:
+    """Make the classes of a region; they leave in the order of their keys."""
+    plan = workspace.load_shared(PLAN)
+    gathered = _gather_region(workspace, plan, item)
+    if item.clustered is None:
+        clusters = _cluster(workspace, plan, gathered)
+    else:
+        clusters = RegionClusters(
+            labels=np.asarray(workspace.file(LABELS, item.region.name).read()),
+            n_repaired=item.clustered.n_repaired,
+            n_violating=item.clustered.n_violating,
+            rounds=item.clustered.rounds,
+        )
+    classes = release_region(clusters, gathered.records, plan, item.wanted)
+    return _write_classes(plan, item.region, gathered, classes, pending)
+
+
+def _cluster(workspace: Workspace, plan: Plan, gathered: _GatheredRegion) -> RegionClusters:
     demand = load_person_demand(workspace)
-    clustered = microaggregate_region(records, plan, distributions, demand)
+    return cluster_region(gathered.records, plan, gathered.distributions, demand)
+
+
+def cluster_task(workspace: Workspace, item: RegionInput, pending: PendingFiles) -> ClusteredRegion:
+    """Cluster a region, before it is decided what it releases; its labels stay in a file."""
+    plan = workspace.load_shared(PLAN)
+    gathered = _gather_region(workspace, plan, item)
+    clusters = _cluster(workspace, plan, gathered)
+    pending.new(LABELS).write(clusters.labels)
+    return ClusteredRegion(
+        n_records=clusters.labels.size,
+        n_clusters=int(clusters.labels.max()) + 1,
+        n_repaired=clusters.n_repaired,
+        n_violating=clusters.n_violating,
+        rounds=clusters.rounds,
+        counts=tuple(
+            plan.encodings[j].count_categories(gathered.records.keys[j]) for j in represented(plan)
+        ),
+    )
+
+
+def _write_classes(
+    plan: Plan,
+    region: Region,
+    gathered: _GatheredRegion,
+    clustered: RegionClasses,
+    pending: PendingFiles,
+) -> RegionResult:
+    """Write the classes of a region and their records, in the order of the classes' keys."""
+    release_partition = plan.release_partitions[region.release_partition]
+    encoded, codes = gathered.encoded, gathered.records.codes
     class_keys = _key_columns(plan, release_partition.partition_codes, clustered.released)
-    released = passthrough.select([f"x{i}" for i in plan.along])
+    released = gathered.passthrough.select([f"x{i}" for i in plan.along])
     released_codes = codes[: plan.n_released]
     if plan.referenced:
         released_codes = np.vstack([released_codes, encoded[POSITION]])
@@ -165,7 +250,7 @@ def microaggregate_task(
     )
 
 
-def _gather_region(
+def _gather_records(
     workspace: Workspace, plan: Plan, row_ranges: tuple[Int64, Int64], n_cells: int
 ) -> tuple[np.ndarray, pa.Table]:
     """Read the region's records and pass-through columns, by subset and then by position."""
@@ -226,9 +311,11 @@ def _pick_splitters(columns: list[Keys]) -> list[tuple[Any, ...]]:
     return [tuple(column[i].item() for column in columns) for i in picked]
 
 
+CLUSTER_TASK = Task("cluster", "clustering", cluster_task, (LABELS,))
 MICROAGGREGATE_TASK = Task(
     "microaggregate",
     "microaggregating",
     microaggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
+    version=2,
 )

@@ -19,7 +19,7 @@ from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
 from tclose.passes.compare.record_digests import Compared
-from tclose.passes.microaggregate.losses import compared_columns, merge_losses
+from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.refine_classes import merge_rounds
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
@@ -147,7 +147,9 @@ def _make_record(
     lost = merge_losses([result.losses for result in results])
     losses = (lost.squares / verdict.n_records).tolist()
     names = [e.column.name for e in plan.encodings]
-    utility = describe_utility(lost.comparison, compared_columns(plan))
+    utility = describe_utility(
+        lost.comparison, compared_columns(plan), name_shares(lost, plan), plan.k
+    )
     return ReleaseRecord(
         release_id=run.release_id,
         policy=run.policy,

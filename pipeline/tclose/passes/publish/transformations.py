@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tclose.data.keys import Encoding, plain_type
 from tclose.methods.generalisation.full_domain import describe_level, height_of
-from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, Column, Noise
+from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Column, Noise
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
@@ -117,10 +117,13 @@ def _describe_confidential(plan: Plan) -> Keys:
     return {"treatment": f"bucket of its value: {what}", "bucketed": True}
 
 
+_KEPT = "one of the values, so that all keep their shares,"
+
+
 def _describe_aggregate(encoding: Encoding) -> Keys:
     """Describe a class's aggregate, and its loss where that is not eq. (5)."""
     column, scale = encoding.column, describe_scale(encoding)
-    names = {ANCESTOR: "lowest common ancestor", LOW_MEDIAN: "lower median"}
+    names = {ANCESTOR: "lowest common ancestor", LOW_MEDIAN: "lower median", REPRESENTATIVE: _KEPT}
     what = names.get(column.aggregate, column.aggregate)
     made = f"; classes were made with {scale}" if scale else ""
     described: Keys = {"treatment": f"{what} of its class{made}"}

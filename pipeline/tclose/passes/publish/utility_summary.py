@@ -1,9 +1,11 @@
 """The utility section of the internal manifest: changes that matter for analysis."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from tclose.model.array_types import Float64
+import numpy as np
+
+from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Role
 from tclose.passes.microaggregate.utility import (
@@ -11,16 +13,27 @@ from tclose.passes.microaggregate.utility import (
     measure_changes,
     measure_il1s,
 )
-from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.internal_manifest import CategoryShares, Utility
 from tclose.releases.manifest.privacy_summary import three_digits
 
 
-def describe_utility(comparison: ValueComparison, columns: Sequence[Column]) -> Utility:
+def describe_utility(
+    comparison: ValueComparison,
+    columns: Sequence[Column],
+    shares: Mapping[str, Int64] | None = None,
+    k: int = 1,
+) -> Utility:
     """Describe a release's changes for analysis to three digits, for the internal manifest.
 
     IL1s over the quasi-identifiers, which come first; changes of means (in standard deviations of
     the original), of variances (relative), and of correlations (differences), over all columns.
     None where there is no such figure: of a single record, or of one value.
+
+    Parameters
+    ----------
+    shares : of quasi-identifiers by name, records that have each category and that release it:
+        int64 (2, v)
+    k : of categories with at least 2k records changed shares are counted
     """
     n_quasi = sum(column.role is Role.QUASI_IDENTIFIER for column in columns)
     changes = measure_changes(comparison)
@@ -34,6 +47,20 @@ def describe_utility(comparison: ValueComparison, columns: Sequence[Column]) -> 
             for j in range(len(names))
             for i in range(j)
         },
+        shares={name: _describe_shares(counts, k) for name, counts in (shares or {}).items()},
+    )
+
+
+def _describe_shares(counts: Int64, k: int) -> CategoryShares:
+    own, released = counts
+    common = own >= 2 * k
+    apart = 10 * np.abs(released - own) > own
+    return CategoryShares(
+        categories=int(own.size),
+        lost=int(np.count_nonzero(released == 0)),
+        shrunk=int(np.count_nonzero(common & apart & (released < own))),
+        grown=int(np.count_nonzero(common & apart & (released > own))),
+        total_variation=three_digits(float(np.abs(released - own).sum() / 2 / own.sum())),
     )
 
 

@@ -15,6 +15,24 @@ from tclose.releases.manifest.sections import Code, Count, InformationLoss, Sect
 Figures = dict[str, float | None]
 
 
+class CategoryShares(Section):
+    """How the released shares of a quasi-identifier's categories differ from those of the records.
+
+    Which categories these are is not said: names of rare ones are what a release protects.
+    """
+
+    categories: int
+    """That the records have."""
+    lost: int
+    """Categories that no released row has."""
+    shrunk: int
+    """Of those with at least 2k records, released by less than nine tenths of them."""
+    grown: int
+    """Of those with at least 2k records, released by more than eleven tenths of them."""
+    total_variation: float
+    """Half the sum of the shares' differences."""
+
+
 class Utility(Section):
     """A release's changes for analysis, to three digits; None where there is no such figure."""
 
@@ -26,6 +44,8 @@ class Utility(Section):
     """Relative."""
     changes_of_correlations: Figures
     """Differences, by ``one and other``."""
+    shares: dict[str, CategoryShares] = Field(default_factory=dict)
+    """Of each quasi-identifier with categories of which a class releases one."""
 
 
 class PersonTracesSection(Section):

@@ -1,0 +1,275 @@
+"""Which of its values a class releases, so that the released shares of all values are as asked.
+
+The values of class i are the entries ``starts[i]`` to ``starts[i + 1]``: ``values`` int64 (e,) says
+which value an entry is of, ``costs`` int64 (e,) what the class loses if it is released. Wanted are
+``low`` to ``high`` int64 (v,) records of each value.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tclose.kernels.compiler import kernel
+from tclose.model.array_types import Int64
+
+FEW_CLASSES = 256  # of a value, whose sizes are tried in pairs
+MAX_STEPS = 6  # of a chain
+TRIES = 8  # of a value, one after the other, that give it no class
+NONE = -1
+FAR = np.inf
+
+
+class Apportionment(NamedTuple):
+    """Classes and what they release, which kernels change.
+
+    ``starts`` (c + 1,), ``class_of`` (e,), ``values`` (e,), ``costs`` (e,), ``sizes`` (c,);
+    ``choice`` (c,): the entry that each class releases; ``released`` (v,): records of each value
+    that come of it. All int64.
+    """
+
+    starts: Int64
+    class_of: Int64
+    values: Int64
+    costs: Int64
+    sizes: Int64
+    choice: Int64
+    released: Int64
+
+
+@kernel
+def count_apart(starts, values, counts, levels):
+    """Costs of entries: records of the class times the levels at which their value is another.
+
+    Parameters
+    ----------
+    counts : int64 (e,), records of the class that have the value
+    levels : int64 (l, v), the node of each value at each level; of plain values one level
+
+    Returns
+    -------
+    int64 (e,)
+    """
+    costs = np.zeros(values.size, dtype=np.int64)
+    for i in range(starts.size - 1):
+        for e in range(starts[i], starts[i + 1]):
+            for f in range(starts[i], starts[i + 1]):
+                for level in range(levels.shape[0]):
+                    if levels[level, values[e]] != levels[level, values[f]]:
+                        costs[e] += counts[f]
+    return costs
+
+
+@kernel
+def count_squares(starts, values, counts, ranks):
+    """Costs of entries: squared differences of the ranks int64 (v,), summed over the class."""
+    costs = np.zeros(values.size, dtype=np.int64)
+    for i in range(starts.size - 1):
+        for e in range(starts[i], starts[i + 1]):
+            for f in range(starts[i], starts[i + 1]):
+                apart = ranks[values[e]] - ranks[values[f]]
+                costs[e] += counts[f] * apart * apart
+    return costs
+
+
+@kernel
+def choose_cheapest(starts, values, costs, priority):
+    """The entry of least cost of each class; of equal ones that of the lowest priority: (c,)."""
+    choice = np.empty(starts.size - 1, dtype=np.int64)
+    for i in range(choice.size):
+        best = starts[i]
+        for e in range(starts[i] + 1, starts[i + 1]):
+            is_tied = costs[e] == costs[best] and priority[values[e]] < priority[values[best]]
+            if costs[e] < costs[best] or is_tied:
+                best = e
+        choice[i] = best
+    return choice
+
+
+@kernel
+def _helps(released, size, low):
+    """Return whether a value that is short of records comes nearer with ``size`` more."""
+    return released < low and abs(released + size - low) < low - released
+
+
+@kernel
+def _release(classes, e):
+    """Let the class of an entry release it."""
+    i = classes.class_of[e]
+    classes.released[classes.values[classes.choice[i]]] -= classes.sizes[i]
+    classes.released[classes.values[e]] += classes.sizes[i]
+    classes.choice[i] = e
+
+
+@kernel
+def fill_values(classes, order, low):
+    """Give values that have too few records classes of those that can spare them.
+
+    ``order`` int64 (e,): entries, the least additional cost per record first.
+    """
+    for e in order:
+        i = classes.class_of[e]
+        given, taken, size = classes.values[classes.choice[i]], classes.values[e], classes.sizes[i]
+        if given == taken or classes.released[given] - size < low[given]:
+            continue
+        if _helps(classes.released[taken], size, low[taken]):
+            _release(classes, e)
+
+
+@kernel
+def push_chains(classes, low):
+    """Fill what is still short through other values: one gives a class, and gets one itself.
+
+    Each chain is the cheapest per record of at most `MAX_STEPS` (Bellman and Ford, step by step),
+    from a value that can give a class to the one that is shortest.
+    """
+    reach = np.empty((MAX_STEPS + 1, low.size))
+    through = np.empty((MAX_STEPS + 1, low.size), dtype=np.int64)
+    n_tries = np.zeros(low.size, dtype=np.int64)
+    is_barred = np.zeros(classes.values.size, dtype=np.bool_)  # ends of chains that do not help
+    while True:
+        wanted = _find_shortest(classes.released, low, n_tries)
+        if wanted == NONE:
+            return
+        _reach_values(classes, low, is_barred, reach, through)
+        n_tries[wanted] += 1
+        for n_steps in range(1, MAX_STEPS + 1):
+            if reach[n_steps, wanted] == FAR:
+                continue
+            chain = _trace(classes, through, n_steps, wanted)
+            if _push(classes, chain, low):
+                n_tries[wanted] = 0
+                break
+            is_barred[chain[-1]] = True
+
+
+@kernel
+def _find_shortest(released, low, n_tries):
+    """The value that is short of most records, of those that were not tried in vain; or `NONE`."""
+    shortest, most = NONE, 0
+    for v in range(low.size):
+        if n_tries[v] < TRIES and low[v] - released[v] > most:
+            shortest, most = v, low[v] - released[v]
+    return shortest
+
+
+@kernel
+def _reach_values(classes, low, is_barred, reach, through):
+    """Least costs per record of chains of each number of steps to each value, and last entries."""
+    reach[:] = FAR
+    for v in range(low.size):
+        if classes.released[v] > low[v]:
+            reach[0, v] = 0.0
+    for step in range(1, MAX_STEPS + 1):
+        for e in range(classes.values.size):
+            i = classes.class_of[e]
+            given, taken = classes.values[classes.choice[i]], classes.values[e]
+            before = reach[step - 1, given]
+            if given == taken or before == FAR or is_barred[e]:
+                continue
+            if step == 1 and classes.released[given] - classes.sizes[i] < low[given]:
+                continue
+            more = classes.costs[e] - classes.costs[classes.choice[i]]
+            cost = before + more / classes.sizes[i]
+            if cost < reach[step, taken]:
+                reach[step, taken] = cost
+                through[step, taken] = e
+
+
+@kernel
+def _trace(classes, through, n_steps, wanted):
+    """The entries of a chain, from the one that gives first to that which ends at a value."""
+    chain = np.empty(n_steps, dtype=np.int64)
+    at = wanted
+    for step in range(n_steps, 0, -1):
+        chain[step - 1] = through[step, at]
+        at = classes.values[classes.choice[classes.class_of[chain[step - 1]]]]
+    return chain
+
+
+@kernel
+def _push(classes, chain, low):
+    """Follow a chain, if no class is in it twice, and fewer records are short afterwards."""
+    for a in range(chain.size):
+        for b in range(a):
+            if classes.class_of[chain[a]] == classes.class_of[chain[b]]:
+                return False
+    before = _count_short(classes.released, low)
+    first = classes.choice[classes.class_of[chain]]
+    for e in chain:
+        _release(classes, e)
+    if _count_short(classes.released, low) < before:
+        return True
+    for e in first:
+        _release(classes, e)
+    return False
+
+
+@kernel
+def _count_short(released, low):
+    """Records that values have too few of."""
+    n_short = 0
+    for v in range(low.size):
+        n_short += max(0, low[v] - released[v])
+    return n_short
+
+
+@kernel
+def fit_sizes(classes, by_value, first_of, wanted, low, high):
+    """Exchange classes of values that few classes have for ones whose sizes fit better.
+
+    ``by_value`` int64 (e,): entries, value by value, those of value v from ``first_of[v]`` on;
+    ``wanted`` int64 (v,): the records of each value that would be exact.
+    """
+    for v in range(low.size):
+        entries = by_value[first_of[v] : first_of[v + 1]]
+        is_met = low[v] <= classes.released[v] <= high[v]
+        if entries.size > FEW_CLASSES or is_met:
+            continue
+        into, other = _find_exchange(classes, entries, v, wanted, low, high)
+        for e in (into, other):
+            if e != NONE:
+                _release(classes, e)
+
+
+@kernel
+def _find_exchange(classes, entries, v, wanted, low, high):
+    """An entry to release besides, and one in the place of another: `NONE` where there is none."""
+    best_gap, best_cost = abs(classes.released[v] - wanted[v]), 0
+    best_into, best_other = NONE, NONE
+    for a in range(entries.size + 1):
+        into, gained, cost_in = NONE, 0, 0
+        if a < entries.size:
+            into = entries[a]
+            i = classes.class_of[into]
+            given, gained = classes.values[classes.choice[i]], classes.sizes[i]
+            if given == v or classes.released[given] - gained < min(low[given], wanted[given]):
+                continue
+            cost_in = classes.costs[into] - classes.costs[classes.choice[i]]
+        for b in range(entries.size + 1):
+            other, size, cost = NONE, gained, cost_in
+            if b < entries.size:
+                i = classes.class_of[entries[b]]
+                if classes.choice[i] != entries[b]:
+                    continue
+                other = _find_second(classes, i, high)
+                if other == NONE:
+                    continue
+                size -= classes.sizes[i]
+                cost += classes.costs[other] - classes.costs[entries[b]]
+            gap = abs(classes.released[v] + size - wanted[v])
+            if gap < best_gap or (gap == best_gap and cost < best_cost):
+                best_gap, best_cost, best_into, best_other = gap, cost, into, other
+    return best_into, best_other
+
+
+@kernel
+def _find_second(classes, i, high):
+    """The cheapest other entry of a class whose value has room for it; or `NONE`."""
+    best = NONE
+    for e in range(classes.starts[i], classes.starts[i + 1]):
+        v = classes.values[e]
+        if e == classes.choice[i] or classes.released[v] + classes.sizes[i] > high[v]:
+            continue
+        if best == NONE or classes.costs[e] < classes.costs[best]:
+            best = e
+    return best
