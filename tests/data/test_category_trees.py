@@ -214,5 +214,5 @@ class TestRefusals:
             encoding_of(PLACES, ["Bern", "Europe"], ANCESTOR)
 
     def test_ancestor_without_a_taxonomy(self) -> None:
-        with pytest.raises(DataError, match="aggregate can be mode, not ancestor"):
+        with pytest.raises(DataError, match="can be mode or representative, not ancestor"):
             encoding_of((), ["Bern"], ANCESTOR)

@@ -227,7 +227,7 @@ OTHERS = {
     ),
     *("attributes.intervals", "attributes.aggregate", "attributes.round", "attributes.subsets_by"),
     *("attributes.scale", "attributes.weight"),
-    *("attributes.label", "attributes.unit", "attributes.description"),
+    *("attributes.label", "attributes.unit", "attributes.description", "attributes.persistent"),
     *("about.title", "about.description", "about.publisher"),
     *("about.contact", "about.licence", "about.citation"),
     *("method.name", "method.scope", "method.block_clusters", "method.class_size"),
