@@ -1,1 +1,1 @@
-"""What Prefect's pages show of a run: its name, its lines, how far it is, and how it ended."""
+"""Pages of Prefect on a run: its name, its lines, how far it is, and how it ended."""

@@ -1,4 +1,4 @@
-"""What Prefect keeps of a run while it goes on: its lines in the log, and how far each pass is.
+"""Records that Prefect keeps of a run while it goes on: its lines, and how far each pass is.
 
 Lines and artifacts hold counts, times, and names of passes, columns and releases: no values of the
 microdata, and no partitions.

@@ -77,7 +77,7 @@ def find_other_claims(manifest: Manifest, verdict: Verdict, plan: Plan, method: 
 
 
 def _asked(privacy: Privacy) -> dict[str, object]:
-    """What is asked of the classes, without what they reach, by what it is."""
+    """Return the demands on classes, without the values reached, by their kind."""
     asked: dict[str, object] = {"k": privacy.k.asked}
     asked |= {f"t of {name}": result.asked for name, result in privacy.t.items()}
     asked |= {f"t of {', '.join(r.attributes)}": r.asked for r in privacy.joint}

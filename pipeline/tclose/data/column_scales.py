@@ -22,7 +22,7 @@ MAX_KNOTS = 1_025  # of ranks; between them they are interpolated
 
 @dataclass(frozen=True, eq=False)
 class ColumnScale:
-    """What the keys of a quasi-identifier are divided by.
+    """Divisors of the keys of a quasi-identifier.
 
     ``spread``: the divisor, of std, iqr and trimmed. ``knots`` float64 (m,), ascending, and
     ``ranks`` float64 (m,): of some keys, less the smallest one, the share of the records that are

@@ -248,7 +248,7 @@ class Encoding:
         return codes if self.ranks is None else np.searchsorted(self.ranks, codes).astype(np.int64)
 
     def count_categories(self, keys: Keys) -> Int64:
-        """How many of the keys are each category: int64 (v,)."""
+        """Return how many of the keys are each category: int64 (v,)."""
         assert self.categories is not None
         return np.bincount(self.find_categories(keys), minlength=len(self.categories))
 

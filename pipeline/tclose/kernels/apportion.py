@@ -1,4 +1,4 @@
-"""Which of its values a class releases, so that the released shares of all values are as asked.
+"""Choice of the value that a class releases, so that all values keep the shares asked for.
 
 The values of class i are the entries ``starts[i]`` to ``starts[i + 1]``: ``values`` int64 (e,) says
 which value an entry is of, ``costs`` int64 (e,) what the class loses if it is released. Wanted are

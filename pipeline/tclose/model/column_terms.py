@@ -29,7 +29,7 @@ class Kind(StrEnum):
 
 
 class Scale(StrEnum):
-    """What the values of a quasi-identifier are divided by where records are compared."""
+    """Divisor of the values of a quasi-identifier where records are compared."""
 
     RANGE = "range"
     STD = "std"

@@ -1,4 +1,4 @@
-"""What verification finds: distances, measures, risks and sizes of classes, and the verdict."""
+"""Findings of verification: distances, measures, risks and sizes of classes, and the verdict."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction

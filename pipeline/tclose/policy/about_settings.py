@@ -6,7 +6,7 @@ from tclose.model.setting_fields import Line, Settings, Words
 
 
 class AboutSettings(Settings):
-    """What the publisher says of the data: in manifest, dictionary, Data Package and report."""
+    """The publisher's words on the data: in manifest, dictionary, Data Package and report."""
 
     title: Line | None = Field(
         default=None, description="Of the data.", examples=["Hospital discharges 2026"]

@@ -53,14 +53,14 @@ def _sections(node: Any) -> Iterator[JsonSchema]:
 def _describe(
     key: str, described: JsonSchema, section: JsonSchema, sections: Mapping[str, JsonSchema]
 ) -> str:
-    """What is said of what a key leads to; of a name with one value, what that names."""
+    """Return the words on what a key leads to; of a name with one value, on what that names."""
     named = section if "const" in described else _follow(described, sections)
     texts = (form.get("description") for form in (named, *named.get("anyOf", ())))
     return next((text for text in texts if text), key)
 
 
 def _follow(described: JsonSchema, sections: Mapping[str, JsonSchema]) -> JsonSchema:
-    """What a key may hold: a section of the schema, or what is written at its place."""
+    """Return what a key may hold: a section of the schema, or what is written at its place."""
     forms = described.get("anyOf", [described])
     for form in forms:
         if "$ref" in form:

@@ -79,7 +79,7 @@ def weigh_persons(rows: Distribution, n_persons: int, entries: Int64) -> PersonD
 
 @dataclass(frozen=True, eq=False)
 class PersonMeasures:
-    """What some classes are over persons.
+    """Classes as seen over persons.
 
     ``n_persons`` int64 (c,); ``distances`` float64 (p, c): of each confidential attribute;
     ``above`` bool (p, c): whether they are above its t, decided without rounding.
@@ -144,7 +144,7 @@ def _find_above_limit(
     codes: Int64,
     table: PersonDistribution,
 ) -> NDArray[np.bool_]:
-    """Whether classes are above a limit: by floats where these cannot err, else in integers."""
+    """Tell if classes are above a limit: by floats where these cannot err, else in integers."""
     metric = table.rows.metric
     depth = 1 if metric is None else metric.paths.shape[1]
     margin = ERROR_PER_STEP * (np.diff(starts) * depth + 8) + table.error

@@ -1,4 +1,4 @@
-"""How many persons two releases have in common, estimated from sketches of their persons.
+"""Number of persons that two releases share, estimated from sketches of their persons.
 
 A sketch has the smallest keyed hashes of a release's persons. Of two sketches with the same key the
 smallest hashes of both together are a random sample of all persons, and the share of it that is in

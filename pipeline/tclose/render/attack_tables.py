@@ -11,7 +11,7 @@ from tclose.render.text_tables import align_rows, render_table
 
 
 def report_attack(result: AttackResult) -> str:
-    """What was attacked, and how exposed persons are to both intruders."""
+    """Tell which releases were attacked, and how exposed persons are to both intruders."""
     releases = zip(result.releases, result.persons, strict=True)
     head = [
         ("releases", f"{len(result.releases):,}"),

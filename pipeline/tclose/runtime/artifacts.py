@@ -72,7 +72,7 @@ Handed = Artifact[Any] | FileArtifact[Any]
 
 @dataclass(frozen=True)
 class Access:
-    """What a pass declares: neither it nor a task of it reads or writes anything else."""
+    """Declarations of a pass: neither it nor a task of it reads or writes anything else."""
 
     owner: str
     reads: frozenset[Handed]

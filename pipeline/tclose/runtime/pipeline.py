@@ -43,7 +43,7 @@ class Pass:
 
     @property
     def access(self) -> Access:
-        """What it and its tasks may read and write."""
+        """Artifacts that it and its tasks may read and write."""
         return Access(
             self.name, frozenset(self.reads), frozenset((*self.writes, *self.files, *self.own))
         )

@@ -1,1 +1,1 @@
-"""What may be trusted, and what is hidden: files that others could write, secrets in URLs."""
+"""Trust and secrecy: files that others could write, secrets in URLs."""

@@ -1,1 +1,1 @@
-"""What several releases of the same persons give away together: the common refinement, attacked."""
+"""Attacks on several releases of the same persons: the common refinement gives them away."""

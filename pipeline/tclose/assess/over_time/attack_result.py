@@ -1,4 +1,4 @@
-"""What the attack on several releases found, in numbers."""
+"""Results of the attack on several releases, in numbers."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +15,7 @@ class ReadValue:
 
 @dataclass(frozen=True)
 class PersonExposure:
-    """What is left of the privacy of some persons.
+    """Privacy that is left of some persons.
 
     ``alone``: persons with no other candidate; ``below_k``: with fewer than k, themselves among
     them; ``found``: the mean of 1 / candidates, the share that a guess finds; ``values``: of each
@@ -31,7 +31,7 @@ class PersonExposure:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """How exposed persons are to an intruder of some knowledge.
+    """Exposure of persons to an intruder of some knowledge.
 
     ``stayed``: persons who are in every release; ``changed``: all others; ``linked``: for each
     release the share of its persons of whom the intruder considers the right class, or None where
@@ -62,7 +62,7 @@ class CellDistance:
 
 @dataclass(frozen=True)
 class RefinementCheck:
-    """Whether the common refinement of the releases has k persons and t in every cell."""
+    """True if the common refinement of the releases has k persons and t in every cell."""
 
     k: int
     cells: int

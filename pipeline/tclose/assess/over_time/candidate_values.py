@@ -20,7 +20,7 @@ from tclose.model.array_types import Int64
 
 @dataclass(frozen=True, eq=False)
 class ClassValues:
-    """How often each value occurs in each class of a release.
+    """Number of times that each value occurs in each class of a release.
 
     ``group``, ``value``, ``count`` int64 (e,): ascending by group and value, each pair once.
     """
@@ -55,7 +55,7 @@ class CellValues:
 
 
 def no_values() -> CellValues:
-    """What is known before any release: nothing, of one cell."""
+    """Return the knowledge before any release: none, of one cell."""
     empty = np.empty(0, dtype=np.int64)
     return CellValues(ClassValues(empty, empty, empty), np.array([True]))
 
@@ -117,7 +117,7 @@ def _keep_published(
 
 
 def _look_up(values: ClassValues, groups: Int64, wanted: Int64, n_values: int) -> Int64:
-    """How often groups (n,) have values (n,): 0 where they have not."""
+    """Return how often groups (n,) have values (n,): 0 where they have not."""
     if not values.group.size:
         return np.zeros(groups.size, dtype=np.int64)
     keys, asked = values.group * n_values + values.value, groups * n_values + wanted

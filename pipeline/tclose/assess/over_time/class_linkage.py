@@ -98,7 +98,7 @@ class _Cover:
             self.low, self.high = low[codes], high[codes]
 
     def covers(self, piece: slice) -> NDArray[np.bool_]:
-        """Whether each class has each record's value: bool (records, classes)."""
+        """Tell of each class if it has each record's value: bool (records, classes)."""
         keys = self.keys[piece]
         if self.table is not None:
             return self.table.T[keys.astype(np.int64)]

@@ -192,7 +192,7 @@ def _draw_start(person: Int64, joined: Int64, seed: int) -> tuple[Int64, Int64]:
 
 
 def _find_homes(person: Int64, elapsed: Int64, seed: int) -> _Places:
-    """Where the persons live: moves are to another home, mostly in the region of the first."""
+    """Homes of the persons: moves are to another home, mostly in the region of the first."""
     alike = np.zeros_like(person)
     moves = find_spells(make_key(seed, _MOVE), person, elapsed, _MOVES)
     region = _pick(home_regions(), alike, _draw(seed, _REGION, person))

@@ -1,4 +1,4 @@
-"""What insured persons are like: cumulative shares of each category, given the state.
+"""Traits of insured persons: cumulative shares of each category, given the state.
 
 Each function returns cumulative shares (n_states, n_categories), as from ``accumulate``.
 """

@@ -1,1 +1,1 @@
-"""What the files of the input are: their digests and columns, by which a release is named."""
+"""Inspection of the input's files: their digests and columns, by which a release is named."""

@@ -97,7 +97,7 @@ def _count_entries(codes: Int64, by_class: tuple[Int64, Int64], n_values: int) -
 
 
 def _measure_costs(encoding: Encoding, entries: _Entries) -> Int64:
-    """What a class loses by each of its values, in whole numbers: int64 (e,)."""
+    """Return the loss of a class by each of its values, in whole numbers: int64 (e,)."""
     if encoding.column.kind is Kind.ORDINAL:
         costs = apportion.count_squares(
             entries.starts, entries.values, entries.counts, encoding.ranks

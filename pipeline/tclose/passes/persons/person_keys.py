@@ -65,7 +65,7 @@ def hide_persons(table: pa.Table, column: Column, key: bytes) -> pa.Table:
 
 
 def count_person_records(hashes: UInt64, places: Int64) -> UInt64:
-    """What `PERSON_HASHES` keeps of a partition."""
+    """Content of `PERSON_HASHES` for a partition."""
     counts = np.bincount(places, minlength=len(hashes)).astype(np.uint64)
     return merge_persons(np.vstack([hashes.T, counts[np.newaxis]]))
 

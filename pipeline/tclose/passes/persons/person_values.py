@@ -29,7 +29,7 @@ PERSON_DIGEST = FileArtifact("encode/person-digest", ArrayFile)  # of a partitio
 
 
 def count_person_values(codes: Int64, n_records: Int64) -> list[Int64]:
-    """What `PERSON_VALUES` keeps of a partition.
+    """Content of `PERSON_VALUES` for a partition.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def sum_digests(workspace: Workspace, n_partitions: int) -> int:
 
 
 def load_person_demand(workspace: Workspace) -> PersonDemand | None:
-    """What classes are held to over persons; None where every record is its own person's."""
+    """Limits on classes over persons; None where every record is its own person's."""
     plan = workspace.load_shared(PLAN)
     if plan.persons is None:
         return None

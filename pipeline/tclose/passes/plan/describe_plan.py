@@ -1,4 +1,4 @@
-"""What a plan says to people: sizes, regions and reasons."""
+"""Words of a plan for people: sizes, regions and reasons."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""How the classes are spread: their sizes, their distances to the table, and the farthest of each.
+"""Spread of the classes: their sizes, their distances to the table, and the farthest of each.
 
 For pictures: what decides is in `tclose.passes.verify.class_checks`.
 """

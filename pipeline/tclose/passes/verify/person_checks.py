@@ -54,7 +54,7 @@ def check_persons(
 
 @dataclass(frozen=True, eq=False)
 class ExpectedPersons:
-    """What is held over persons, how many there are, and the digest of those that were encoded."""
+    """Limits held over persons, how many there are, and the digest of those that were encoded."""
 
     demand: PersonDemand
     n_persons: int

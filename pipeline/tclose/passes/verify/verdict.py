@@ -93,7 +93,7 @@ def verify(context: PassContext) -> None:
 
 
 def _expect_persons(context: PassContext, plan: Plan) -> ExpectedPersons | None:
-    """What has to be found over persons, where k counts them."""
+    """Findings that are due over persons, where k counts them."""
     demand = load_person_demand(context.workspace)
     if demand is None or plan.persons is None:
         return None

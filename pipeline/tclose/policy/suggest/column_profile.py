@@ -1,4 +1,4 @@
-"""What a column of the sample looks like: its type, how many values it has, how they are spread."""
+"""Profile of a column of the sample: its type, number of values, and how these are spread."""
 
 from dataclasses import dataclass, replace
 
@@ -133,7 +133,7 @@ def _find_kind(texts: pa.ChunkedArray) -> tuple[Kind, int]:
 
 
 def _find_pattern(texts: pa.Array) -> str | None:
-    """What nearly all texts are, where that is a kind of identifier."""
+    """Name the kind of identifier that nearly all texts are, if they are."""
     for words, pattern in _PATTERNS.items():
         share = pc.mean(pc.match_substring_regex(texts, pattern).cast(pa.int8())).as_py()
         if share is not None and share > _NEARLY:

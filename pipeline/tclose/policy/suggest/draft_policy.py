@@ -24,7 +24,7 @@ _SENTINELS = (-9, -99, -999, -9999, 99, 999, 9999, 99999)
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """What is suggested for an input, and what somebody should look at.
+    """Suggestions for an input, and what somebody should look at.
 
     ``orders``: values of ordinal columns; ``dropped``: share of the sample's records that have a
     gap in a column that may have none; ``notes``: sentences, those of a column begin with its name.

@@ -1,4 +1,4 @@
-"""How a CSV file spells missing values, numbers and dates, by the texts of its columns."""
+"""Spellings of missing values, numbers and dates in a CSV file, by the texts of its columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

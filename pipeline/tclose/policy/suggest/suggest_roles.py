@@ -149,7 +149,7 @@ def _replace(
 
 
 def describe_spread(profile: ColumnProfile) -> list[str]:
-    """What of a confidential column's values makes closeness dear, in words and shares."""
+    """Tell in words and shares why a confidential column's values make closeness dear."""
     notes = []
     if profile.mode > _HEAVY_TIES:
         notes.append(f"{profile.mode:.0%} of the records share one value")

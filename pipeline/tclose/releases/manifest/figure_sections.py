@@ -14,7 +14,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class About(Section):
-    """What the publisher says of the data."""
+    """The publisher's words on the data."""
 
     title: Text | None = None
     description: Text | None = None
@@ -50,7 +50,7 @@ class AttributeFigures(Section):
 
 
 class MeasuredChanges(Section):
-    """What aggregation does to an analysis of numbers and dates; of tables of 1,000 records on."""
+    """Effect of aggregation on an analysis of numbers and dates; in tables of 1,000 records on."""
 
     variances: dict[str, int]
     """Relative changes of the quasi-identifiers' variances, in whole percent."""
@@ -59,7 +59,7 @@ class MeasuredChanges(Section):
 
 
 class ReleaseFigures(Section):
-    """What the report shows in pictures."""
+    """Figures that the report shows in pictures."""
 
     class_sizes: Shares
     attributes: dict[str, AttributeFigures]

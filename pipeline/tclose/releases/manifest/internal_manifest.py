@@ -16,7 +16,7 @@ Figures = dict[str, float | None]
 
 
 class CategoryShares(Section):
-    """How the released shares of a quasi-identifier's categories differ from those of the records.
+    """Difference of a quasi-identifier's released shares of categories from the records'.
 
     Which categories these are is not said: names of rare ones are what a release protects.
     """
@@ -161,13 +161,13 @@ class InternalManifest(Manifest):
     """Left out for a missing value."""
     plan_sha256: str | None = None
     person_traces: PersonTracesSection | None = None
-    """Where k counts persons."""
+    """Present if k counts persons."""
     earlier_draws: list[EarlierDraw] = Field(default_factory=list)
     epsilon_of_all_draws: dict[str, float] = Field(default_factory=dict)
     """Of each column with noise, over the earlier draws and this one."""
     same_input: list[SameInput] = Field(default_factory=list)
     person_sketch: PersonSketch | None = None
-    """Where the policy has a column of persons."""
+    """Present if the policy has a column of persons."""
     warnings: list[PlanWarning] = Field(default_factory=list)
     seconds: dict[str, float] = Field(default_factory=dict)
     """Wall time of each pass."""

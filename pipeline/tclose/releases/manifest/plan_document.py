@@ -59,7 +59,7 @@ class PlanDocument(Section):
     records: int
     k: int
     counted: str = "records"
-    """What k counts: records, or persons."""
+    """Unit that k counts: records, or persons."""
     persons: PlannedPersons | None = None
     t: dict[str, float]
     method: str

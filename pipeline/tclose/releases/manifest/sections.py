@@ -154,9 +154,9 @@ class Privacy(Section):
     models: list[PrivacyModelResult] | None = None
     """None: made by a version that had no further models."""
     counted: Literal["records", "persons"] | None = None
-    """What k counts; None: made by a version that could count records alone."""
+    """Unit that k counts; None: made by a version that could count records alone."""
     persons: PersonsResult | None = None
-    """Where k counts persons."""
+    """Present if k counts persons."""
 
 
 class NoiseResult(Section):

@@ -1,4 +1,4 @@
-"""What a release's data are good for, and what not: sentences that follow from how they were made.
+"""Advice on good and bad uses of a release: sentences that follow from how it was made.
 
 The measured changes are those of the manifest, in whole percent and two decimals.
 """
