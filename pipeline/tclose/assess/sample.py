@@ -135,7 +135,7 @@ def _free_name(source: Source) -> str:
 
 
 def _policy_for(policy: Policy, columns: Sequence[str], path: Path, number: str) -> Policy:
-    attributes = {n: a for n, a in policy.attributes.items() if n in columns}
+    attributes = {n: a.after_preparation() for n, a in policy.attributes.items() if n in columns}
     passthrough = AttributeSettings(role=Role.NON_CONFIDENTIAL)
     changes = {
         "attributes": attributes | {number: passthrough},

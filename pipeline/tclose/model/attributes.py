@@ -6,6 +6,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from tclose.model.column_terms import Distance, Kind, Role, Scale
+from tclose.model.preparation import Preparation
 
 # The aggregate that releases the lowest node of a taxonomy above a class's values.
 ANCESTOR = "ancestor"
@@ -39,7 +40,8 @@ class Attribute:
     ``by_frequency``: whether subsets follow the commonness of the values rather than the taxonomy;
     ``intervals``: widths and origin of the intervals that numbers are generalised to, as texts;
     ``combines``: of a joint attribute the names of those whose combinations are its values;
-    ``scale``: of a quasi-identifier, None for the default; ``weight``: of its squared differences.
+    ``scale``: of a quasi-identifier, None for the default; ``weight``: of its squared differences;
+    ``preparation``: what is done to its values as they are read.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Attribute:
     persistent: bool = True
     scale: Scale | None = None
     weight: float = 1.0
+    preparation: Preparation | None = None
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from pydantic_core import CoreSchema
 
 from tclose.data.files.input_settings import DateFormat, Decimal, Thousands, check_marks
 from tclose.data.files.text_formats import TextFormat
+from tclose.data.preparation.check_preparation import check_preparation
 from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Attribute, Noise
 from tclose.model.column_terms import Distance, Kind, Role, Scale
+from tclose.model.preparation import MISSING, Preparation
 from tclose.model.setting_fields import (
     Line,
     Number,
@@ -131,8 +133,37 @@ class AttributeSettings(Settings):
         description="Of a quasi-identifier's squared differences beside the others'.",
         exclude_if=lambda weight: weight == 1,
     )
-    round: bool = Field(
-        default=True, description="false: an integer quasi-identifier is released as a float."
+    round: bool | Number = Field(
+        default=True,
+        description="Of a quasi-identifier: false releases integers as floats. Of confidential and "
+        "non-confidential numbers: to the nearest multiple of this, before t is measured.",
+        examples=[False, 100, 0.5],
+    )
+    bottom: Number | None = Field(
+        default=None,
+        description="Of confidential and non-confidential numbers: smaller values become this one, "
+        "which everybody may know, before t is measured.",
+        examples=[0],
+        exclude_if=lambda number: number is None,
+    )
+    top: Number | None = Field(
+        default=None,
+        description="Likewise: larger values become this one.",
+        examples=[200_000],
+        exclude_if=lambda number: number is None,
+    )
+    bands: tuple[Number, ...] = Field(
+        default=(),
+        description="Of confidential and non-confidential numbers: ends of the ranges that are "
+        "released for values, each the first value of the next range.",
+        examples=[[1_000, 5_000, 20_000]],
+        exclude_if=lambda ends: not ends,
+    )
+    missing: Literal["category"] | None = Field(
+        default=None,
+        description="Of a nominal or ordinal quasi-identifier: records without a value have the "
+        "category (missing), and are neither refused nor dropped.",
+        exclude_if=lambda what: what is None,
     )
     decimal: Decimal | None = Field(
         default=None,
@@ -202,9 +233,11 @@ class AttributeSettings(Settings):
                 "noise: no class is held to a distance of such values; take distance, taxonomy and "
                 "subsets_by out"
             )
-        if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or not self.round):
-            raise ValueError("aggregate and round belong to quasi-identifiers only")
+        if self.role is not Role.QUASI_IDENTIFIER and (self.aggregate or self.round is False):
+            raise ValueError("aggregate and round: false belong to quasi-identifiers only")
         self._check_scale()
+        self._check_numbers()
+        self._check_missing()
         self._check_formats()
         self._check_intervals()
         self._check_order()
@@ -223,7 +256,7 @@ class AttributeSettings(Settings):
             order=tuple(str(value) for value in self.order or ()),
             max_emd=demanded if confidential else None,
             aggregate=self.aggregate,
-            rounded=self.round,
+            rounded=self.round is not False,
             distance=self.distance,
             taxonomy=self.taxonomy or (),
             by_frequency=self.subsets_by == "frequency",
@@ -232,7 +265,33 @@ class AttributeSettings(Settings):
             persistent=self.persistent,
             scale=None if self.scale is None else Scale(self.scale),
             weight=self.weight,
+            preparation=self._prepare(),
         )
+
+    def _prepare(self) -> Preparation | None:
+        """What is done to the values as they are read; None where nothing is."""
+        rounding = None if isinstance(self.round, bool) else self.round
+        bottom, top, step = (
+            None if number is None else Fraction(str(number))
+            for number in (self.bottom, self.top, rounding)
+        )
+        bands = tuple(Fraction(str(end)) for end in self.bands)
+        made = Preparation(bottom, top, step, bands, self.missing is not None)
+        return None if made == Preparation() else made
+
+    def after_preparation(self) -> "AttributeSettings":
+        """The settings for the same values once they are prepared."""
+        prepared = self._prepare()
+        if prepared is None:
+            return self
+        done: dict[str, Any] = {"bottom": None, "top": None, "bands": (), "missing": None}
+        if not isinstance(self.round, bool):
+            done["round"] = True
+        if prepared.bands:
+            done |= {"type": Kind.ORDINAL, "order": prepared.labels}
+        elif prepared.fills and self.type is None and not self.taxonomy:
+            done["type"] = Kind.NOMINAL
+        return self.model_copy(update=done)
 
     @property
     def _is_nominal(self) -> bool:
@@ -241,10 +300,17 @@ class AttributeSettings(Settings):
 
     @property
     def _spelled_kind(self) -> Kind | None:
-        """The kind whose spelling is given."""
+        """The kind whose spelling or preparation is given."""
         if self.date_format is not None:
             return Kind.DATE
-        return None if self.decimal is None and self.thousands is None else Kind.NUMERIC
+        if self._prepares_numbers or self.decimal is not None or self.thousands is not None:
+            return Kind.NUMERIC
+        return None if self.missing is None else Kind.NOMINAL
+
+    @property
+    def _prepares_numbers(self) -> bool:
+        is_rounded = not isinstance(self.round, bool)
+        return is_rounded or bool(self.bands) or self.bottom is not None or self.top is not None
 
     def text_format(self, general: TextFormat) -> TextFormat:
         """The spelling of the column's CSV texts; ``general``: where it has none of its own."""
@@ -254,10 +320,40 @@ class AttributeSettings(Settings):
             decimal, thousands = self.decimal or general.decimal, self.thousands
         return TextFormat(decimal, thousands, self.date_format or general.date_format)
 
+    def _check_numbers(self) -> None:
+        """Refuse to prepare what are no numbers, or to prepare them in two ways."""
+        if not self._prepares_numbers:
+            return
+        if self.role not in (Role.CONFIDENTIAL, Role.NON_CONFIDENTIAL):
+            raise ValueError(
+                "round (a number), bottom, top and bands belong to confidential and "
+                "non-confidential columns only"
+            )
+        if self.type not in (None, Kind.NUMERIC) or self.taxonomy or self.date_format:
+            raise ValueError("round, bottom, top and bands go with type: numeric")
+        if self.noise is not None:
+            raise ValueError("noise has its own low, high and step; take the others out")
+        prepared = self._prepare()
+        assert prepared is not None
+        check_preparation(prepared)
+
+    def _check_missing(self) -> None:
+        """Refuse a category of missing values where classes have none, or no place in the order."""
+        if self.missing is None:
+            return
+        if self.role is not Role.QUASI_IDENTIFIER:
+            raise ValueError("missing: category belongs to quasi-identifiers only")
+        if self.type not in (None, Kind.NOMINAL, Kind.ORDINAL) or self._spelled_kind is Kind.DATE:
+            raise ValueError("missing: category goes with type: nominal or ordinal")
+        if self.type is Kind.ORDINAL and MISSING not in map(str, self.order or ()):
+            raise ValueError(
+                f"missing: category needs a place in the order; put '{MISSING}' into it"
+            )
+
     def _check_formats(self) -> None:
         """Refuse the spelling of what the column is not."""
         kind = self._spelled_kind
-        if kind is None:
+        if kind is None or not (self.date_format or self.decimal or self.thousands):
             return
         keys = "date_format" if kind is Kind.DATE else "decimal and thousands"
         if self.date_format is not None and (self.decimal or self.thousands):

@@ -219,7 +219,7 @@ class Policy(Settings):
                 f"attributes.{name}: {method.name} releases nodes of a taxonomy of its own accord; "
                 "take aggregate: ancestor out"
             )
-        if attribute.aggregate or not attribute.round:
+        if attribute.aggregate or attribute.round is False:
             names = " or ".join(name_methods(lambda m: not m.generalises))
             raise ValueError(
                 f"attributes.{name}: {method.name} generalises; aggregate and round go with {names}"

@@ -37,7 +37,8 @@ LOOKS_LIKE_NUMBERS = WarningKind(
 MANY_DROPPED = WarningKind(
     "TC-W004",
     "missing: drop leaves out more than 5 % of the records",
-    "fill the gaps in, or leave the column out: records with gaps are seldom like the others",
+    "fill the gaps in, give a quasi-identifier missing: category, or leave the column out: records "
+    "with gaps are seldom like the others",
 )
 ONE_CLASS = WarningKind(
     "TC-W005",
@@ -48,7 +49,7 @@ ONE_CLASS = WarningKind(
 NEARLY_DISTINCT = WarningKind(
     "TC-W006",
     "confidential values nearly all distinct",
-    "round or group the values until those that mean the same are the same",
+    "round or group the values, as by round: or bands:, until those that mean the same are the same",
 )
 RARE_VANISH = WarningKind(
     "TC-W007",

@@ -19,9 +19,11 @@ from tclose.data.files.inspection import FileContent
 from tclose.data.files.piece_widths import PieceWidth
 from tclose.data.files.text_formats import TextFormat
 from tclose.data.keys import is_text, plain_type
+from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.widths import WIDE_RECORD
 from tclose.errors import DataError
 from tclose.model.input_pieces import Partition
+from tclose.model.preparation import Preparation
 
 PARTITION_ROWS = 500_000
 MIN_PARTITION_ROWS = 65_536
@@ -113,7 +115,11 @@ def name_files(bad: Sequence[Partition], among: Sequence[Partition]) -> str:
 
 @dataclass(frozen=True)
 class Reading:
-    """Settings for reading partitions: the wanted columns, their types, and missing-value texts."""
+    """Settings for reading partitions: the wanted columns, their types, and missing-value texts.
+
+    ``types``: as the files have them; ``prepared``: names of the columns whose values are prepared
+    as they are read, and how.
+    """
 
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
@@ -122,6 +128,7 @@ class Reading:
     delimiter: str
     encoding: str = UTF8
     formats: tuple[tuple[str, TextFormat], ...] = ()  # of columns of CSV that are spelled otherwise
+    prepared: tuple[tuple[str, Preparation], ...] = ()
 
     def of(self, names: Collection[str]) -> "Reading":
         """The same of those columns alone."""
@@ -130,7 +137,7 @@ class Reading:
 
 
 def read_partition(partition: Partition, reading: Reading) -> pa.Table:
-    """Read the wanted columns of one partition, in plain types, missing values as nulls.
+    """Read the wanted columns of one partition, prepared, in plain types, missing values as nulls.
 
     Raises
     ------
@@ -152,6 +159,18 @@ def column_groups(partition: Partition, reading: Reading) -> list[Reading]:
 
 def read_batches(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
     """The same, some records after the other; there is one table at least.
+
+    Raises
+    ------
+    DataError
+        As above.
+    """
+    for table in read_raw_batches(partition, reading):
+        yield prepare_table(table, reading.prepared)
+
+
+def read_raw_batches(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
+    """The same with all values as the files have them.
 
     Raises
     ------

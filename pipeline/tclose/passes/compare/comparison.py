@@ -61,7 +61,8 @@ def choose_columns(
         needed=tuple(
             c.name
             for c in columns
-            if c.role is not Role.NON_CONFIDENTIAL or c.name in partition_columns
+            if (c.role is not Role.NON_CONFIDENTIAL or c.name in partition_columns)
+            and not (c.attribute.preparation is not None and c.attribute.preparation.fills)
         ),
         as_values=tuple(name for name in compared if name in confidential),
         bucketed=tuple(name for name in compared if buckets and name in confidential),

@@ -7,10 +7,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from tclose.data.files.input_partitions import read_batches
+from tclose.data.files.input_partitions import read_raw_batches
 from tclose.errors import VerificationError
 from tclose.model.input_pieces import Partition
 from tclose.passes.compare.bucket_labels import label_values
+from tclose.passes.compare.prepare_again import prepare_again
 from tclose.passes.compare.record_digests import (
     Compared,
     RecordDigest,
@@ -32,6 +33,8 @@ _ROW = "=row"  # no folder is named so
 class InputDigests:
     """Digests what is read of a partition, as it is read; nothing where it is not asked for yet.
 
+    It gets the values as the files have them, and prepares those that are released prepared by code
+    of its own.
     Values that are released as buckets are compared as buckets, which are not known in pass 1.
     """
 
@@ -39,13 +42,14 @@ class InputDigests:
         compared = source.compared
         self._compared = None if compared is None or compared.bucketed else compared
         self._key = workspace.load_shared(DIGEST_KEY)
+        self._columns = source.columns
 
     def digest(self, table: pa.Table) -> RecordDigest | None:
         """Of the complete among records, of which all columns are there."""
         if self._compared is None:
             return None
         kept = keep_complete(table, self._compared.needed)
-        return digest_records(kept, self._compared, self._key)
+        return digest_records(prepare_again(kept, self._columns), self._compared, self._key)
 
     def find_complete(self, held: pa.Table) -> pa.ChunkedArray | None:
         """Return which records are complete; None if all are."""
@@ -53,7 +57,9 @@ class InputDigests:
 
     def hash_columns(self, table: pa.Table) -> RecordHashes | None:
         """Of complete records, of which some columns are there."""
-        return hash_columns(table, self._compared, self._key) if self._compared else None
+        if self._compared is None:
+            return None
+        return hash_columns(prepare_again(table, self._columns), self._compared, self._key)
 
     def close(self, parts: Sequence[RecordHashes | None]) -> RecordDigest | None:
         """Of records, from the hashes of all their columns."""
@@ -129,7 +135,7 @@ def digest_buckets_task(workspace: Workspace, item: BucketInput, _: PendingFiles
     key = workspace.load_shared(DIGEST_KEY)
     digests = [
         digest_records(_bucket(table, source, compared, item.labels), compared, key)
-        for table in read_batches(item.partition, source.reading)
+        for table in read_raw_batches(item.partition, source.reading)
     ]
     return reduce(RecordDigest.merge, digests)
 
@@ -138,7 +144,7 @@ def _bucket(
     table: pa.Table, source: Source, compared: Compared, labels: tuple[str, ...]
 ) -> pa.Table:
     """The complete records with buckets in the place of values."""
-    table = keep_complete(table, compared.needed)
+    table = prepare_again(keep_complete(table, compared.needed), source.columns)
     for column in source.columns:
         if column.name in compared.bucketed:
             values, order = table[column.name].combine_chunks(), column.attribute.order

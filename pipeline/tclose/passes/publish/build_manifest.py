@@ -1,8 +1,8 @@
 """Manifests: the public one goes with the data, the full one stays inside.
 
 The public manifest says what the columns are, what was asked, what was reached, and what identifies
-each file. It does not say where the data came from, which seed was used, or how many records were
-left out.
+each file. It does not say where the data came from, which seed was used, or, but in whole percent,
+how many records were left out.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -47,6 +47,7 @@ from tclose.releases.manifest.sections import (
     InformationLoss,
     JointResult,
     KResult,
+    LeftOutSection,
     NoiseResult,
     Privacy,
     RecordComparison,
@@ -86,7 +87,8 @@ class ReleaseRecord:
     ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
     ``siblings``: releases of the same input files that stand in the output folder, with other rows;
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
-    record was found to be one of the input's; ``versions``: of the code, as in the release's id.
+    record was found to be one of the input's; ``versions``: of the code, as in the release's id;
+    ``n_missing``: records without a value that is needed, of each column that has any.
     """
 
     release_id: str
@@ -98,6 +100,7 @@ class ReleaseRecord:
     files: tuple[DataFile, ...]
     inputs: tuple[InputFile, ...]
     n_read: int
+    n_missing: Mapping[str, int]
     n_clusters: int
     n_repaired: int
     rounds: tuple[Round, ...]
@@ -154,10 +157,29 @@ def public_manifest(account: ReleaseRecord) -> Manifest:
         files=list(account.files),
         code=Code(tclose=code_version()["tclose"]),
     )
+    more: dict[str, object] = {}
     if (about := account.policy.about) is not None:
-        said = About(**about.model_dump(exclude_none=True))
-        manifest = manifest.model_copy(update={"about": said})
+        more["about"] = About(**about.model_dump(exclude_none=True))
+    if account.n_read > account.verdict.n_records:
+        more["left_out"] = describe_left_out(account, {column.name for column in columns})
+    manifest = manifest.model_copy(update=more)
     return manifest.model_copy(update={"documents": list_documents(manifest)})
+
+
+def describe_left_out(account: ReleaseRecord, released: Collection[str]) -> LeftOutSection:
+    """Describe the records left out, for columns that are released, in percent rounded up."""
+
+    def percent(n_records: int) -> int:
+        return -(-100 * n_records // account.n_read)
+
+    return LeftOutSection(
+        percent=percent(account.n_read - account.verdict.n_records),
+        by_column={
+            name: percent(n_records)
+            for name, n_records in account.n_missing.items()
+            if name in released
+        },
+    )
 
 
 def add_words(column: ReleasedColumn, settings: AttributeSettings) -> ReleasedColumn:
@@ -307,6 +329,7 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         inputs=[describe_source(file) for file in account.inputs],
         records_read=account.n_read,
         records_dropped=account.n_read - account.verdict.n_records,
+        values_missing=dict(account.n_missing),
         plan_sha256=account.plan.digest(),
         seconds={name: round(value, 3) for name, value in account.seconds.items()},
         run=run,

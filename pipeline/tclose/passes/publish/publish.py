@@ -144,6 +144,7 @@ def _make_record(
 ) -> ReleaseRecord:
     workspace = run.workspace
     results = workspace.load(REGION_RESULTS)
+    table = workspace.load(INPUT_SUMMARY).table
     lost = merge_losses([result.losses for result in results])
     losses = (lost.squares / verdict.n_records).tolist()
     names = [e.column.name for e in plan.encodings]
@@ -161,7 +162,8 @@ def _make_record(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
         ),
         inputs=tuple(content.file for content in workspace.load(INSPECTION)),
-        n_read=workspace.load(INPUT_SUMMARY).table.n_read,
+        n_read=table.n_read,
+        n_missing={name: c.n_missing for name, c in table.columns.items() if c.n_missing},
         n_clusters=sum(result.n_clusters for result in results),
         n_repaired=sum(result.n_repaired for result in results),
         rounds=merge_rounds([result.rounds for result in results]),

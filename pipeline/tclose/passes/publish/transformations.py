@@ -9,9 +9,10 @@ from tclose.data.keys import Encoding, plain_type
 from tclose.methods.generalisation.full_domain import describe_level, height_of
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Column, Noise
 from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.preparation import Preparation
 from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
-from tclose.releases.manifest.sections import ReleasedColumn
+from tclose.releases.manifest.sections import PreparedColumn, ReleasedColumn
 
 Levels = Sequence[tuple[int, ...]]
 Keys = dict[str, object]  # of a released column
@@ -40,12 +41,29 @@ def _describe_passthrough(column: Column) -> ReleasedColumn:
     noise = column.attribute.noise
     treatment = "as it is" if noise is None else _describe_noise(noise, column)
     treated: Keys = {"treatment": treatment} | ({} if noise is None else {"noised": True})
+    if column.kind is Kind.ORDINAL and column.attribute.preparation is not None:
+        treated["order"] = list(column.attribute.order)
     return _describe(column, plain_type(column.type), treated)
 
 
 def _describe(column: Column, dtype: pa.DataType, treated: Keys) -> ReleasedColumn:
+    prepared = column.attribute.preparation
+    if prepared is not None:
+        said = f"before anything was measured: {prepared.describe()}; then {treated['treatment']}"
+        treated = treated | {"treatment": said, "prepared": _describe_preparation(prepared)}
     keys: Keys = {"name": column.name, "role": column.role, "kind": column.kind, "type": str(dtype)}
     return ReleasedColumn.model_validate(keys | treated)
+
+
+def _describe_preparation(prepared: Preparation) -> PreparedColumn:
+    """What was done as values were read, in numbers."""
+    bounds = {"bottom": prepared.bottom, "top": prepared.top, "multiples_of": prepared.step}
+    keys: Keys = {key: float(number) for key, number in bounds.items() if number is not None}
+    if prepared.bands:
+        keys["bands"] = [float(end) for end in prepared.bands]
+    if prepared.fills:
+        keys["missing"] = "category"
+    return PreparedColumn.model_validate(keys)
 
 
 def _describe_noise(noise: Noise, column: Column) -> str:

@@ -1,7 +1,8 @@
 """The columns that are read, their types, and each partition's record ranges."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -92,7 +93,7 @@ def type_columns(
     if not partitions:
         raise DataError(f"input {policy.input.shown}: has no records")
     names = tuple(a.name for a in attributes)
-    reading = _reading(policy, schema, names, (pa.string(),) * len(names))
+    reading = _reading(policy, schema, dict.fromkeys(names, pa.string()))
     items = [(partition, reading) for partition in partitions]
     counted = context.map(INFER_TASK, items)
     types = {
@@ -116,14 +117,12 @@ def _infer_type(
         raise DataError(f"{error}{name_files(bad, partitions)}") from None
 
 
-def _reading(
-    policy: Policy, schema: pa.Schema, names: tuple[str, ...], types: tuple[pa.DataType, ...]
-) -> Reading:
+def _reading(policy: Policy, schema: pa.Schema, types: Mapping[str, pa.DataType]) -> Reading:
     settings = policy.input
-    formats = {name: policy.attributes[name].text_format(settings.text_format) for name in names}
+    formats = {name: policy.attributes[name].text_format(settings.text_format) for name in types}
     return Reading(
-        names,
-        types,
+        tuple(types),
+        tuple(types.values()),
         tuple(schema.names),
         settings.missing_values,
         settings.delimiter,
@@ -136,10 +135,16 @@ def make_source(
     policy: Policy,
     schema: pa.Schema,
     columns: tuple[Column, ...],
+    types: Mapping[str, pa.DataType],
     partitions: tuple[Partition, ...],
 ) -> Source:
-    """Return how every partition is read: columns, partition columns, and the sample's share."""
-    names = tuple(c.name for c in columns)
+    """Return how every partition is read: columns, partition columns, and the sample's share.
+
+    Parameters
+    ----------
+    columns : as they are prepared
+    types : of these columns, as the files have them
+    """
     n_read = sum(partition.n_records for partition in partitions)
     if not n_read:
         raise DataError(f"input {policy.input.shown}: has no records")
@@ -151,7 +156,14 @@ def make_source(
         n for n in policy.output.partition_by if roles[n] is Role.NON_CONFIDENTIAL
     )
     return Source(
-        reading=_reading(policy, schema, names, tuple(c.type for c in columns)),
+        reading=replace(
+            _reading(policy, schema, {c.name: types[c.name] for c in columns}),
+            prepared=tuple(
+                (c.name, c.attribute.preparation)
+                for c in columns
+                if c.attribute.preparation is not None
+            ),
+        ),
         columns=columns,
         partition_columns=partition_columns,
         sample_share=min(1.0, sample_size(n_read, size, most) / n_read),

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from tclose.data.columns import resolve_column
 from tclose.data.files.input_partitions import name_files
 from tclose.data.files.inspection import FileContent
+from tclose.data.preparation.prepared_columns import resolve_prepared
 from tclose.data.value_counts import check_summary, find_problems
 from tclose.errors import DataError, OutputError
 from tclose.methods.dp.noise import check_noise
@@ -58,11 +58,11 @@ def _summarise(context: PassContext) -> None:
             "and the input, on storage that all share (engine.work_path says where they go)"
         )
     partitions, types = type_columns(context, contents, attributes)
-    columns = tuple(resolve_column(a, types[a.name]) for a in attributes)
+    columns = tuple(resolve_prepared(a, types[a.name]) for a in attributes)
     for column in columns:
         if column.attribute.noise is not None:
             check_noise(column)
-    source = make_source(policy, schema, columns, partitions)
+    source = make_source(policy, schema, columns, types, partitions)
     source = prepare_comparison(context, source)
     if source.person is not None:
         prepare_key(context)

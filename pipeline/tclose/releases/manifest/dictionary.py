@@ -9,7 +9,12 @@ from typing import Any
 
 from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import PersonsResult, RecordComparison, ReleasedColumn
+from tclose.releases.manifest.sections import (
+    LeftOutSection,
+    PersonsResult,
+    RecordComparison,
+    ReleasedColumn,
+)
 
 _ROLES = {
     "quasi-identifier": (
@@ -21,7 +26,7 @@ _ROLES = {
 _WITHIN_T = "In every class the {} are distributed as in the whole table, within t."
 _TOLD = ("name", "role", "kind", "type", "treatment", "distance", "order", "taxonomy")
 _WORDS = ("label", "unit", "description")  # of the publisher
-_FLAGS = ("generalised", "noised", "bucketed")  # the treatment says it in words
+_FLAGS = ("generalised", "noised", "bucketed", "prepared")  # the treatment says it in words
 _MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
@@ -75,6 +80,8 @@ def _introduce(manifest: Manifest) -> str:
     if manifest.partition_by:
         apart = ", ".join(escape(name) for name in manifest.partition_by)
         parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
+    if manifest.left_out is not None:
+        parts.append(escape(describe_left_out_records(manifest.left_out)))
     if manifest.values is not None:
         parts.append(_describe_comparison(manifest.values))
     return "\n\n".join(parts)
@@ -85,6 +92,16 @@ def _quote_publisher(about: About | None) -> list[str]:
     words = {} if about is None else about.to_json()
     lines = [f"- {escape(key)}: {escape(text)}" for key, text in words.items()]
     return ["\n".join(lines)] if lines else []
+
+
+def describe_left_out_records(left_out: LeftOutSection) -> str:
+    """Which records the release lacks for a missing value, in words."""
+    columns = [f"{name} {percent} %" for name, percent in left_out.by_column.items()]
+    lacking = f" Without a value were, at most: {', '.join(columns)}." if columns else ""
+    return (
+        f"Records without a value that is needed were left out, at most {left_out.percent} % of "
+        f"all.{lacking} Those that are here need not be like them."
+    )
 
 
 def _describe_comparison(values: RecordComparison) -> str:

@@ -159,6 +159,8 @@ class InternalManifest(Manifest):
     records_read: Count | None = None
     records_dropped: Count | None = None
     """Left out for a missing value."""
+    values_missing: dict[str, Count] = Field(default_factory=dict)
+    """Of each column that lacked needed values, records without one, by name."""
     plan_sha256: str | None = None
     person_traces: PersonTracesSection | None = None
     """Present if k counts persons."""

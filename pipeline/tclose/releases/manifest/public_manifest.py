@@ -19,6 +19,7 @@ from tclose.releases.manifest.sections import (
     DataFile,
     Document,
     InformationLoss,
+    LeftOutSection,
     Names,
     NoiseResult,
     Positive,
@@ -54,8 +55,9 @@ def can_name_folders(arrow_type: str) -> bool:
 class Manifest(Section):
     """The public statements of a release: its columns, privacy, classes, loss and files.
 
-    It does not say where the data came from, which seed was used, or how many records were left
-    out. What has a default is missing where an earlier version made the release.
+    It does not say where the data came from, which seed was used, or, but in whole percent, how
+    many records were left out. What has a default is missing where an earlier version made the
+    release.
     """
 
     format: Positive
@@ -74,6 +76,8 @@ class Manifest(Section):
     """Of each attribute that is released with noise, by its name."""
     values: RecordComparison | None = None
     records: Count
+    left_out: LeftOutSection | None = None
+    """Where records were left out for a missing value."""
     classes: ClassesSection
     risk: RiskSection | None = None
     information_loss: InformationLoss

@@ -259,6 +259,32 @@ class Refinement(Section):
     rounds: list[RoundEntry]
 
 
+class PreparedColumn(Section):
+    """What a policy has done to values as they are read; its numbers are known to everybody."""
+
+    bottom: float | None = None
+    """Smaller values were set to it."""
+    top: float | None = None
+    """Larger values were set to it."""
+    multiples_of: float | None = None
+    """Values were rounded to the nearest of these."""
+    bands: list[float] = Field(default_factory=list)
+    """Ends of the ranges that stand for values, each the first value of the next range."""
+    missing: Literal["category"] | None = None
+    """Records without a value have a category of their own."""
+
+
+class LeftOutSection(Section):
+    """Records that were left out for a missing value, in whole percent of those read, rounded up.
+
+    Finer figures are in the internal manifest alone.
+    """
+
+    percent: Annotated[int, Field(ge=1, le=100)]
+    by_column: dict[str, Annotated[int, Field(ge=1, le=100)]]
+    """Of each released column that lacked values, records without one; they may lack several."""
+
+
 class ReleasedColumn(Section):
     """A released column: what it is, its type, and how it was treated."""
 
@@ -271,6 +297,8 @@ class ReleasedColumn(Section):
     generalised: bool = False
     noised: bool = False
     bucketed: bool = False
+    prepared: PreparedColumn | None = None
+    """What was done to its values before anything was measured, if anything was."""
     distance: ReadDistance | None = None
     """Of two values: of a confidential attribute, or of one that is released as an ancestor."""
     loss: str | None = None

@@ -25,7 +25,7 @@ def list_safe(manifest: Manifest) -> list[str]:
         said.append(
             f"Everything about {_name(kept)} without the quasi-identifiers: counts, means, "
             "spreads, and how they go together record by record. They are released as they were "
-            "read."
+            f"{'prepared' if any(column.prepared for column in kept) else 'read'}."
         )
     if any(not column.generalised and column.kind in ("numeric", "date") for column in quasi):
         said.append(

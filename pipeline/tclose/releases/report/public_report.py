@@ -7,6 +7,7 @@ release made again has the same bytes.
 from collections.abc import Iterator
 
 from tclose.model.column_terms import Role
+from tclose.releases.manifest.dictionary import describe_left_out_records
 from tclose.releases.manifest.figure_sections import AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Attacks, ReleasedColumn, TResult
@@ -226,7 +227,9 @@ def _list_columns(manifest: Manifest) -> str:
         loss = f"; information loss {losses[column.name]:.3g}" if column.name in losses else ""
         lines.append(paragraph(f"Released: {column.treatment}{loss}."))
         cards.append(element("li", "".join(lines)))
-    said = paragraph(
+    left_out = manifest.left_out
+    dropped = "" if left_out is None else paragraph(describe_left_out_records(left_out))
+    said = dropped + paragraph(
         "Information loss is the mean of squared differences to the original values, in shares of "
         "their scale: 0 is none. The data dictionary has types, orders and taxonomies."
     )

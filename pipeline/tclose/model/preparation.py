@@ -1,0 +1,54 @@
+"""Preparation of values that a policy declares: what is done to them as they are read."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+# The category of records without a value, where a policy makes one of them.
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to a column's values before anything is counted or measured.
+
+    ``bottom``, ``top``: smaller and larger values become these; ``step``: then values are rounded
+    to its multiples, those in the middle to the even one; ``bands``: ends of the ranges that values
+    are released as, ascending, each the first value of the range above it; ``fills``: records
+    without a value get the category `MISSING`.
+    """
+
+    bottom: Fraction | None = None
+    top: Fraction | None = None
+    step: Fraction | None = None
+    bands: tuple[Fraction, ...] = ()
+    fills: bool = False
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the bands, lowest first."""
+        ends = [write_number(end) for end in self.bands]
+        inner = [f"{a} to below {b}" for a, b in pairwise(ends)]
+        return (f"below {ends[0]}", *inner, f"{ends[-1]} or more") if ends else ()
+
+    def describe(self) -> str:
+        """What was done, in words."""
+        said = []
+        if self.bottom is not None:
+            said.append(f"values below {write_number(self.bottom)} set to it")
+        if self.top is not None:
+            said.append(f"values above {write_number(self.top)} set to it")
+        if self.step is not None:
+            said.append(f"rounded to multiples of {write_number(self.step)}")
+        if self.bands:
+            said.append(f"in {len(self.labels)} bands")
+        if self.fills:
+            said.append(f"records without a value have the category {MISSING}")
+        return ", ".join(said)
+
+
+def write_number(number: Fraction) -> str:
+    """A decimal fraction as a policy writes it, without an exponent where that is short."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    return f"{float(number):.15g}"

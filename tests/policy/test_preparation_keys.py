@@ -1,0 +1,82 @@
+"""Keys of a policy that prepare values: what goes together, and that unset they name no release."""
+
+import jsonschema
+import pytest
+
+from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, policy_for
+from tclose.errors import PolicyError
+from tclose.model.column_terms import Kind
+from tclose.model.preparation import MISSING, Preparation
+from tclose.policy.policy import parse_policy, policy_schema
+
+NOISE = {"epsilon": 1, "low": 0, "high": 9}
+
+
+def policy_of(pay, sex=QUASI):
+    return policy_for("a.csv", attributes={"age": QUASI, "sex": sex, "pay": pay})
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"round": 100}, {"round": 0.5, "top": 10, "bottom": -1}, {"bands": [1, 2.5]}, {"round": True}],
+)
+@pytest.mark.parametrize("role", [CONFIDENTIAL, PASSTHROUGH])
+def test_accepted(keys, role):
+    document = policy_of({"role": role} | keys)
+    jsonschema.validate(document, policy_schema())
+    *_, pay = parse_policy(document).resolve_attributes()
+    assert pay.kind is (None if keys == {"round": True} else Kind.NUMERIC)
+
+
+def test_missing_values_are_a_category():
+    sex = {"role": QUASI, "type": "ordinal", "order": ["f", MISSING, "m"], "missing": "category"}
+    document = policy_of(CONFIDENTIAL, sex)
+    jsonschema.validate(document, policy_schema())
+    assert parse_policy(document).resolve_attributes()[1].preparation == Preparation(fills=True)
+    document["attributes"]["sex"] = {"role": QUASI, "missing": "category"}
+    assert parse_policy(document).resolve_attributes()[1].kind is Kind.NOMINAL
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({"round": 0}, "round has to be above 0"),
+        ({"round": -5}, "round has to be above 0"),
+        ({"round": False}, "aggregate and round: false belong to quasi-identifiers only"),
+        ({"bottom": 5, "top": 5}, "bottom has to be below top"),
+        ({"round": 10, "top": 25}, "top has to be a multiple of round"),
+        ({"bands": [1, 1]}, "bands have to ascend, each end once"),
+        ({"bands": [1], "top": 5}, "bands stand for round, bottom and top"),
+        ({"type": "date", "round": 7}, "round, bottom, top and bands go with type: numeric"),
+        ({"top": 5, "date_format": "%d.%m.%Y"}, "go with type: numeric"),
+        ({"top": 5, "noise": NOISE}, "noise has its own low, high and step"),
+        ({"missing": "category"}, "missing: category belongs to quasi-identifiers only"),
+        ({"missing": "mean"}, "attributes.pay.missing: "),
+    ],
+)
+def test_refused_of_values(keys, reason):
+    with pytest.raises(PolicyError) as error:
+        parse_policy(policy_of({"role": CONFIDENTIAL} | keys))
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        ({"round": 10}, "round (a number), bottom, top and bands belong to confidential"),
+        ({"bands": [1]}, "round (a number), bottom, top and bands belong to confidential"),
+        ({"type": "numeric", "missing": "category"}, "goes with type: nominal or ordinal"),
+        ({"date_format": "%d.%m.%y", "missing": "category"}, "goes with type: nominal or ordinal"),
+        ({"type": "ordinal", "order": ["f"], "missing": "category"}, "put '(missing)' into it"),
+    ],
+)  # fmt: skip
+def test_refused_of_quasi_identifiers(keys, reason):
+    with pytest.raises(PolicyError) as error:
+        parse_policy(policy_of(CONFIDENTIAL, {"role": QUASI} | keys))
+    assert reason in str(error.value)
+
+
+def test_unset_they_are_no_part_of_what_names_a_release():
+    shown = parse_policy(policy_of(CONFIDENTIAL)).model_dump(mode="json")["attributes"]["pay"]
+    assert not {"bottom", "top", "bands", "missing"} & set(shown)
+    assert shown["round"] is True
