@@ -49,7 +49,7 @@ ONE_CLASS = WarningKind(
 NEARLY_DISTINCT = WarningKind(
     "TC-W006",
     "confidential values nearly all distinct",
-    "round or group the values, as by round: or bands:, until those that mean the same are the same",
+    "round or group the values (round, bands) until those that mean the same are the same",
 )
 RARE_VANISH = WarningKind(
     "TC-W007",

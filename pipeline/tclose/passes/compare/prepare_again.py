@@ -7,8 +7,7 @@ nothing is published.
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from fractions import Fraction
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import pyarrow as pa
@@ -45,24 +44,31 @@ def _as_type(values: list[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def _choose(preparation: Preparation, dtype: pa.DataType) -> Callable[[Any], Any]:
-    if preparation.bands:
-        return _banding(preparation, pa.types.is_floating(dtype))
     if pa.types.is_floating(dtype):
-        return _rounding_floats(preparation)
+        return _banding_floats(preparation) if preparation.bands else _rounding_floats(preparation)
+    digits = dtype.scale if pa.types.is_decimal(dtype) else 0
+    unit = 10**digits
+    whole = _banding(preparation, unit) if preparation.bands else _rounding(preparation, unit)
     if not pa.types.is_decimal(dtype):
-        return _rounding(preparation, 1)
-    digits = dtype.scale
-    whole = _rounding(preparation, 10**digits)
+        return whole
+    if preparation.bands:
+        return lambda value: whole(int(value.scaleb(digits)))
     return lambda value: Decimal(whole(int(value.scaleb(digits)))).scaleb(-digits)
 
 
-def _banding(preparation: Preparation, is_float: bool) -> Callable[[Any], Any]:
-    ends = [float(end) if is_float else end for end in preparation.bands]
+def _banding(preparation: Preparation, unit: int) -> Callable[[int], Any]:
+    """Of whole numbers of units: a band begins with the first of them that is not below its end."""
+    ends = [-(-(end * unit).numerator // (end * unit).denominator) for end in preparation.bands]
     labels = preparation.labels
-    return lambda value: labels[bisect_right(ends, value if is_float else Fraction(value))]
+    return lambda value: labels[bisect_right(ends, value)]
 
 
-def _rounding(preparation: Preparation, unit: int) -> Callable[[int], int]:
+def _banding_floats(preparation: Preparation) -> Callable[[float], Any]:
+    ends, labels = [float(end) for end in preparation.bands], preparation.labels
+    return lambda value: labels[bisect_right(ends, value)]
+
+
+def _rounding(preparation: Preparation, unit: int) -> Callable[[int], Any]:
     """Of whole numbers of units."""
     bottom, top, step = (
         None if number is None else int(number * unit)
@@ -84,15 +90,19 @@ def _rounding(preparation: Preparation, unit: int) -> Callable[[int], int]:
 
 
 def _rounding_floats(preparation: Preparation) -> Callable[[float], float]:
-    bottom, top, step = preparation.bottom, preparation.top, preparation.step
+    bottom = -inf if preparation.bottom is None else float(preparation.bottom)
+    top = inf if preparation.top is None else float(preparation.top)
+    step = preparation.step
+    divisor = 0.0 if step is None else float(step)
+    numerator, denominator = (1, 1) if step is None else step.as_integer_ratio()
 
     def change(value: float) -> float:
-        if bottom is not None and value < bottom:
-            value = float(bottom)
-        if top is not None and value > top:
-            value = float(top)
-        if step is None or not isfinite(value):
+        if value < bottom:
+            value = bottom
+        if value > top:
+            value = top
+        if not divisor or not isfinite(value):
             return value + 0.0
-        return round(value / float(step)) * step.numerator / step.denominator
+        return round(value / divisor) * numerator / denominator
 
     return change
