@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ TYPES = [pa.int8(), pa.uint16(), pa.int64(), pa.float32(), pa.float64(), pa.deci
 
 
 def prepared(values, dtype, **keys):
-    numbers = {
+    numbers: dict[str, Any] = {
         key: tuple(Fraction(str(v)) for v in given) if key == "bands" else Fraction(str(given))
         for key, given in keys.items()
     }
@@ -96,8 +97,8 @@ def draw_preparation(data, dtype):
     else:
         low = data.draw(st.none() | st.integers(0, 5))
         high = data.draw(st.none() | st.integers(6, 10))
-        ends = [None if end is None else end * step for end in (low, high)]
-        preparation = Preparation(*ends, data.draw(st.sampled_from([None, step])))
+        bottom, top = (None if end is None else end * step for end in (low, high))
+        preparation = Preparation(bottom, top, data.draw(st.sampled_from([None, step])))
     attribute = Attribute("pay", Role.CONFIDENTIAL, Kind.NUMERIC, preparation=preparation)
     return resolve_prepared(attribute, dtype), preparation
 
