@@ -40,7 +40,7 @@ class TestPolicyFile:
             (("privacy",), "joint, k, models, t"),
             (
                 ("attributes", "pay"),
-                "aggregate, date_format, decimal, description, distance, intervals, label, noise",
+                "aggregate, bands, bottom, date_format, decimal, description, distance",
             ),
             (
                 ("method",),
@@ -78,7 +78,7 @@ class TestPolicyFile:
             ("attributes.sex.type=ordinal", "needs order: [lowest, ..., highest]"),
             ("attributes.sex={role: quasi-identifier, type: ordinal, order: [m, m]}", "twice"),
             ("attributes.sex.t=0.1", "attributes.sex: t belongs to confidential attributes only"),
-            ("attributes.pay.round=false", "aggregate and round belong to quasi-identifiers only"),
+            ("attributes.pay.round=false", "round: false belong to quasi-identifiers only"),
             ("attributes.age=unknown", "attributes.age.role: has to be 'identifier', 'quasi-"),
             ("attributes.7=identifier", "attributes: YAML reads a column name as 7; put it in"),
             ("attributes={pay: confidential}", "attributes: no quasi-identifier"),
