@@ -17,7 +17,7 @@ import pytest
 from nightly.commands import Site, Started, expect, make_site, measure, run_to_end, sleep_a_part
 from nightly.counts import Record, report
 
-N_INTERRUPTS = int(os.environ.get("TCLOSE_INTERRUPTS", "5"))
+N_INTERRUPTS = int(os.environ.get("TCLOSE_INTERRUPTS", "3"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))
 KINDS = [
     *("run", "run from its start", "plan", "run", "frontier", "audit with originals", "audit"),

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from support.cases.people import people, policy_for, write_csv, write_parquet, write_policy
+from support.length import every
 
 CANARIES = ["CANARY-IDENTIFIER-7f3a", "8675309", "canary-place-c41d"]
 RECORD = ",".join(CANARIES)
@@ -83,6 +84,7 @@ def test_names_from_the_data_are_not_quoted(make, fragments, tmp_path, refuse):
         assert canary not in message
 
 
+@pytest.mark.nightly
 def test_nothing_of_them_in_what_the_flow_leaves(tmp_path):
     """Streams, folders, home, and the database of Prefect's embedded server."""
     document = policy_for(two_parts(tmp_path))
@@ -105,7 +107,7 @@ def test_nothing_of_them_in_what_the_flow_leaves(tmp_path):
     assert not [text for text in texts for canary in CANARIES if canary.encode() in text]
 
 
-@pytest.mark.parametrize("command", [["plan"], ["run", "--profile"], ["frontier"]])
+@pytest.mark.parametrize("command", every(3, [["run", "--profile"], ["plan"], ["frontier"]]))
 def test_unlisted_columns_that_are_dropped_are_named_nowhere(command, tmp_path):
     """Of a file whose names are right but for columns that the policy leaves out."""
     document = policy_for(unlisted(tmp_path), unlisted="drop", engine={"workers": 1})

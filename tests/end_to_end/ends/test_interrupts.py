@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,7 @@ import pytest
 
 from support.cases.discharge_policies import discharge_document, write_discharges
 from support.cases.people import write_policy
+from support.length import every
 from support.servers.begun_flow import own_environment, processes_of
 from support.servers.flow_runs import wait_until
 
@@ -58,16 +60,19 @@ def work_is_done(process: "subprocess.Popen[str]", releases: Path) -> bool:
 
 @pytest.mark.parametrize(
     ("command", "moment", "times"),
-    [
-        ("run", fork_server_starts, 1),
-        ("run", fork_server_starts, 2),
-        ("run", workers_start, 1),
-        ("run", workers_start, 2),
-        ("run", work_is_done, 3),
-        ("plan", workers_start, 2),
-        ("frontier", workers_start, 2),
-        ("flow", workers_start, 2),
-    ],
+    every(
+        2,
+        [
+            ("run", fork_server_starts, 2),
+            ("run", fork_server_starts, 1),
+            ("run", workers_start, 2),
+            ("run", workers_start, 1),
+            ("run", work_is_done, 3),
+            ("plan", workers_start, 2),
+            ("flow", workers_start, 2),
+            ("frontier", workers_start, 2),
+        ],
+    ),
 )
 def test_interrupts_end_a_command_in_one_line(command, moment, times, policy, tmp_path):
     with subprocess.Popen(
@@ -114,16 +119,15 @@ class Ends:
 Ends()
 time.sleep(30)
 """
+STATEMENTS = {"raised": RAISED, "twice": TWICE, "swallowed": SWALLOWED, "finalised": FINALISED}
 
 
-@pytest.mark.parametrize("name", ["tclose.cli.main", "numpy", "pydantic", "tclose.policy.policy"])
 @pytest.mark.parametrize(
-    "statement",
-    [RAISED, TWICE, SWALLOWED, FINALISED],
-    ids=["raised", "twice", "swallowed", "finalised"],
+    ("name", "statement"),
+    every(3, product(["tclose.cli.main", "numpy", "pydantic", "tclose.policy.policy"], STATEMENTS)),
 )
 def test_interrupted_while_modules_are_imported(name, statement, tmp_path):
-    program = AT_AN_IMPORT.format(name=name, statement=statement)
+    program = AT_AN_IMPORT.format(name=name, statement=STATEMENTS[statement])
     (tmp_path / "program.py").write_text(program)
     ended = subprocess.run(
         [sys.executable, "-m", "program"],

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def assert_clean(folder: Path, release_folder: Path) -> None:
     assert left == {"CURRENT", ".lock", release_folder.name}
 
 
-@pytest.mark.parametrize("point", every(3, POINTS))
+@pytest.mark.parametrize("point", every(5, POINTS))
 def test_killed_run_goes_on_to_the_same_bytes(point, discharges, undisturbed, tmp_path):
     policy = write_policy(discharges, tmp_path)
     run_and_die(policy, point)
@@ -173,8 +174,16 @@ def noting(function, roots):
     return noted
 
 
-@pytest.mark.parametrize("harm", ["damage", "delete", "damage-record", "truncate"])
-@pytest.mark.parametrize("piece", ["summarise/000001", "encode/000002", "microaggregate/*"])
+@pytest.mark.parametrize(
+    ("piece", "harm"),
+    every(
+        3,
+        product(
+            ["summarise/000001", "encode/000002", "microaggregate/*"],
+            ["damage", "delete", "damage-record", "truncate"],
+        ),
+    ),
+)
 def test_harmed_piece_is_noticed_and_made_again(harm, piece, discharges, undisturbed, tmp_path):
     policy_file = write_policy(discharges, tmp_path)
     run_and_crash(policy_file, "verify")

@@ -1,6 +1,6 @@
 """As many classes as 2 k records, or a few more, can have: two, not one."""
 
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import CONFIDENTIAL, QUASI, policy_for, release
+from support.length import every
 from support.naive import naive_kernels as naive
 from tclose.assess.auditing.audit import audit_release
 
@@ -50,9 +51,9 @@ def smallest_t(pays: list[int]) -> float:
     return float(min(found))
 
 
-@pytest.mark.parametrize("pays", PAYS)
-@pytest.mark.parametrize("n_records", [2 * K, 2 * K + 1])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "n_records", "pays"), every(3, product(METHODS, [2 * K, 2 * K + 1], PAYS))
+)
 def test_two_classes(method: str, n_records: int, pays: str, tmp_path: Path) -> None:
     t = 0.25
     given = PAYS[pays][:n_records]

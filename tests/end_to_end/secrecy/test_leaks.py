@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from support.cases.discharge_policies import discharge_document
+from support.length import every
 from tclose.data.synthetic import generate_rows
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
@@ -48,7 +49,7 @@ def run_tclose(policy: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, capture_output=True, env=environment, check=False, timeout=300)
 
 
-@pytest.mark.parametrize("workers", ["auto", 2])
+@pytest.mark.parametrize("workers", every(2, [2, "auto"]))
 def test_canaries_are_nowhere(workers, tmp_path):
     pq.write_table(plant(40_000), tmp_path / "input.parquet")
     document = discharge_document(tmp_path / "input.parquet", tmp_path / "releases")

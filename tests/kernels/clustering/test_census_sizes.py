@@ -5,23 +5,27 @@ how it treats ties, and the data at hand have other correlations than it prints.
 """
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
 from support.checks.census_classes import cluster_census, load_census, merge_census, size_cell
+from support.length import every
 from support.naive import naive_kernels as naive
 
 ATTRIBUTES = ["FEDTAX", "FICA"]
+SIZES = [(30, 17), (10, 9), (5, 13), (2, 25)]
 
 
 def percent(n: int) -> Fraction:
     return Fraction(n, 100)
 
 
-@pytest.mark.parametrize("confidential", ATTRIBUTES)
-@pytest.mark.parametrize("algorithm", [1, 2])
-@pytest.mark.parametrize(("k", "t"), [(2, 25), (5, 13), (10, 9), (30, 17)])
+@pytest.mark.parametrize(
+    ("k", "t", "algorithm", "confidential"),
+    every(3, [(*sizes, *rest) for sizes in SIZES for rest in product([1, 2], ATTRIBUTES)]),
+)
 def test_classes_are_within_t_and_of_k_records(algorithm, k, t, confidential):
     census = load_census(confidential, percent(t))
     labels = merge_census(census, cluster_census(census, algorithm, k))
