@@ -101,7 +101,7 @@ def test_released_shares_are_those_of_the_records(name: str, made: Outcome, usua
     off = {v: abs(released[v] - own[v]) for v in common}
     assert all(off[v] <= max(own[v] / 10, K / 2) for v in common)
     assert released.keys() <= own.keys()
-    # Of two values that are nearly as common as each other, the mode may keep the shares as well.
+    # What the mode gains and loses may cancel in a column of two values, as it does in `insured`.
     assert apart <= records_apart(usual, name)
 
 
