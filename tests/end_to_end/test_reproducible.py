@@ -36,6 +36,7 @@ def test_workers_change_no_byte(workers, discharges, expected, tmp_path):
     assert data_digests(folder_of(run_release(policy, Progress("none")))) == expected
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("cuts", every(3, CUTS))
 def test_cut_of_the_input_changes_no_byte(cuts, expected, tmp_path, sizes):
     folder = tmp_path / "input"

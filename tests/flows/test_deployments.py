@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from support.cases.people import people, policy_for, write_csv, write_policy
-from support.length import every
 from support.servers.flow_runs import artifacts_of, attempts_of, read_tasks, wait_until
 from support.servers.loopback import ROOT, PrefectServer, running_worker
 
@@ -90,7 +89,8 @@ class TestFile:
         with pytest.raises(Exception, match="folder"):
             start("audit", folder=7)
 
-    @pytest.mark.parametrize("kind", every(2, ["kubernetes", "docker"]))
+    @pytest.mark.nightly
+    @pytest.mark.parametrize("kind", ["kubernetes", "docker"])
     def test_variants_differ_in_one_word(self, kind, deployed, tmp_path):
         """Deployed to pools of that type; what starts their containers is not at hand."""
         text = FILE.read_text()
@@ -177,6 +177,7 @@ class TestRun:
         assert attempts_of(again) == 1
         assert part.read_bytes() == whole
 
+    @pytest.mark.nightly
     def test_cancelled_run_ends_and_is_in_nobodys_way(self, deployed, tmp_path):
         """An impatient operator; lineage tells of it, and the next run makes the release."""
         path = write_csv(tmp_path / "people.csv", people(30_000))

@@ -68,6 +68,7 @@ def test_interrupted_command_ends_at_once_and_leaves_no_process(
     wait_until(lambda: not processes_of(command.pid), "no process is left")
 
 
+@pytest.mark.nightly
 def test_killed_command_leaves_no_server(discharges: Path, tmp_path: Path) -> None:
     with begun_flow(discharges, tmp_path) as command:
         assert any("tclose_flows.embedded_server" in line for line in command_lines(command.pid))

@@ -26,7 +26,7 @@ from nightly.commands import (
 )
 from nightly.counts import Record, report
 
-N_KILLS = int(os.environ.get("TCLOSE_KILLS", "4"))
+N_KILLS = int(os.environ.get("TCLOSE_KILLS", "3"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))
 CHUNK = 25
 KINDS = [

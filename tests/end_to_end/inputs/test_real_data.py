@@ -50,11 +50,11 @@ def test_census_class_sizes_are_those_of_the_paper(t, size, confidential, tmp_pa
 @pytest.mark.parametrize(
     ("policy_file", "confidential", "t"),
     every(
-        2,
+        3,
         [
+            ("fars", "injury", 0.1),
             ("adult", "hours-per-week", 0.1),
             ("adult", "capital-gain", 0.05),
-            ("fars", "injury", 0.1),
         ],
     ),
 )

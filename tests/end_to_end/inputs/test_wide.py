@@ -166,6 +166,7 @@ def test_records_that_do_not_fit_together_are_refused(tmp_path):
     assert 500 < task_megabytes(made) < 1_000
 
 
+@pytest.mark.nightly
 def test_many_long_quasi_identifiers_are_refused(tmp_path):
     table = people(20_000, text=texts_of(20_000, 2_000))
     source = write_parquet(tmp_path / "people.parquet", table)

@@ -19,6 +19,7 @@ from support.cases.discharge_policies import (
     write_discharges,
 )
 from support.cases.people import folder_of, write_policy
+from support.length import every
 from support.servers.begun_flow import own_environment
 from tclose.passes.release import run_release
 from tclose.runtime.engines.steady_clock import use_steady_clock
@@ -44,9 +45,9 @@ time.time = jumping
 """
 
 
-@pytest.mark.parametrize("every", [3, 50])
-def test_run_on_a_local_cluster_ends_as_any_other(every, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(RESTLESS.format(every=every))
+@pytest.mark.parametrize("calls", every(2, [3, 50]))
+def test_run_on_a_local_cluster_ends_as_any_other(calls, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(RESTLESS.format(every=calls))
     discharges = write_discharges(tmp_path / "discharges.parquet", 20_000)
     method, there = {"refine": "off"}, tmp_path / "there"
     document = discharge_document(discharges, there, method=method, engine={"workers": 2})

@@ -50,6 +50,7 @@ def settings_of(cluster, **files):
     return EngineSettings(scheduler=cluster.address, tls=TlsSettings(**ours | files))
 
 
+@pytest.mark.nightly
 def test_run_gives_the_same_bytes_as_in_this_process(cluster, tmp_path):
     path = write_discharges(tmp_path / "discharges.parquet", 20_000)
     asked = settings_of(cluster).model_dump()
