@@ -42,6 +42,7 @@ SECTION_OF = {
     "InputSettings": "input",
     "PrivacySettings": "privacy",
     "JointSettings": "privacy",
+    "OverTimeSettings": "privacy",
     "Model": "privacy",
     "Method": "method",
     "OutputSettings": "output",

@@ -10,7 +10,7 @@ from typing import Any
 import tclose
 from tclose.passes.release import RELEASE
 from tclose.runtime.artifacts import Artifact, FileArtifact, Handed
-from tclose.runtime.open_run import SOURCES
+from tclose.runtime.open_run import SERIES_WINDOW, SOURCES
 from tclose.runtime.tasks import Task
 
 
@@ -32,7 +32,8 @@ def written() -> list[Handed]:
 def test_every_artifact_has_one_writer() -> None:
     found = dict(constants((Artifact, FileArtifact)))
     assert len(set(found.values())) > 30
-    declared = [*written(), SOURCES]  # by which the frame knows whose working files there are
+    # by which the frame knows whose working files there are
+    declared = [*written(), SOURCES, SERIES_WINDOW]
     wrong = {name for name, artifact in found.items() if declared.count(artifact) != 1}
     assert wrong == set()
     assert set(declared) == set(found.values())
@@ -62,6 +63,8 @@ def test_what_is_written_is_read() -> None:
         "distribute/counts",  # joined by the pass that has them counted
         "verify/counts",  # compared in the same pass
         "verify/person-rows",  # traced there
+        "verify/person-codes",  # registered there
+        "link/persons",  # compared with earlier releases in the same pass
         "verify/class-values",
         "trace/signatures",
         "verify/whole-classes",

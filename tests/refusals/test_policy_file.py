@@ -37,7 +37,7 @@ class TestPolicyFile:
         [
             ((), "about, attributes, engine, input, method, missing, name, output, privacy, seed"),
             (("input",), "date_format, decimal, delimiter, encoding, format, missing_values"),
-            (("privacy",), "joint, k, models, t"),
+            (("privacy",), "joint, k, models, over_time, t"),
             (
                 ("attributes", "pay"),
                 "aggregate, bands, bottom, date_format, decimal, description, distance",
@@ -106,7 +106,10 @@ class TestPolicyFile:
             ("privacy..k=5", "--set privacy..k=5: has to be key=value"),
             ("privacy.k=[", "--set privacy.k: not valid YAML"),
             ("privacy.k.deep=5", "--set privacy.k.deep=5: 'deep' has no keys below it"),
-            ("privacy.colour=5", "privacy.colour: unknown key; allowed: joint, k, models, t"),
+            (
+                "privacy.colour=5",
+                "privacy.colour: unknown key; allowed: joint, k, models, over_time, t",
+            ),
         ],
     )
     def test_values_and_overrides(self, override, fragment, tmp_path, refuse):

@@ -160,3 +160,49 @@ def test_partition_of_few_persons(tmp_path: Path) -> None:
 
 def test_role_is_known() -> None:
     assert Role("person") is Role.PERSON
+
+
+OVER = {"k": 2, "t": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fragments"),
+    [
+        (
+            {"attributes": {"who": "identifier"}},
+            ("privacy.over_time: needs a column of role person", "or take over_time out"),
+        ),
+        (
+            {"method": {"name": "k-anonymity-first"}, "attributes": {"who": "identifier"}},
+            ("privacy.over_time: needs a column of role person",),
+        ),
+        (
+            {"attributes": {"pay": "non-confidential", "more": "non-confidential"}},
+            ("privacy.over_time: needs a confidential attribute", "take over_time out"),
+        ),
+        (
+            {"output": {"partition_by": ["age"]}},
+            ("privacy.over_time: does not go with output.partition_by", "take either out"),
+        ),
+        (
+            {"privacy": {"joint": [{"attributes": ["pay", "more"], "t": 0.9}]}},
+            ("privacy.over_time: does not go with privacy.joint", "take either out"),
+        ),
+        ({"privacy": {"over_time": OVER | {"k": 1}}}, ("over_time.k: has to be at least 2",)),
+        ({"privacy": {"over_time": OVER | {"t": 0}}}, ("over_time.t: has to be",)),
+        ({"privacy": {"over_time": OVER | {"window": 1}}}, ("over_time.window: has to be",)),
+        ({"privacy": {"over_time": OVER | {"departures": "hold"}}}, ("report", "refuse")),
+        ({"privacy": {"over_time": None}}, ("series: goes with privacy.over_time", "take series")),
+        ({"series": "a/b"}, ("series: ",)),
+    ],
+)
+def test_what_is_not_held_over_time(
+    changes: dict[str, Any], fragments: tuple[str, ...], source: Path, refuse: Refuse
+) -> None:
+    document = counted(source) | {"series": "people"}
+    document["attributes"] = document["attributes"] | {"more": CONFIDENTIAL}
+    document["privacy"] = document["privacy"] | {"over_time": OVER}
+    for key, value in changes.items():
+        merged = document.get(key, {}) | value if isinstance(value, dict) else value
+        document[key] = merged
+    refuse(document, *fragments)

@@ -55,6 +55,8 @@ def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> Aud
     release = parse_location(audit.release)
     manifest = read_manifest(release)
     assert manifest is not None  # it was audited
+    if policy.privacy.over_time is not None:
+        return audit.extended(notes=[_OF_SERIES])
     with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, engine):
         run = Run(sample.policy, "audit", sample.path.parent / "work", engine)
         remade = _Remade(run, sample, _make_again(run, progress))
@@ -73,6 +75,10 @@ def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> Aud
 _OTHERS = (
     "originals: the policy and its input do not give these rows; name the policy, the input and "
     "the version that the release was made with (a search that ends by time cannot be repeated)"
+)
+_OF_SERIES = (
+    "originals: the classes of a release of a series depend on those before it, so the rows were "
+    "not made again, and neither linkage nor loss was measured"
 )
 _BY_VALUES = (
     "originals: made by other versions of the code: {versions}; these give other classes, so the "

@@ -67,6 +67,7 @@ def local_sample(
     """A sample in a scratch folder, and the engine for runs on it, for a block.
 
     All is done on this machine, whatever scheduler the policy names: others do not see the folder.
+    What is made of it stands alone, whatever series the policy's releases are of.
 
     Parameters
     ----------
@@ -74,6 +75,7 @@ def local_sample(
     size, seed : as in `take_sample`
     """
     local = policy.engine.scheduler == "local"
+    policy = policy.without_series()
     policy = policy.model_copy(update={"engine": policy.engine if local else EngineSettings()})
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     with (

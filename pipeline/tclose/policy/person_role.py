@@ -1,8 +1,9 @@
 """The column that says whose a record is: what a policy with one can ask."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tclose.methods.method import Method, name_methods
+from tclose.methods.method_registry import DEFAULT_METHOD
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Role
 from tclose.policy.attribute_settings import AttributeSettings
@@ -52,3 +53,43 @@ def check_person_role(
                 "and t hold over persons as released, and representatives are chosen afterwards; "
                 f"take aggregate: {REPRESENTATIVE} out, or make {names[0]!r} an identifier"
             )
+
+
+def check_over_time(roles: Collection[Role], method: str, *, is_cut: bool, is_joint: bool) -> None:
+    """Refuse what is not held over time.
+
+    Parameters
+    ----------
+    roles : of the columns; one with noise goes with other methods alone
+    is_cut : whether classes are cut by partitions
+    is_joint : whether they are held to a joint t
+
+    Raises
+    ------
+    ValueError
+        There is no column of persons, or no value to protect; the method is another; classes are
+        cut by partitions, or held to a joint t.
+    """
+    if Role.PERSON not in roles:
+        raise ValueError(
+            "privacy.over_time: needs a column of role person, by which releases are compared; "
+            "give it to the one that says whose a record is, or take over_time out"
+        )
+    if method != DEFAULT_METHOD:
+        raise ValueError(
+            f"privacy.over_time: goes with method.name: {DEFAULT_METHOD}, not with {method}"
+        )
+    if Role.CONFIDENTIAL not in roles:
+        raise ValueError(
+            "privacy.over_time: needs a confidential attribute; name one, or take over_time out"
+        )
+    if is_cut:
+        raise ValueError(
+            "privacy.over_time: does not go with output.partition_by, as persons move from one "
+            "partition to another; take either out"
+        )
+    if is_joint:
+        raise ValueError(
+            "privacy.over_time: does not go with privacy.joint, which is not held over time; take "
+            "either out"
+        )

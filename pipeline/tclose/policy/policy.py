@@ -30,7 +30,7 @@ from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.method_settings import METHOD_FIELD, MethodSettings
-from tclose.policy.person_role import check_person_role
+from tclose.policy.person_role import check_over_time, check_person_role
 from tclose.policy.privacy_settings import PrivacySettings
 from tclose.policy.yaml_loader import override_key, read_document
 from tclose.privacy.privacy_model import PrivacyModel
@@ -83,6 +83,14 @@ class Policy(Settings):
         json_schema_extra={"pattern": NAME_WITH_DATE},  # of the file, before the day is filled in
         description="Releases are stored below it; may have {as_of}, a day.",
         examples=["discharges", "discharges-{as_of:%Y-%m}"],
+    )
+    series: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
+        description="Releases of the same persons that privacy.over_time holds together, under "
+        "whatever names; by default those of the name.",
+        examples=["panel"],
+        exclude_if=lambda series: series is None,
     )
     input: InputSettings
     about: AboutSettings | None = Field(
@@ -149,6 +157,7 @@ class Policy(Settings):
         self._check_names()
         self._check_partition_columns()
         self._check_held()
+        self._check_series()
         return self
 
     @model_validator(mode="after")
@@ -230,6 +239,21 @@ class Policy(Settings):
                 f"attributes.{name}: {method.name} generalises; scale and weight go with {names}"
             )
 
+    def _check_series(self) -> None:
+        """Refuse what is not held over time, and a series that nothing is held over."""
+        if self.privacy.over_time is not None:
+            check_over_time(
+                [attribute.role for attribute in self.attributes.values()],
+                self.method.name,
+                is_cut=bool(self.output.partition_by),
+                is_joint=bool(self.privacy.joint),
+            )
+        elif self.series is not None:
+            raise ValueError(
+                "series: goes with privacy.over_time, which holds the releases of a series "
+                "together; give that, or take series out"
+            )
+
     def _check_names(self) -> None:
         """Refuse names of released columns that readers take for something else, or skip."""
         for name, attribute in self.attributes.items():
@@ -275,6 +299,16 @@ class Policy(Settings):
     def _noised(self) -> tuple[str, ...]:
         """Names of the confidential attributes that are released with noise."""
         return tuple(n for n, a in self.attributes.items() if a.noise is not None)
+
+    @property
+    def series_name(self) -> str:
+        """The series that the releases are of."""
+        return self.name if self.series is None else self.series
+
+    def without_series(self) -> "Policy":
+        """Return the policy of a release that stands alone."""
+        privacy = self.privacy.model_copy(update={"over_time": None})
+        return self.model_copy(update={"privacy": privacy, "series": None})
 
     def check_confirmed(self) -> None:
         """Refuse roles that were suggested and that nobody has confirmed.

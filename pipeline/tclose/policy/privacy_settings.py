@@ -1,7 +1,8 @@
-"""The ``privacy`` section of a policy: k, t, joint t, and further models."""
+"""The ``privacy`` section of a policy: k, t, joint t, further models, and k and t over time."""
 
 from collections.abc import Collection, Sequence
 from fractions import Fraction
+from typing import Literal
 
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
@@ -55,6 +56,37 @@ class JointSettings(Settings):
         )
 
 
+class OverTimeSettings(Settings):
+    """The (k', t')-closeness of the common refinement of the releases of a window."""
+
+    k: int = Field(
+        ge=2,
+        description="Persons who are in the same classes of all releases of the window, at least.",
+        examples=[5],
+    )
+    t: Threshold = Field(
+        description="Earth mover's distance of these persons to the table of each release, at "
+        "most; an attribute whose own t is larger is held to that.",
+        examples=[0.1],
+    )
+    window: int = Field(
+        default=12,
+        ge=2,
+        le=1000,
+        description="How many releases of the series are held together, the new one among them.",
+    )
+    departures: Literal["report", "refuse"] = Field(
+        default="report",
+        description="What is done where persons leave who can be found by subtraction: they are "
+        "counted, or the release is refused.",
+    )
+
+    def limit(self, own: Fraction | None) -> Fraction:
+        """The t that an attribute is held to over time, by its own t."""
+        asked = Fraction(str(self.t))
+        return asked if own is None else max(asked, own)
+
+
 class PrivacySettings(Settings):
     """The requirements on every equivalence class."""
 
@@ -69,6 +101,13 @@ class PrivacySettings(Settings):
     )
     models: tuple[SerializeAsAny[Model], ...] = Field(
         default=(), description="Further models that every class has to meet."
+    )
+    over_time: OverTimeSettings | None = Field(
+        default=None,
+        description="What the releases of a series are held to together, where persons are in "
+        "several.",
+        examples=[{"k": 5, "t": 0.1, "window": 12, "departures": "report"}],
+        exclude_if=lambda settings: settings is None,
     )
 
     @model_validator(mode="after")

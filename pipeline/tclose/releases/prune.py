@@ -4,11 +4,13 @@ A release leaves the repository in one step and is deleted afterwards: there is 
 the repository, and what a crash leaves is cleared by the next run or the next prune.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tclose.releases.catalog import current_id, list_releases
 from tclose.releases.operations_log import write_line
 from tclose.releases.repository import ReleaseRepository
+from tclose.releases.series.series_history import find_held
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Pruning:
 def plan_pruning(repository: ReleaseRepository, keep: int) -> Pruning:
     """Choose what to remove: all but the ``keep`` newest, and never the current one.
 
-    Nor one whose run has not ended, nor one that cannot be read: its age is not known.
+    Nor one whose run has not ended, nor one that cannot be read: its age is not known; nor one
+    that the next release of its series is held together with.
 
     Raises
     ------
@@ -36,12 +39,13 @@ def plan_pruning(repository: ReleaseRepository, keep: int) -> Pruning:
     current = current_id(repository)
     readable = [entry.release_id for entry in entries if entry.is_readable]
     newest = readable[-keep:]
+    held = find_held(repository)
     removed, skipped = [], []
     for entry in entries:
         name = entry.release_id
         if name in newest:
             continue
-        reason = _reason_to_stay(repository, name, current, is_readable=entry.is_readable)
+        reason = _reason_to_stay(repository, name, current, held, is_readable=entry.is_readable)
         if reason is None:
             removed.append(name)
         else:
@@ -50,12 +54,19 @@ def plan_pruning(repository: ReleaseRepository, keep: int) -> Pruning:
 
 
 def _reason_to_stay(
-    repository: ReleaseRepository, name: str, current: str, *, is_readable: bool
+    repository: ReleaseRepository,
+    name: str,
+    current: str,
+    held: Mapping[str, str],
+    *,
+    is_readable: bool,
 ) -> str | None:
     if name == current:
         return "it is the current one"
     if repository.find_work().work_folder(name).exists():
         return "its run has not ended; run its policy again"
+    if name in held:
+        return f"later releases of series {held[name]!r} are held to its register"
     if not is_readable:
         return "its manifest cannot be read; remove it by hand, or run its policy again"
     return None

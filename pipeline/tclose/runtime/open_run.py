@@ -24,6 +24,7 @@ from tclose.releases.repository import (
     make_release_id,
     read_internal,
 )
+from tclose.releases.series.series_history import SeriesWindow, find_window
 from tclose.runtime import lineage_events
 from tclose.runtime.artifacts import Artifact, Workspace
 from tclose.runtime.engines.engine import Engine, open_engine, to_safe_error
@@ -34,6 +35,7 @@ from tclose.runtime.run import INSPECTION, Run, read_schema, repository_of
 from tclose.runtime.strictness import refuse_warnings
 
 SOURCES = Artifact("sources", str)  # digest of the code that working files are of
+SERIES_WINDOW = Artifact("series-window", SeriesWindow)  # that working files were made for
 
 REFUSED = PolicyError.exit_code
 CRASHED = TcloseError.exit_code
@@ -61,7 +63,7 @@ def open_run(
     repository = repository_of(policy)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     input_files.check_apart(policy.input, repository.output)
-    with repository.acquire_lease(policy.engine.lease_seconds, progress.info) as held:
+    with _acquire_leases(policy, repository, progress) as held:
         held.open_work()
         try:
             with contextlib.ExitStack() as cluster:
@@ -89,6 +91,23 @@ def open_run(
                     raise VerificationError("the run ended before its release was published")
         finally:
             held.leave_work()
+
+
+@contextlib.contextmanager
+def _acquire_leases(
+    policy: Policy, repository: ReleaseRepository, progress: Progress
+) -> Iterator[ReleaseRepository]:
+    """Take the lease of the name, and that of the series where it has another one.
+
+    A series is claimed by the lease of its name, so that one run at a time adds a release to it.
+    """
+    seconds = policy.engine.lease_seconds
+    with contextlib.ExitStack() as stack:
+        held = stack.enter_context(repository.acquire_lease(seconds, progress.info))
+        if policy.privacy.over_time is not None and policy.series_name != policy.name:
+            of_series = replace(repository, name=policy.series_name)
+            stack.enter_context(of_series.acquire_lease(seconds, progress.info))
+        yield held
 
 
 def _inspect(pipeline: Pipeline, run: Run, progress: Progress) -> list[FileContent]:
@@ -132,6 +151,7 @@ def _begin(
         return replace(run, signed_now=signer is not None and repository.sign(release_id, signer))
     repository.clear_work(keep=release_id)
     _open_workspace(workspace)
+    _keep_window(policy, repository, workspace)
     workspace.save(INSPECTION, contents)
     return run
 
@@ -142,6 +162,20 @@ def _open_workspace(workspace: Workspace) -> None:
         workspace.remove()
     workspace.create()
     workspace.save(SOURCES, source_digest())
+
+
+def _keep_window(policy: Policy, repository: ReleaseRepository, workspace: Workspace) -> None:
+    """Make again what was made with regard to other releases of the series than there are now."""
+    settings = policy.privacy.over_time
+    if settings is None:
+        return
+    own = repository.release(workspace.root.name)
+    window, _ = find_window(repository.output, policy.series_name, settings.window, own=own)
+    before = workspace.find(SERIES_WINDOW)
+    if before is not None and before != window:
+        workspace.remove()
+        _open_workspace(workspace)
+    workspace.save(SERIES_WINDOW, window)
 
 
 def _abandon(run: Run, error: Exception, progress: Progress) -> None:

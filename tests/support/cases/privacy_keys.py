@@ -232,6 +232,10 @@ OTHERS = {
     *("about.contact", "about.licence", "about.citation"),
     *("method.name", "method.scope", "method.block_clusters", "method.class_size"),
     *("method.refine", "method.start", "method.gamma"),
+    *("attributes.bottom", "attributes.top", "attributes.bands", "attributes.missing"),
+    # of several releases together: tests/end_to_end/persons/test_series.py
+    *("series", "privacy.over_time.k", "privacy.over_time.t", "privacy.over_time.window"),
+    "privacy.over_time.departures",
 }
 
 

@@ -106,6 +106,7 @@ def _find_person(policy: Policy, person: str | None) -> str:
 def _carry_persons(policy: Policy, person: str) -> Policy:
     """The policy with the column of persons passed through, on this machine."""
     passed = policy.attributes | {person: AttributeSettings(role=Role.NON_CONFIDENTIAL)}
+    policy = policy.without_series()
     local = policy.engine.scheduler == "local"
     engine = policy.engine if local else EngineSettings()
     return policy.model_copy(update={"attributes": passed, "engine": engine})

@@ -4,7 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tclose.data.files import csv_chunks
@@ -119,6 +121,8 @@ class Reading:
 
     ``types``: as the files have them; ``prepared``: names of the columns whose values are prepared
     as they are read, and how.
+
+    A record that is left out is read without its person, and so is not complete.
     """
 
     names: tuple[str, ...]
@@ -129,6 +133,8 @@ class Reading:
     encoding: str = UTF8
     formats: tuple[tuple[str, TextFormat], ...] = ()  # of columns of CSV that are spelled otherwise
     prepared: tuple[tuple[str, Preparation], ...] = ()
+    person: str | None = None  # the column that is made missing in the records that are left out
+    left_out: tuple[int, ...] = ()  # their positions in the whole input, ascending
 
     def of(self, names: Collection[str]) -> "Reading":
         """The same of those columns alone."""
@@ -180,8 +186,30 @@ def read_raw_batches(partition: Partition, reading: Reading) -> Iterator[pa.Tabl
     with reading_file(partition.name):
         _check_unchanged(partition)
         is_csv = partition.format == "csv"
-        yield from _read_chunk(partition, reading) if is_csv else _read_rows(partition, reading)
+        tables = _read_chunk(partition, reading) if is_csv else _read_rows(partition, reading)
+        yield from _leave_out(tables, partition, reading)
         _check_unchanged(partition)
+
+
+def _leave_out(
+    tables: Iterator[pa.Table], partition: Partition, reading: Reading
+) -> Iterator[pa.Table]:
+    """The tables of a partition, without the person of the records that are left out."""
+    if reading.person not in reading.names or not reading.left_out:
+        yield from tables
+        return
+    first, positions = partition.first_position, np.array(reading.left_out, dtype=np.int64)
+    for table in tables:
+        there = positions[(positions >= first) & (positions < first + len(table))] - first
+        if there.size:
+            kept = np.ones(len(table), dtype=np.bool_)
+            kept[there] = False
+            index = table.column_names.index(reading.person)
+            column = table.column(index).combine_chunks()
+            hidden = pc.if_else(pa.array(kept), column, pa.scalar(None, column.type))
+            table = table.set_column(index, reading.person, hidden)  # noqa: PLW2901
+        yield table
+        first += len(table)
 
 
 def _check_unchanged(partition: Partition) -> None:

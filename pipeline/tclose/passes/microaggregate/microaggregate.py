@@ -22,6 +22,8 @@ from tclose.passes.microaggregate.representatives import apportion_regions, repr
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
+from tclose.passes.series.link_persons import SERIES
+from tclose.passes.series.series_units import UNITS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
@@ -157,6 +159,8 @@ MICROAGGREGATE = Pass(
         RECORDS,
         PASSTHROUGH,
         MERGED_PERSON_VALUES,
+        SERIES,
+        UNITS,
     ),
     writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),

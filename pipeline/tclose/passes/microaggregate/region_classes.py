@@ -142,6 +142,20 @@ def cluster_region(
     return RegionClusters(labels, levels, n_repaired, n_violating, rounds)
 
 
+def repair_clusters(
+    labels: Int64,
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    person_demand: PersonDemand | None,
+) -> RegionClusters:
+    """Merge whole clusters, int64 (n,), until all hold what the plan asks, wherever that can be."""
+    scaled = scale_columns(list(plan.encodings), records.keys)
+    merger = _Merger(records, plan, distributions, scaled, person_demand)
+    labels, n_repaired, n_violating = merger.repair(labels)
+    return RegionClusters(labels, None, n_repaired, n_violating)
+
+
 def release_region(
     clusters: RegionClusters, records: RegionRecords, plan: Plan, wanted: Wanted | None = None
 ) -> RegionClasses:

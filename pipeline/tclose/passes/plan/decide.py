@@ -15,9 +15,11 @@ from tclose.passes.plan.notices.plan_warnings import (
     find_warnings,
     report_warnings,
 )
-from tclose.passes.plan.plan import DRAFT_PLAN, PLAN
+from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
+from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
+from tclose.passes.series.series_units import UNITS, write_units
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
@@ -46,8 +48,10 @@ def decide_plan(context: PassContext) -> None:
     summary = context.read(INPUT_SUMMARY)
     distribute(context, summary)
     with naming_input(run.policy):
-        plan = make_plan(run.policy, context.workspace, summary)
+        series = context.read(SERIES)
+        plan = _make_plan(context, summary, series)
         plan = replace(plan, persons=_number_persons(context, summary))
+        write_units(context, plan, series)
         plan = grow_trees(context, summary, plan)
     contents = context.read(INSPECTION)
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
@@ -65,6 +69,24 @@ def decide_plan(context: PassContext) -> None:
     context.write(PLAN, plan)
 
 
+def _make_plan(context: PassContext, summary: InputSummary, series: tuple[SeriesLink, ...]) -> Plan:
+    """The plan; of a release of a series with classes that leave room for persons who leave."""
+    policy = context.run.policy
+    if not series:
+        return make_plan(policy, context.workspace, summary)
+    check_k(policy.privacy.k, summary.table.n_complete)
+    made_k = min(series[0].made_k, summary.table.n_complete)
+    privacy = policy.privacy.model_copy(update={"k": made_k})
+    roomy = policy.model_copy(update={"privacy": privacy})
+    plan = make_plan(roomy, context.workspace, summary, limits_made_for(policy))
+    plan = replace(plan, k=policy.privacy.k)
+    if not series[0].window.releases:
+        return plan
+    # Who has to stay together may be anywhere in the table.
+    whole = (replace(partition, n_regions=1) for partition in plan.release_partitions)
+    return replace(plan, release_partitions=tuple(whole))
+
+
 def _number_persons(context: PassContext, summary: InputSummary) -> PersonCounts | None:
     """Number the persons, where there is a column of them."""
     if summary.source.person is None:
@@ -76,7 +98,15 @@ def _number_persons(context: PassContext, summary: InputSummary) -> PersonCounts
 DECIDE = Pass(
     "plan",
     "Decide class sizes, subsets and regions.",
-    reads=(INSPECTION, INPUT_SUMMARY, VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES),
+    reads=(
+        INSPECTION,
+        INPUT_SUMMARY,
+        SERIES,
+        VALUE_COUNTS,
+        JOINT_COUNTS,
+        SAMPLE,
+        PERSON_HASHES,
+    ),
     writes=(
         PLAN,
         JOINTS,
@@ -85,6 +115,7 @@ DECIDE = Pass(
         NOISE_DRAWS,
         PLAN_WARNINGS,
         PERSON_SKETCHES,
+        UNITS,
     ),
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),

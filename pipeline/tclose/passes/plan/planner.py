@@ -1,5 +1,6 @@
 """From merged summaries to the plan: what each column is encoded as, and what is asked of it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -25,8 +26,18 @@ from tclose.runtime.arrays import make_distribution
 from tclose.runtime.artifacts import Workspace
 
 
-def make_plan(policy: Policy, workspace: Workspace, summary: InputSummary) -> Plan:
+def make_plan(
+    policy: Policy,
+    workspace: Workspace,
+    summary: InputSummary,
+    made_for: Mapping[str, Fraction] | None = None,
+) -> Plan:
     """The plan, or the proof that there is none.
+
+    Parameters
+    ----------
+    made_for : the t that classes are made for, of attributes where that is less than they are held
+        to
 
     Raises
     ------
@@ -34,6 +45,10 @@ def make_plan(policy: Policy, workspace: Workspace, summary: InputSummary) -> Pl
     """
     check_k(policy.privacy.k, summary.table.n_complete)
     plan = _encode_columns(policy, summary)
+    if made_for:
+        pairs = zip(plan.confidential, plan.max_emds, strict=True)
+        limits = tuple(min(t, made_for.get(e.column.name, t)) for e, t in pairs)
+        plan = replace(plan, max_emds=limits)
     check_closeness(plan.passthrough, summary.table.n_complete, plan.k)
     if plan.method.cuts_buckets:
         plan = _cut_buckets(workspace, plan, policy)

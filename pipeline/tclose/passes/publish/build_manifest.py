@@ -30,6 +30,7 @@ from tclose.releases.manifest.internal_manifest import (
     MadeBy,
     PersonSketch,
     PersonTracesSection,
+    SeriesSection,
     SourceFile,
     Utility,
 )
@@ -114,6 +115,7 @@ class ReleaseRecord:
     levels: tuple[tuple[int, ...], ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
     sketches: tuple[PersonSketch, ...] = ()
+    over_time: SeriesSection | None = None
 
 
 def is_earlier(manifest: Manifest, dictionary: str) -> bool:
@@ -312,6 +314,8 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         values["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
     if account.siblings:
         values["same_input"] = describe_siblings(account.siblings)
+    if account.over_time is not None:
+        values["over_time"] = account.over_time
     for sketch in account.sketches:
         values["person_sketch"] = sketch
     if account.warnings:

@@ -14,7 +14,7 @@ from tclose.data.keys import folder_name
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
-from tclose.errors import VerificationError
+from tclose.errors import ConflictError, VerificationError
 from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
@@ -39,9 +39,12 @@ from tclose.passes.publish.build_manifest import (
     full_manifest,
     public_manifest,
 )
+from tclose.passes.publish.describe_series import describe_series
 from tclose.passes.publish.figures import describe_figures
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult
+from tclose.passes.series.link_persons import SERIES, SeriesLink, look_up_window
+from tclose.passes.series.register_release import REGISTER, SERIES_VERDICT
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, SOURCE
 from tclose.passes.verify.class_profiles import CLASS_PROFILE
@@ -51,7 +54,7 @@ from tclose.releases.documents import make_documents
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE, find_signer
-from tclose.releases.manifest.seals import SEAL_FILE, seal_files
+from tclose.releases.manifest.seals import REGISTER_FILE, SEAL_FILE, seal_files
 from tclose.releases.manifest.sections import DataFile
 from tclose.releases.provenance import who
 from tclose.releases.stores.filesystem import sync_folder
@@ -89,11 +92,34 @@ def publish(context: PassContext) -> None:
     )
     warn_of_siblings(account.siblings, context.progress)
     lineage = _complete_lineage(run, account)
+    _check_series(run, context.read(SERIES))
     staging = _stage_release(run, account, files, lineage)
     run.repository.commit(staging, run.release_id)
     run.repository.set_current(run.release_id)
     run.repository.clear_work()
     lineage_events.report(lineage, context.progress)
+
+
+def _check_series(run: Run, series: tuple[SeriesLink, ...]) -> None:
+    """See that no other release of the series was published since this one was made.
+
+    Raises
+    ------
+    ConflictError
+        One was: what was verified is not what would be published.
+    """
+    if series and look_up_window(run)[0] != series[0].window:
+        raise ConflictError(
+            f"commit conflict: another release of series {series[0].window.series!r} was published "
+            "meanwhile; nothing was published; run again"
+        )
+
+
+def _read_register(run: Run) -> bytes:
+    """Read the register of the release, as it was verified."""
+    if not run.workspace.load(SERIES):
+        return b""
+    return bytes(run.workspace.file(REGISTER, 0).read().tobytes())
 
 
 def _cut_files(plan: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
@@ -171,6 +197,12 @@ def _make_record(
         published_at=datetime.now(UTC).isoformat(timespec="seconds"),
         draws=workspace.load(NOISE_DRAWS),
         sketches=workspace.load(PERSON_SKETCHES),
+        over_time=describe_series(
+            run.policy,
+            workspace.load(SERIES),
+            workspace.load(SERIES_VERDICT),
+            _read_register(run),
+        ),
         siblings=find_others(run, frozenset(file.sha256 for file in files)),
         levels=tuple(result.levels for result in results if result.levels is not None),
         compared=compared,
@@ -202,6 +234,8 @@ def _stage_release(
         "lineage.jsonl": lineage.as_bytes(),
         "manifest.json": dump_json(full_manifest(account, made_by).to_json()),
     }
+    if register := _read_register(run):
+        write_atomically(internal / REGISTER_FILE, register)
     public = public_manifest(account)
     manifest = dump_json(public.to_json())
     seals = seal_files(run.repository.release_key(), run.release_id, manifest, inside)
@@ -264,6 +298,9 @@ PUBLISH = Pass(
         NOISE_DRAWS,
         PLAN_WARNINGS,
         PERSON_SKETCHES,
+        SERIES,
+        SERIES_VERDICT,
+        REGISTER,
         REGION_RESULTS,
         KEY_RANGES,
         RELEASED,

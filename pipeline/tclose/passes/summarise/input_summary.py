@@ -40,5 +40,18 @@ def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSumm
     return InputSummary(source, pieces, table, passthrough, scale_keys)
 
 
+def forget_left_out(summary: InputSummary) -> InputSummary:
+    """The summary without the records that are left out: no value of theirs is missing."""
+    reading, table = summary.source.reading, summary.table
+    n_left_out = len(reading.left_out)
+    if reading.person is None or not n_left_out:
+        return summary
+    of_person = table.columns[reading.person]
+    counted = replace(of_person, n_missing=of_person.n_missing - n_left_out)
+    columns = table.columns | {reading.person: counted}
+    table = replace(table, n_read=table.n_read - n_left_out, columns=columns)
+    return replace(summary, table=table)
+
+
 INPUT_SUMMARY = Artifact("summary", InputSummary, version=2)
 PARTITIONS = Artifact("partitions", tuple[Partition, ...])

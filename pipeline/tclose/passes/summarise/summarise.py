@@ -13,10 +13,12 @@ from tclose.passes.compare.comparison import prepare_comparison
 from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
+from tclose.passes.series.link_persons import LINK_TASK, SERIES, link_series
 from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,
     PARTITIONS,
     InputSummary,
+    forget_left_out,
     merge_summaries,
 )
 from tclose.passes.summarise.records import SOURCE
@@ -66,15 +68,17 @@ def _summarise(context: PassContext) -> None:
     source = prepare_comparison(context, source)
     if source.person is not None:
         prepare_key(context)
+    source, series = link_series(context, source, partitions)
     pieces = context.map(
         SUMMARISE_TASK,
         [(partition, source) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
-    summary = merge_summaries(source, pieces)
+    summary = forget_left_out(merge_summaries(source, pieces))
     _check_summary(summary, partitions, policy.missing)
     context.write(PARTITIONS, partitions)
     context.write(SOURCE, source)
+    context.write(SERIES, series)
     context.write(INPUT_SUMMARY, summary)
 
 
@@ -100,7 +104,7 @@ SUMMARISE = Pass(
     "summarise",
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
-    writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, INPUT_SUMMARY),
-    tasks=(INFER_TASK, SUMMARISE_TASK),
+    writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, SERIES, INPUT_SUMMARY),
+    tasks=(INFER_TASK, LINK_TASK, SUMMARISE_TASK),
     work=summarise,
 )

@@ -19,6 +19,7 @@ from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     load_distributions,
 )
+from tclose.passes.series.link_persons import SERIES
 from tclose.passes.summarise.records import JOINTS, write_counts
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
 from tclose.passes.verify.class_rows import WHOLE_CLASSES, WHOLE_ROWS, keep_class_rows
@@ -29,7 +30,12 @@ from tclose.passes.verify.key_range_rows import (
     released_table,
 )
 from tclose.passes.verify.person_checks import check_persons
-from tclose.passes.verify.person_traces import CLASS_VALUES, PERSON_ROWS, keep_persons
+from tclose.passes.verify.person_traces import (
+    CLASS_VALUES,
+    PERSON_CODES,
+    PERSON_ROWS,
+    keep_persons,
+)
 from tclose.privacy.joint import append_joint
 from tclose.runtime.arrays import ArrayFile, TableFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
@@ -94,6 +100,8 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
         persons = gathered.codes[n_fetched][order]
         checks = replace(checks, persons=check_persons(demand, starts, persons, codes))
         keep_persons(plan, starts, persons, codes, pending)
+        if workspace.load_shared(SERIES):
+            pending.new(PERSON_CODES).write(codes)
     keep_class_rows(class_keys, starts, codes, plan.privacy_models, pending)
     for a in range(len(plan.confidential)):
         write_counts({(): count_values(codes[a])}, pending.new(RELEASED_COUNTS, a))
@@ -147,6 +155,14 @@ VERIFY_TASK = Task(
     "verify",
     "verifying classes",
     verify_task,
-    (RELEASED, RELEASED_COUNTS, WHOLE_CLASSES, WHOLE_ROWS, PERSON_ROWS, CLASS_VALUES),
+    (
+        RELEASED,
+        RELEASED_COUNTS,
+        WHOLE_CLASSES,
+        WHOLE_ROWS,
+        PERSON_ROWS,
+        PERSON_CODES,
+        CLASS_VALUES,
+    ),
     version=2,
 )

@@ -29,6 +29,8 @@ from tclose.runtime.tasks import Task
 TRACED_PERSONS = 500_000  # by a task
 # Of a key range, int64 (2, rows): whose each row is, and the class, by its place.
 PERSON_ROWS = FileArtifact("verify/person-rows", ArrayFile)
+# Of a key range of a release of a series, int64 (p, rows): its confidential values, by position.
+PERSON_CODES = FileArtifact("verify/person-codes", ArrayFile)
 # By attribute, of a key range, int64 (3, pairs): classes, values, rows of both; ascending.
 CLASS_VALUES = FileArtifact("verify/class-values", ArrayFile)
 SIGNATURES = FileArtifact("trace/signatures", ArrayFile)  # uint64 (persons, 2): equal in a cell

@@ -1,8 +1,12 @@
 """Pass 3: the rows of a release in its order, every class checked as it is released; a verdict."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from tclose.errors import VerificationError
 from tclose.methods.method import Method
@@ -15,6 +19,7 @@ from tclose.passes.microaggregate.region_task import (
     REGIONS,
     RegionResult,
 )
+from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import (
     MERGED_PERSON_VALUES,
     PERSON_DIGEST,
@@ -23,6 +28,13 @@ from tclose.passes.persons.person_values import (
 )
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
+from tclose.passes.series.link_persons import SERIES
+from tclose.passes.series.register_release import (
+    REGISTER,
+    SERIES_VERDICT,
+    judge_window,
+    register_persons,
+)
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.passes.verify.class_checks import ClassChecks, add_whole_table, decide
@@ -38,6 +50,7 @@ from tclose.passes.verify.key_range_task import (
 from tclose.passes.verify.person_checks import ExpectedPersons
 from tclose.passes.verify.person_traces import TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
+from tclose.releases.series.register_file import write_register
 from tclose.runtime.artifacts import Artifact
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
@@ -80,16 +93,40 @@ def verify(context: PassContext) -> None:
         privacy_models=plan.privacy_models,
     )
     expected = _expect_persons(context, plan)
-    if expected is not None:
+    if expected is None:
+        context.write(SERIES_VERDICT, ())
+    else:
         n_classes = [0 if s.checks is None else s.checks.n_classes for s in ranges]
         traces = trace_persons(context, plan, n_classes)
         verdict = expected.judge(verdict, merged.persons, traces)
         _report_traces(traces, context.progress)
+        verdict = _judge_series(context, plan, verdict, n_classes)
     context.write(KEY_RANGES, ranges)
     context.write(CLASS_PROFILE, ClassProfile(merged.size_counts, merged.profiles))
     context.write(VERDICT, verdict)
     if not verdict.passed:
         raise VerificationError(explain_failures(verdict, plan.method))
+
+
+def _judge_series(
+    context: PassContext, plan: Plan, verdict: Verdict, n_classes: Sequence[int]
+) -> Verdict:
+    """The verdict with that on the releases of the window together; the register is kept."""
+    series = context.read(SERIES)
+    if not series:
+        context.write(SERIES_VERDICT, ())
+        return verdict
+    persons = register_persons(context, plan, n_classes)
+    judged = judge_window(context, series[0], persons)
+    content = np.frombuffer(write_register(persons), dtype=np.uint8)
+    context.workspace.new_file(REGISTER).write(content)
+    context.write(SERIES_VERDICT, (judged,))
+    context.progress.info(
+        f"  cells over {len(series[0].window.releases) + 1} releases: {judged.n_cells:,}, the "
+        f"smallest of {judged.smallest:,} persons; records left out: {series[0].n_left_out:,}; "
+        f"persons who left: {judged.n_leavers:,}, found by subtraction: {judged.n_exposed:,}"
+    )
+    return replace(verdict, failures=(*verdict.failures, *judged.failures))
 
 
 def _expect_persons(context: PassContext, plan: Plan) -> ExpectedPersons | None:
@@ -183,11 +220,13 @@ VERIFY = Pass(
         CLASS_PASSTHROUGH,
         MERGED_PERSON_VALUES,
         PERSON_DIGEST,
+        SERIES,
+        NUMBERED,
         WIDE,
         WIDE_ENDS,
         WIDE_SIZES,
     ),
-    writes=(KEY_RANGES, CLASS_PROFILE, VERDICT),
+    writes=(KEY_RANGES, CLASS_PROFILE, VERDICT, SERIES_VERDICT, REGISTER),
     tasks=(VERIFY_TASK, COMPARE_TASK, TRACE_TASK),
     work=verify,
 )

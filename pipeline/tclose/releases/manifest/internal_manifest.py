@@ -136,6 +136,44 @@ class PersonSketch(Section):
     """Ascending, as hexadecimal digits."""
 
 
+class SeriesEntry(Section):
+    """The place of a release in its series, and what it was verified to hold together with others.
+
+    Releases are counted in the order of their publication.
+    """
+
+    series: str
+    number: Annotated[int, Field(ge=1)]
+    k: Count
+    """Persons of a cell, at least: of persons in the same classes of all releases of the window."""
+    t: dict[str, float]
+    """Of each confidential attribute, that cells are within of every release of the window."""
+    window: Annotated[int, Field(ge=2)]
+    departures: str
+    register_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """Of ``internal/register.parquet``."""
+
+
+class SeriesSection(SeriesEntry):
+    """The measures of a release together with the earlier ones of its window."""
+
+    releases: list[str]
+    """The earlier ones, by name and id."""
+    cells: Count
+    """Of the persons of this release."""
+    smallest_cell: Count
+    largest_emd: dict[str, float]
+    """Of a cell, to the table of any release of the window that it is in."""
+    left_out: Count
+    """Records that were not released, as their cells have fewer than k persons or are above a t."""
+    newcomers: Count
+    """Persons in none of the earlier releases."""
+    leavers: Count
+    """Persons of the release before who are not in this one."""
+    leavers_exposed: Count
+    """Of these, those whom subtraction finds among fewer than k, or above a t."""
+
+
 class Origin(Section):
     """The few keys that tell a release of the same records from another: all else may be wrong."""
 
@@ -144,6 +182,7 @@ class Origin(Section):
     noise: dict[str, Drawn] = Field(default_factory=dict)
     policy: dict[str, JsonValue] | None = None
     person_sketch: PersonSketch | None = None
+    over_time: SeriesEntry | None = None
 
 
 class InternalManifest(Manifest):
@@ -170,6 +209,8 @@ class InternalManifest(Manifest):
     same_input: list[SameInput] = Field(default_factory=list)
     person_sketch: PersonSketch | None = None
     """Present if the policy has a column of persons."""
+    over_time: SeriesSection | None = None
+    """Present if the policy holds the releases of a series together."""
     warnings: list[PlanWarning] = Field(default_factory=list)
     seconds: dict[str, float] = Field(default_factory=dict)
     """Wall time of each pass."""

@@ -15,6 +15,7 @@ from tclose.data.places.untrusted_files import MalformedError, parse_json, read_
 from tclose.errors import ForbiddenError
 
 SEAL_FILE = "seal.json"
+REGISTER_FILE = "register.parquet"  # of a series: its digest is in the internal manifest
 _MOST_BYTES = 1 << 30  # of a plan with very many partitions
 PUBLIC, INSIDE = "manifest.json", ("manifest.json", "plan.json", "lineage.jsonl")
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tclose.passes.plan.notices.plan_warnings import make_warning
+from tclose.passes.series.link_persons import look_up_window
 from tclose.policy import warning_kinds
 from tclose.releases.manifest.internal_manifest import PersonSketch
 from tclose.releases.manifest.plan_document import PlanWarning
@@ -17,14 +18,20 @@ _MOST_NAMED = 3
 def warn_of_shared_persons(run: Run, sketches: Sequence[PersonSketch]) -> tuple[PlanWarning, ...]:
     """Find releases in the output folder of other input files with the same persons.
 
-    Those of the same files have a warning of their own.
+    Those of the same files have a warning of their own; what is held together with this release
+    needs none.
     """
     if not sketches:
         return ()
     own = sketches[0]
     digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
     origins = read_neighbours(run.repository.output).origins
-    others = {name: one for name, one in origins.items() if not shares_input(one, digests)}
+    held = () if run.policy.privacy.over_time is None else look_up_window(run)[0].releases
+    others = {
+        name: one
+        for name, one in origins.items()
+        if name not in held and not shares_input(one, digests)
+    }
     shared = [one for one in find_shared(own, others) if one.persons >= LEAST_SHARE * own.persons]
     if not shared:
         return ()

@@ -1,0 +1,77 @@
+"""Classes of a release of a series: persons who were together before stay together.
+
+Units are classes of their own, and only the records of newcomers are clustered, among themselves:
+whatever is united with a unit is another cell, and has to hold by itself.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.region_classes import (
+    RegionClusters,
+    RegionRecords,
+    cluster_region,
+    repair_clusters,
+)
+from tclose.passes.plan.plan import Plan
+from tclose.privacy.person_closeness import PersonDemand
+
+
+def cluster_series(
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    person_demand: PersonDemand | None,
+    made_k: int,
+    units: Int64 | None,
+) -> RegionClusters:
+    """Cluster a region of a release of a series.
+
+    Parameters
+    ----------
+    made_k : records that clusters are made of, at least, where there are as many
+    units : int64 (persons,): of each person, -1 of newcomers; None of the first release
+    """
+    made_k = min(made_k, records.keys[0].size)
+    roomy = replace(plan, k=made_k)
+    if units is None:
+        return cluster_region(records, roomy, distributions, person_demand)
+    assert records.persons is not None
+    of_records = units[records.persons]
+    stays = of_records >= 0
+    labels = np.empty(of_records.size, dtype=np.int64)
+    _, labels[stays] = np.unique(of_records[stays], return_inverse=True)
+    n_units = int(labels[stays].max(initial=-1)) + 1
+    new = np.flatnonzero(~stays)
+    if new.size >= 2 * made_k:
+        taken = _take_records(records, new)
+        labels[new] = n_units + cluster_region(taken, roomy, distributions, person_demand).labels
+    else:
+        labels[new] = n_units
+    asked = replace(plan, max_emds=plan.verification_limits)
+    return repair_clusters(labels, records, asked, distributions, person_demand)
+
+
+def _take_records(records: RegionRecords, rows: Int64) -> RegionRecords:
+    """Some records of a region, ascending, with subsets of their own."""
+    size = int(records.take.sum())
+    n_clusters = max(1, rows.size // size)
+    n_subsets = rows.size // n_clusters
+    sizes = np.full(n_subsets, n_clusters, dtype=np.int64)
+    sizes[n_subsets // 2] += rows.size - n_clusters * n_subsets
+    assert records.persons is not None
+    return replace(
+        records,
+        keys=[column[rows] for column in records.keys],
+        codes=np.ascontiguousarray(records.codes[:, rows]),
+        subset_starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        take=np.ones(n_subsets, dtype=np.int64),
+        n_clusters=n_clusters,
+        cells=None if records.cells is None else records.cells[rows],
+        others=(),
+        share=records.share * rows.size / records.persons.size,
+        persons=records.persons[rows],
+    )

@@ -1,0 +1,292 @@
+"""Links of the persons of a table to earlier releases of its series, and records to be left out.
+
+Persons who are in one cell of the earlier releases stay together: they are a *unit*. So a unit has
+to hold by itself: k' persons who are there now, within t' of every release of the window and of the
+new table. The records of a unit that does not are left out, which is all that helps: uniting it
+with others leaves it a cell of its own. The table is then another one, so this is repeated until
+nothing changes. Persons who are in no earlier release are one unit, which classes may split.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.data.files.input_partitions import read_partition
+from tclose.data.keys import one_zero
+from tclose.data.value_counts import complete_records, confidential_keys
+from tclose.errors import InfeasibleError, PolicyError
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
+from tclose.model.distribution import Distribution
+from tclose.model.input_pieces import Partition
+from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
+from tclose.passes.series.series_cells import (
+    Bools,
+    KnownRelease,
+    find_cells,
+    measure_cells,
+    number_hashes,
+    place_release,
+)
+from tclose.passes.series.series_verdict import REFUSE
+from tclose.passes.summarise.records import Source, kept_positions
+from tclose.policy.policy import Policy
+from tclose.policy.privacy_settings import OverTimeSettings
+from tclose.privacy.t_closeness import with_metric
+from tclose.releases.series.register_file import ReleasedPersons, load_register, tabulate
+from tclose.releases.series.series_history import (
+    SeriesRelease,
+    SeriesWindow,
+    find_window,
+)
+from tclose.runtime.arrays import TableFile
+from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.pipeline import PassContext
+from tclose.runtime.run import Run
+from tclose.runtime.tasks import Task
+
+MOST_LEFT_OUT = Fraction(1, 10)  # of the records
+# Classes are made larger and closer than they have to be: persons leave, and cells shrink by it.
+HEADROOM_K, HEADROOM_T = 2, Fraction(7, 10)
+# Of a partition's complete records: position, both words of the hash, confidential values.
+LINKED = FileArtifact("link/persons", TableFile)
+
+
+@dataclass(frozen=True)
+class SeriesLink:
+    """A release's place in its series.
+
+    ``made_k``: persons that classes are made for; ``n_left_out``: records that are not released.
+    """
+
+    window: SeriesWindow
+    made_k: int
+    n_left_out: int
+
+
+SERIES = Artifact("series", tuple[SeriesLink, ...])  # one, or none of a release that stands alone
+
+
+def limits_over_time(policy: Policy, settings: OverTimeSettings) -> dict[str, Fraction]:
+    """The t that each confidential attribute is held to over time."""
+    own = {name: policy.attributes[name].t for name in policy.confidential}
+    return {
+        name: settings.limit(None if t is None else Fraction(str(t))) for name, t in own.items()
+    }
+
+
+def limits_made_for(policy: Policy) -> dict[str, Fraction]:
+    """The t that classes are made for, where it is less than they are held to."""
+    settings = policy.privacy.over_time
+    if settings is None:
+        return {}
+    return {name: HEADROOM_T * t for name, t in limits_over_time(policy, settings).items()}
+
+
+def load_window(run: Run, window: SeriesWindow) -> list[ReleasedPersons]:
+    """Read the registers of the earlier releases.
+
+    Raises
+    ------
+    OutputError
+        They are not those that were there before, or one cannot be read.
+    """
+    found, releases = look_up_window(run)
+    if found != window:
+        raise InfeasibleError(
+            f"series {window.series!r}: another release was published meanwhile; run again"
+        )
+    return [load_register(release) for release in releases]
+
+
+def look_up_window(run: Run) -> tuple[SeriesWindow, tuple[SeriesRelease, ...]]:
+    """The earlier releases that a run is held to."""
+    policy, repository = run.policy, run.repository
+    settings = policy.privacy.over_time
+    assert settings is not None
+    own = repository.release(run.release_id)
+    return find_window(repository.output, policy.series_name, settings.window, own=own)
+
+
+def link_task(workspace: Workspace, item: tuple[Partition, Source], pending: PendingFiles) -> int:
+    """Hash the persons of a partition's complete records; how many records there are."""
+    partition, source = item
+    assert source.person is not None
+    table = read_partition(partition, source.reading.of([c.name for c in source.checked]))
+    positions = kept_positions(table, source.checked, partition.first_position)
+    mask = complete_records(table, source.checked)
+    kept = table if mask is None else table.filter(mask)
+    hashes, places = hash_persons(kept, source.person, workspace.load_shared(PERSON_KEY))
+    columns = {"position": positions, "high": hashes[places, 0], "low": hashes[places, 1]}
+    linked = pa.table(columns)
+    for a, column in enumerate(source.confidential):
+        linked = linked.append_column(f"v{a}", kept[column.name])
+    pending.new(LINKED).write(linked)
+    return len(linked)
+
+
+LINK_TASK = Task("link", "linking persons", link_task, (LINKED,))
+
+
+def link_series(
+    context: PassContext, source: Source, partitions: Sequence[Partition]
+) -> tuple[Source, tuple[SeriesLink, ...]]:
+    """The source without the records that have to be left out, and the place in the series.
+
+    Raises
+    ------
+    PolicyError
+        A person has several records.
+    InfeasibleError
+        Too many records would have to be left out; or persons leave in a way that is refused.
+    OutputError
+        An earlier release of the window is not at hand.
+    """
+    run = context.run
+    settings = run.policy.privacy.over_time
+    if settings is None:
+        return source, ()
+    context.map(
+        LINK_TASK,
+        [(partition, source) for partition in partitions],
+        sizes=[partition.n_records for partition in partitions],
+    )
+    tables = [context.workspace.file(LINKED, i).read() for i in range(len(partitions))]
+    linked = pa.concat_tables(tables).combine_chunks()
+    made_k = max(run.policy.privacy.k, HEADROOM_K * settings.k)
+    window, releases = look_up_window(run)
+    limits = limits_over_time(run.policy, settings)
+    table = _Linked.of(linked, source.confidential, limits)
+    earlier = [load_register(release) for release in releases]
+    left_out = _choose_left_out(table, earlier, settings)
+    person = None if source.person is None else source.person.name
+    positions = tuple(linked["position"].to_numpy()[left_out].tolist())
+    reading = replace(source.reading, person=person, left_out=positions)
+    link = SeriesLink(window, made_k, int(left_out.sum()))
+    return replace(source, reading=reading), (link,)
+
+
+@dataclass(frozen=True, eq=False)
+class _Linked:
+    """The complete records of a table: their persons, and what they are held to."""
+
+    hashes: np.ndarray
+    columns: tuple[Column, ...]
+    values: list[pa.Array]
+    limits: tuple[Fraction, ...]
+
+    @classmethod
+    def of(
+        cls, linked: pa.Table, columns: tuple[Column, ...], limits: dict[str, Fraction]
+    ) -> "_Linked":
+        hashes = np.stack([linked[part].to_numpy() for part in ("high", "low")], axis=1)
+        n_persons = number_hashes([hashes])[0]
+        if n_persons < len(hashes):
+            raise PolicyError(
+                f"privacy.over_time: {len(hashes) - n_persons:,} of {len(hashes):,} records are of "
+                "persons who have another one; these are events, and who is in which release is "
+                "unlike for everybody, so that no classes hold over time; make a table with one "
+                "record for each person, or take over_time out"
+            )
+        values = [linked[f"v{a}"].combine_chunks() for a in range(len(columns))]
+        return cls(hashes, columns, values, tuple(limits[c.name] for c in columns))
+
+    def as_release(self, persons: Int64, chosen: Bools) -> KnownRelease:
+        """The chosen records as a release of one class."""
+        measured = [
+            tabulate_values(values.filter(pa.array(chosen)), column)
+            for values, column in zip(self.values, self.columns, strict=True)
+        ]
+        n_rows = int(chosen.sum())
+        return KnownRelease(
+            np.zeros(0, dtype=np.int64),
+            persons[chosen],
+            np.array([codes for _, codes in measured], dtype=np.int64).reshape(-1, n_rows),
+            tuple(table for table, _ in measured),
+            tuple(column.name for column in self.columns),
+            self.limits,
+        )
+
+
+def tabulate_values(values: pa.Array, column: Column) -> tuple[Distribution, Int64]:
+    """The distribution of a confidential column, and each value's position in it: int64 (n,)."""
+    table = pa.table({column.name: pa.chunked_array([values])})
+    kinds, codes = np.unique(confidential_keys(table, column), return_inverse=True)
+    texts: list[str] = []
+    if column.kind is Kind.NOMINAL:
+        texts = [str(value) for value in sorted(pc.unique(one_zero(values)).to_pylist())]
+    distribution = tabulate(codes.reshape(-1).astype(np.int64), kinds.size)
+    return with_metric(distribution, column, texts), codes.reshape(-1).astype(np.int64)
+
+
+def _choose_left_out(
+    table: _Linked, earlier: list[ReleasedPersons], settings: OverTimeSettings
+) -> Bools:
+    """Choose the records that are not released: bool (n,)."""
+    n_records = len(table.hashes)
+    if not earlier:
+        return np.zeros(n_records, dtype=np.bool_)
+    limits = {c.name: t for c, t in zip(table.columns, table.limits, strict=True)}
+    n_persons, numbers = number_hashes([*(one.hashes for one in earlier), table.hashes])
+    persons = numbers.pop()
+    window = [
+        place_release(one, of_one, n_persons, limits)
+        for one, of_one in zip(earlier, numbers, strict=True)
+    ]
+    cells = find_cells(window, n_persons)
+    units = np.full(n_persons, -1, dtype=np.int64)
+    units[persons] = np.unique(cells[persons], return_inverse=True)[1].reshape(-1)
+    failing = measure_cells(units, window).fail(settings.k)
+    kept = ~failing[units[persons]]
+    while kept.any():
+        of_kept = np.full(n_persons, -1, dtype=np.int64)
+        of_kept[persons[kept]] = units[persons[kept]]
+        is_above = measure_cells(of_kept, [table.as_release(persons, kept)]).is_above
+        more = kept & np.isin(units[persons], np.flatnonzero(is_above))
+        if not more.any():
+            break
+        kept &= ~more
+    _check_left_out(int((~kept).sum()), n_records, _share_staying(window[-1], persons))
+    _check_departures(window, cells, persons[kept], settings)
+    return ~kept
+
+
+def _share_staying(last: KnownRelease, persons: Int64) -> float:
+    """The share of the persons of the release before who are here."""
+    return float(np.isin(last.rows, persons).mean())
+
+
+def _check_left_out(n_left_out: int, n_records: int, staying: float) -> None:
+    """Refuse a release that most of is left out of."""
+    if n_left_out <= MOST_LEFT_OUT * n_records:
+        return
+    raise InfeasibleError(
+        f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, as "
+        "too few persons of their classes are still there, or are no longer within t of every "
+        f"release ({staying:.0%} of the persons of the release before are here); begin a new "
+        "series, which gives up what the releases of this one have together, or ask a smaller "
+        "over_time.k or a larger over_time.t, or publish the values that last once"
+    )
+
+
+def _check_departures(
+    window: list[KnownRelease], cells: Int64, kept: Int64, settings: OverTimeSettings
+) -> None:
+    """Refuse persons who leave in a group that subtraction finds, where that is asked."""
+    if settings.departures != REFUSE:
+        return
+    gone = cells.copy()
+    gone[kept] = -1
+    failing = np.flatnonzero(measure_cells(gone, window).fail(settings.k))
+    n_found = int(np.isin(gone[gone >= 0], failing).sum())
+    if n_found:
+        raise InfeasibleError(
+            f"privacy.over_time.departures: {n_found:,} persons have left earlier classes in "
+            f"groups of fewer than k = {settings.k}, or above a t: subtraction finds them; take "
+            "departures: report, or wait until more have left"
+        )

@@ -1,0 +1,152 @@
+"""The common refinement of the releases of a window: cells, and which of them hold k' and t'.
+
+Two persons are in one cell if in every release of the window both are absent, or both in the same
+class. Every class is a union of cells, so all that the releases say together follows from the table
+of cells and values. A cell holds if it has k' persons and if, in each release in which it is
+present, each confidential attribute is distributed in it within t' of that release's table: by
+exact counts, and the same distances as classes. *Absent* is like a class: 1 to k' - 1 persons who
+leave a class are found by subtraction (Fung, Wang, Fu, Pei, *Anonymity for continuous data
+publishing*, EDBT 2008; Xiao and Tao, *m-invariance*, SIGMOD 2007).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.kernels.aggregate import group_by_label
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution
+from tclose.privacy.t_closeness import class_distances, classes_above
+from tclose.releases.series.register_file import ReleasedPersons
+
+ABSENT_CLASS = -1
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRelease:
+    """A release as its persons are in it.
+
+    ``classes`` int64 (persons,): of each person, or ``ABSENT_CLASS``; ``rows`` int64 (n,): whose
+    each row is, each person once; ``codes`` int64 (p, n): values as positions in ``tables``;
+    ``limits``: the t of each attribute.
+    """
+
+    classes: Int64
+    rows: Int64
+    codes: Int64
+    tables: tuple[Distribution, ...]
+    attributes: tuple[str, ...]
+    limits: tuple[Fraction, ...]
+
+
+def number_hashes(pieces: Sequence[NDArray[np.uint64]]) -> tuple[int, list[Int64]]:
+    """Number the persons of several releases by their hashes.
+
+    Parameters
+    ----------
+    pieces : uint64 (n, 2): hashes of each release
+
+    Returns
+    -------
+    How many persons there are, and of each release the numbers, int64 (n,)
+    """
+    joined = np.concatenate([np.empty((0, 2), dtype=np.uint64), *pieces])
+    order = np.lexsort((joined[:, 1], joined[:, 0]))
+    ordered = joined[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(new) - 1
+    ends = np.cumsum([len(piece) for piece in pieces])[:-1]
+    return int(new.sum()), np.split(numbers, ends)
+
+
+def place_release(
+    persons: ReleasedPersons,
+    numbers: Int64,
+    n_persons: int,
+    limits: Mapping[str, Fraction] | None = None,
+) -> KnownRelease:
+    """A release over the persons of all.
+
+    Parameters
+    ----------
+    numbers : int64 (n,): of its persons
+    limits : what attributes are held to now; others to what they were
+    """
+    classes = np.full(n_persons, ABSENT_CLASS, dtype=np.int64)
+    classes[numbers] = persons.classes
+    asked = limits or {}
+    return KnownRelease(
+        classes,
+        numbers,
+        persons.codes,
+        persons.tables,
+        persons.attributes,
+        tuple(
+            asked.get(name, limit)
+            for name, limit in zip(persons.attributes, persons.limits, strict=True)
+        ),
+    )
+
+
+def find_cells(releases: Sequence[KnownRelease], n_persons: int) -> Int64:
+    """The cell of each person, from 0 without gaps: int64 (persons,)."""
+    cells = np.zeros(n_persons, dtype=np.int64)
+    for release in releases:
+        n_classes = int(release.classes.max(initial=ABSENT_CLASS)) + 2
+        keys = cells * n_classes + release.classes + 1
+        cells = np.unique(keys, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    return cells
+
+
+@dataclass(frozen=True, eq=False)
+class CellMeasures:
+    """The measures of cells.
+
+    ``sizes`` int64 (c,): persons; ``is_above`` bool (c,): above a t in some release; ``largest``:
+    the largest distance of each attribute in any release, of the cells that were asked for.
+    """
+
+    sizes: Int64
+    is_above: Bools
+    largest: dict[str, float]
+
+    def fail(self, k: int) -> Bools:
+        """Return which cells of somebody have fewer than k persons or are above a t: bool (c,)."""
+        failing: Bools = (self.sizes > 0) & (self.sizes < k) | self.is_above
+        return failing
+
+
+def measure_cells(
+    cells: Int64, releases: Sequence[KnownRelease], asked: Bools | None = None
+) -> CellMeasures:
+    """Measure cells: int64 (persons,), -1 of persons who are in none.
+
+    Parameters
+    ----------
+    asked : bool (c,): cells whose distances count for the largest; all by default
+    """
+    n_cells = int(cells.max(initial=-1)) + 1
+    is_above = np.zeros(n_cells, dtype=np.bool_)
+    largest: dict[str, float] = {}
+    for release in releases:
+        chosen = np.flatnonzero(cells[release.rows] >= 0)
+        of_rows = cells[release.rows[chosen]]
+        order, starts = group_by_label(of_rows, n_cells)
+        there = np.flatnonzero(np.diff(starts))  # a cell is in a release, or absent from it
+        starts = np.append(starts[there], starts[-1])
+        for name, limit, codes, table in zip(
+            release.attributes, release.limits, release.codes, release.tables, strict=True
+        ):
+            members = codes[chosen][order]
+            distances = class_distances(members, starts, table)
+            is_above[there[classes_above(distances, limit, members, starts, table)]] = True
+            told = distances if asked is None else distances[asked[there]]
+            largest[name] = max(largest.get(name, 0.0), float(told.max(initial=0.0)))
+    sizes = np.bincount(cells[cells >= 0], minlength=n_cells)
+    return CellMeasures(sizes, is_above, largest)

@@ -1,0 +1,1 @@
+"""Series: releases of the same persons that are held together, and registers of their classes."""

@@ -1,0 +1,160 @@
+"""The register of a release: in which class each of its persons is, with what values.
+
+It is a private file below ``internal/``, so that it appears with the release in one step. Persons
+are keyed hashes: without the release key nobody can tell whether somebody is in it. Its digest is
+in the internal manifest, which is sealed. Rows are in the order of the released ones.
+"""
+
+import hashlib
+import io
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tclose.data.places.locations import internal_of
+from tclose.data.places.untrusted_files import MalformedError, read_bounded
+from tclose.errors import ForbiddenError, OutputError
+from tclose.model.array_types import Int64
+from tclose.model.distribution import Distribution, TreeMetric
+from tclose.releases.manifest.seals import REGISTER_FILE
+from tclose.releases.series.series_history import SeriesRelease
+
+VERSION = 1
+_MOST_BYTES = 1 << 36
+_ROWS = 1_000_000  # of a row group
+_ABOUT = b"tclose"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedPersons:
+    """The persons of a release, row by row in its order.
+
+    ``release``: its name and id; ``hashes`` uint64 (n, 2); ``classes`` int64 (n,);
+    ``attributes``: names of the confidential ones; ``limits``: the t that each is held to over
+    time; ``codes`` int64 (p, n): values as positions in ``tables``, the distributions of the
+    release.
+    """
+
+    release: str
+    hashes: NDArray[np.uint64]
+    classes: Int64
+    attributes: tuple[str, ...]
+    limits: tuple[Fraction, ...]
+    codes: Int64
+    tables: tuple[Distribution, ...]
+
+
+def tabulate(codes: Int64, n_values: int, metric: TreeMetric | None = None) -> Distribution:
+    """The distribution of all rows over values that are told apart by their positions alone."""
+    cumulative = np.cumsum(np.bincount(codes, minlength=n_values), dtype=np.int64)
+    prefix = np.concatenate([np.zeros(1, np.int64), np.cumsum(cumulative, dtype=np.int64)])
+    return Distribution(np.arange(n_values), cumulative, prefix, metric)
+
+
+def write_register(persons: ReleasedPersons) -> bytes:
+    """The bytes of a register, the same for the same persons."""
+    columns = {
+        "person_high": persons.hashes[:, 0],
+        "person_low": persons.hashes[:, 1],
+        "class": persons.classes.astype(np.int32),
+    }
+    columns |= {f"value{a}": codes.astype(np.int32) for a, codes in enumerate(persons.codes)}
+    described = [
+        {"name": name, "t": str(limit), "values": int(table.values.size)} | _describe(table.metric)
+        for name, limit, table in zip(
+            persons.attributes, persons.limits, persons.tables, strict=True
+        )
+    ]
+    about = {"version": VERSION, "release": persons.release, "attributes": described}
+    table = pa.table(columns).replace_schema_metadata({_ABOUT: json.dumps(about)})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=_ROWS, compression="zstd")
+    return sink.getvalue()
+
+
+def _describe(metric: TreeMetric | None) -> dict[str, Any]:
+    if metric is None:
+        return {}
+    return {
+        "paths": metric.paths.tolist(),
+        "weights": metric.numerators.tolist(),
+        "denominator": metric.denominator,
+        "below": metric.below.tolist(),
+    }
+
+
+def read_register(content: bytes) -> ReleasedPersons:
+    """The persons of a release, from bytes whose digest was compared.
+
+    Raises
+    ------
+    ValueError
+        They are of another version, or no register.
+    """
+    try:
+        table = pq.read_table(io.BytesIO(content))
+        about = json.loads((table.schema.metadata or {})[_ABOUT])
+        if about["version"] != VERSION:
+            raise ValueError(f"is of version {about['version']}")
+        described = about["attributes"]
+        codes = np.array(
+            [_integers(table, f"value{a}") for a in range(len(described))], dtype=np.int64
+        ).reshape(len(described), len(table))
+        return ReleasedPersons(
+            release=about["release"],
+            hashes=np.stack([table[f"person_{part}"].to_numpy() for part in ("high", "low")], 1),
+            classes=_integers(table, "class"),
+            attributes=tuple(one["name"] for one in described),
+            limits=tuple(Fraction(one["t"]) for one in described),
+            codes=codes,
+            tables=tuple(
+                tabulate(of, one["values"], _metric(one))
+                for of, one in zip(codes, described, strict=True)
+            ),
+        )
+    except (KeyError, TypeError, pa.ArrowException) as error:
+        raise ValueError("is no register") from error
+
+
+def _integers(table: pa.Table, name: str) -> Int64:
+    values: Int64 = table[name].to_numpy().astype(np.int64)
+    return values
+
+
+def _metric(described: dict[str, Any]) -> TreeMetric | None:
+    if "paths" not in described:
+        return None
+    return TreeMetric(
+        np.array(described["paths"], dtype=np.int64),
+        np.array(described["weights"], dtype=np.int64),
+        described["denominator"],
+        np.array(described["below"], dtype=np.int64),
+    )
+
+
+def load_register(release: SeriesRelease) -> ReleasedPersons:
+    """Read the register of a release.
+
+    Raises
+    ------
+    OutputError
+        It is missing, or not as it was published.
+    """
+    where = f"release {release.name}: internal/{REGISTER_FILE}"
+    try:
+        place = internal_of(release.place) / REGISTER_FILE
+        content = read_bounded(place, min(place.stat().st_size, _MOST_BYTES))
+    except (OSError, MalformedError, ForbiddenError):
+        raise OutputError(f"{where} is missing or cannot be read; put it back") from None
+    if hashlib.sha256(content).hexdigest() != release.entry.register_sha256:
+        raise OutputError(f"{where} is not as it was published; put it back")
+    try:
+        return read_register(content)
+    except ValueError as error:
+        raise OutputError(f"{where} {error}; read it by the version that wrote it") from None

@@ -1,0 +1,131 @@
+"""The releases of a series in an output folder: which there are, and what their registers hold.
+
+A release is of the series that its internal manifest names, whatever its own name is. Numbers count
+the releases of a series in the order in which they were published: what was handed out stays handed
+out, so a release that another one replaced, or that CURRENT does not name, counts as well.
+"""
+
+import contextlib
+from dataclasses import dataclass
+
+from tclose.data.places.locations import Location
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.errors import OutputError
+from tclose.releases.contents import read_origin
+from tclose.releases.manifest.internal_manifest import SeriesEntry
+from tclose.releases.noise_draws import find_releases
+from tclose.releases.repository import ReleaseRepository
+
+
+@dataclass(frozen=True)
+class SeriesRelease:
+    """A release of a series: its place, and what its internal manifest says of the series."""
+
+    place: Location
+    entry: SeriesEntry
+
+    @property
+    def name(self) -> str:
+        """Its name and id."""
+        return f"{self.place.parent.name}/{self.place.name}"
+
+
+@dataclass(frozen=True)
+class SeriesWindow:
+    """The earlier releases that a new one is held to, oldest first, and the number of the new one.
+
+    ``series``: the name; ``releases``: names and ids.
+    """
+
+    series: str
+    number: int
+    releases: tuple[str, ...]
+
+
+def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
+    """The releases of a series by their numbers.
+
+    Raises
+    ------
+    OutputError
+        An internal manifest is damaged, so that it cannot be told which series it is of; or two
+        releases have one number.
+    """
+    found: dict[int, SeriesRelease] = {}
+    for place in find_releases(output):
+        try:
+            origin = read_origin(place)
+        except MalformedError as error:
+            raise OutputError(
+                f"release {place}: internal/manifest.json {error}, so it cannot be told whether it "
+                f"is of series {series!r}; put it back as it was"
+            ) from None
+        entry = None if origin is None else origin.over_time
+        if entry is None or entry.series != series:
+            continue
+        if entry.number in found:
+            raise OutputError(
+                f"release {place}: has the same number {entry.number} in series {series!r} as "
+                f"{found[entry.number].name}; take the copy out of the output folder"
+            )
+        found[entry.number] = SeriesRelease(place, entry)
+    return tuple(found[number] for number in sorted(found))
+
+
+def find_window(
+    output: Location, series: str, window: int, *, own: Location | None = None
+) -> tuple[SeriesWindow, tuple[SeriesRelease, ...]]:
+    """The earlier releases that a new one of the series is held to.
+
+    Parameters
+    ----------
+    window : releases, the new one among them
+    own : the place of the new one
+
+    Raises
+    ------
+    OutputError
+        One of them is missing, or the new one stands there already, and is damaged.
+    """
+    there = list_series(output, series)
+    if any(one.place == own for one in there):
+        raise OutputError(
+            f"release {own}: was published in series {series!r} and is damaged; put it back as it "
+            "was: later releases were made with regard to it"
+        )
+    number = max((one.entry.number for one in there), default=0) + 1
+    held = [one for one in there if one.entry.number > number - window]
+    first = max(1, number - window + 1)
+    missing = set(range(first, number)) - {one.entry.number for one in held}
+    if missing:
+        raise OutputError(
+            f"series {series!r}: release number {max(missing)} is not in the output folder, and "
+            "who was in which of its classes is in its register alone; put it back, or take "
+            f"privacy.over_time.window: {max(2, number - max(missing))}"
+        )
+    return SeriesWindow(series, number, tuple(one.name for one in held)), tuple(held)
+
+
+def find_held(repository: ReleaseRepository) -> dict[str, str]:
+    """The releases of a name that the next ones of their series are held to: the series of each.
+
+    Raises
+    ------
+    OutputError
+        It cannot be told.
+    """
+    own = [repository.release(release_id) for release_id in repository.store.ids()]
+    named: dict[str, None] = {}
+    for place in own:
+        with contextlib.suppress(MalformedError):
+            origin = read_origin(place)
+            if origin is not None and origin.over_time is not None:
+                named[origin.over_time.series] = None
+    held = {}
+    for series in named:
+        releases = list_series(repository.output, series)
+        newest = releases[-1].entry
+        for one in releases:
+            if one.place in own and one.entry.number > newest.number - newest.window + 1:
+                held[one.place.name] = series
+    return held

@@ -1,0 +1,58 @@
+"""Months of a small panel whose rows say whose they are, and a policy that holds them together."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from support.cases.people import Released, release
+from tclose.data.synthetic.panel_files import write_panel
+
+QUASI = ["age", "zip", "insurer"]
+N_PERSONS, K, T = 700, 3, Fraction(3, 10)
+
+
+@dataclass(frozen=True)
+class SeriesMonths:
+    """Months of a panel in a folder; ``tag`` is the person, and is released as it is."""
+
+    folder: Path
+    files: tuple[Path, ...]
+
+    def policy(self, month: int, **over_time: Any) -> dict[str, Any]:
+        """A policy for a month, whose releases have names of their own."""
+        return {
+            "name": f"panel-{month}",
+            "series": "panel",
+            "input": {"path": str(self.files[month])},
+            "unlisted": "drop",
+            "attributes": {
+                "person_id": "person",
+                "tag": "non-confidential",
+                **dict.fromkeys(QUASI, "quasi-identifier"),
+                "income": "confidential",
+            },
+            "privacy": {"k": K, "t": float(T), "over_time": {"k": K, "t": float(T)} | over_time},
+            "output": {"path": str(self.folder / "releases")},
+        }
+
+    def publish(self, *months: int, **over_time: Any) -> list[Released]:
+        """Publish months one after the other."""
+        return [release(self.policy(month, **over_time)) for month in months]
+
+
+def write_months(folder: Path, n_months: int, n_persons: int = N_PERSONS) -> SeriesMonths:
+    """Write the months of a panel in which 3 % leave and join."""
+    files = write_panel(folder / "panel", n_persons, 3, range(n_months), churn=0.03)
+    for file in files:
+        table = pq.read_table(file)
+        pq.write_table(table.append_column("tag", table["person_id"]), file)
+    return SeriesMonths(folder, tuple(files))
+
+
+def read_classes(made: Released) -> dict[str, tuple[Any, Any]]:
+    """Of each person in a release, the class and the confidential value."""
+    rows = made.table.select(["tag", *QUASI, "income"]).to_pylist()
+    return {row["tag"]: (tuple(row[name] for name in QUASI), row["income"]) for row in rows}
