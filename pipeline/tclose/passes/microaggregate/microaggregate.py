@@ -166,5 +166,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=2,
+    version=3,
 )

@@ -26,6 +26,7 @@ from tclose.kernels.refinement.neighbours import (
     represent_classes,
     turn_points,
 )
+from tclose.kernels.refinement.pools import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
     measure_classes,
     refine_blocks,
@@ -35,6 +36,7 @@ from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.pool_classes import EFFORT_OF_ROUND, PASSES, pool_classes
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances, stack_trees
 
@@ -47,6 +49,8 @@ SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
 AXIS_SPREAD = 2.0
+# Share of the loss that a round has to save while effort is free.
+FREE_GAIN = 0.0002
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ class Refiner:
         """
         if search_budget.n_rounds == 0:
             return labels, ()
-        started = time.monotonic()
+        started, effort = time.monotonic(), 0
         rounds = [self.measure(labels)]
         if block_starts is not None:
             labels = self.repair(labels, block_starts)
@@ -130,18 +134,15 @@ class Refiner:
             late = search_budget.seconds is not None and spent >= search_budget.seconds * share
             if r == search_budget.n_rounds or late:
                 break
-            labels = self._run_round(labels, search_budget, r, rounds[-1].loss)
+            labels, n_pooled = self._run_round(labels, search_budget, r, rounds[-1].loss)
+            effort += n_pooled + EFFORT_OF_ROUND * labels.size
             if r + 1 == ROUNDS_BEFORE_MERGING:
                 labels = merge(labels)
             rounds.append(self.measure(labels))
-            if r >= ROUNDS_BEFORE_MERGING and self._is_little(rounds, search_budget):
+            is_free = effort < search_budget.free_effort * share
+            if r >= ROUNDS_BEFORE_MERGING and is_little(rounds, search_budget, is_free=is_free):
                 break
         return labels, tuple(rounds)
-
-    def _is_little(self, rounds: list[Round], search_budget: SearchBudget) -> bool:
-        """Return whether the last two rounds, which group by different axes, saved little."""
-        before = rounds[-3].loss
-        return before - rounds[-1].loss <= 2 * search_budget.least_gain * before
 
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss.
@@ -169,7 +170,10 @@ class Refiner:
             self.trees,
         )  # fmt: skip
 
-    def _run_round(self, labels: Int64, search_budget: SearchBudget, r: int, loss: float) -> Int64:
+    def _run_round(
+        self, labels: Int64, search_budget: SearchBudget, r: int, loss: float
+    ) -> tuple[Int64, int]:
+        """Search groups of classes, then cut pools of them anew; labels, and how many records."""
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
         draws = rng.random(starts.size - 1)
@@ -179,14 +183,19 @@ class Refiner:
         )
         searched = np.flatnonzero(np.diff(starts) <= MAX_SEARCHED)
         if searched.size < 2:
-            return labels
+            return labels, 0
         groups = self._group_classes(points, searched, search_budget.block_classes, rng)
         records = self._records(int(np.diff(starts)[searched].max()))
         labels = labels.copy()
         how = (self.k, search_budget.n_neighbours, search_budget.n_sweeps, search_budget.n_together)
-        least_gain = max(LEAST_GAIN, search_budget.least_exchange * loss / (starts.size - 1))
+        mean_loss = loss / (starts.size - 1)
+        least_gain = max(LEAST_GAIN, search_budget.least_exchange * mean_loss)
         refine_blocks(records, labels, (order, starts), groups, points, how, least_gain)
-        return labels
+        if not search_budget.n_pooled:
+            return labels, 0
+        records = self._records(MOST_POOLED)
+        settings = self.k, search_budget.n_pooled, int(rng.integers(1 << 30))
+        return pool_classes(records, self.n_levels, labels, groups, settings, (r, mean_loss, draws))
 
     def _group_classes(
         self,
@@ -228,6 +237,17 @@ class Refiner:
             emds = class_distances(codes[order], starts, distribution)
             largest = max(largest, float(emds.max()))
         return Round(loss, largest)
+
+
+def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool) -> bool:
+    """Return whether the last rounds saved little: of two, which group by different axes.
+
+    While effort is free they are as many as cut pools of all kinds twice, and less is enough.
+    """
+    n_rounds = 2 * len(PASSES) if is_free else 2
+    gain = min(search_budget.least_gain, FREE_GAIN) if is_free else search_budget.least_gain
+    before = rounds[max(0, len(rounds) - 1 - n_rounds)].loss
+    return before - rounds[-1].loss <= n_rounds * gain * before
 
 
 def orthonormal(rows: Float64) -> Float64:

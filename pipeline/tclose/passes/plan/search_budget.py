@@ -15,7 +15,10 @@ class SearchBudget:
     ``least_exchange``: share of a class's mean loss that an exchange has to save;
     ``least_gain``: share of the loss that a round has to save for another one to follow;
     ``seconds``: computing time for the whole table, over all workers;
-    ``share_of_t``: where clusters of one confidential attribute start, on average.
+    ``share_of_t``: where clusters of one confidential attribute start, on average; ``n_pooled``:
+    neighbours of a class that pools are made of, 0 for no pools; ``free_effort``: records of pools,
+    for the whole table, up to which rounds go on that save less than ``least_gain``: about a second,
+    so that small tables are searched thoroughly.
     """
 
     n_rounds: int
@@ -27,13 +30,16 @@ class SearchBudget:
     least_gain: float = 0.0
     seconds: float | None = None
     share_of_t: float = SHARE_OF_T
+    n_pooled: int = 10
+    free_effort: int = 0
 
 
 OFF = SearchBudget(0)
 # Of any table, ended by what a round still saves; the number of rounds only ends a search that
 # would go on for ever.
 FAST = SearchBudget(
-    64,
+    256,
+    free_effort=4_000_000,
     block_classes=256,
     n_neighbours=8,
     n_sweeps=2,
@@ -42,7 +48,9 @@ FAST = SearchBudget(
     least_gain=0.01,
 )
 # Between off and fast: an eighth of the time per record of fast.
-LEAN = SearchBudget(4, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02)
+LEAN = SearchBudget(
+    4, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02, n_pooled=0
+)
 FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005)
 # What full is for smaller tables: dealing out n classes anew takes n^3, and among more of them
 # smaller ones find an exchange.

@@ -1,0 +1,357 @@
+"""Pools: a few neighbouring classes put together and cut anew, kept if less is lost.
+
+Exchanges between two classes stop at partitions that only a change of several classes would better.
+Here the records of three to eight neighbours are cut into as many classes, or one more or fewer, so
+that a class can be split, or dissolved into its neighbours: each is grown around a record that is
+far from the others, and then records are exchanged and moved among them all. All of it goes by the
+distances between the records of the pool, which are computed once: the loss of a class is the sum
+of them over its pairs, divided by its size.
+
+Classes that are cut anew are not balanced: where t binds, nearly all are above it, and the search
+of a group ends after a few.
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from tclose.kernels.compiler import kernel
+from tclose.kernels.emd.ordered_delta import rank_work
+from tclose.kernels.refinement.neighbours import find_neighbours
+from tclose.kernels.refinement.refine_blocks import measure_classes
+
+# Records of a pool at most.
+MOST_POOLED = 128
+# Classes of a pool at most, once it is cut anew.
+MOST_PARTS = 10
+# Gains below this are rounding.
+LEAST = 1e-12
+# Pools that come out above t, beyond so many times those that are kept, end a group's search.
+BROKEN, BROKEN_PER_KEPT = 24, 12
+
+# The records of a pool and their parts.
+#   rows int64 (s,), part int64 (s,)   the records, and the part of each; -1: none yet
+#   apart float64 (s, s)               squared distances
+#   sums float64 (s, parts)            of the distances of each record to those of each part
+#   sizes int64 (parts,), within float64 (parts,)   records, and the sum over their pairs
+Pool = namedtuple("Pool", "rows part apart sums sizes within")
+# The classes of a group, with room for as many again.
+#   nearest int32 (c, w)               neighbours of each
+#   lists int64 (2c, s), sizes int64 (2c,)   records of each, none if it is gone or not searched
+#   pooled int64 (parts,)              the classes of the pool
+#   tally int64 (4,)                   classes so far; records of pools that were cut; pools that
+#                                      were kept; pools that would have saved, but broke a limit
+PooledGroup = namedtuple("PooledGroup", "nearest lists sizes pooled tally")
+
+
+@kernel
+def make_pool():
+    """Allocate a pool."""
+    return Pool(
+        np.empty(MOST_POOLED, dtype=np.int64),
+        np.empty(MOST_POOLED, dtype=np.int64),
+        np.empty((MOST_POOLED, MOST_POOLED)),
+        np.empty((MOST_POOLED, MOST_PARTS)),
+        np.empty(MOST_PARTS, dtype=np.int64),
+        np.empty(MOST_PARTS),
+    )
+
+
+@kernel
+def measure_apart(values, levels, weights, pool, n_records):
+    """Fill in the distances between the records of a pool."""
+    apart, rows = pool.apart, pool.rows
+    for i in range(n_records):
+        apart[i, i] = 0.0
+        for j in range(i):
+            distance = 0.0
+            for f in range(values.shape[1]):
+                difference = values[rows[i], f] - values[rows[j], f]
+                distance += difference * difference
+            for f in range(levels.shape[1]):
+                if levels[rows[i], f] != levels[rows[j], f]:
+                    distance += weights[f]
+            apart[i, j] = distance
+            apart[j, i] = distance
+
+
+@kernel
+def sum_parts(pool, n_records, n_parts):
+    """Fill in what is known of the parts, and return the loss of them all."""
+    part, apart, sums, sizes, within = pool.part, pool.apart, pool.sums, pool.sizes, pool.within
+    for p in range(n_parts):
+        sizes[p], within[p] = 0, 0.0
+    for i in range(n_records):
+        sizes[part[i]] += 1
+        for p in range(n_parts):
+            sums[i, p] = 0.0
+        for j in range(n_records):
+            sums[i, part[j]] += apart[i, j]
+        within[part[i]] += 0.5 * sums[i, part[i]]
+    loss = 0.0
+    for p in range(n_parts):
+        loss += within[p] / sizes[p]
+    return loss
+
+
+@kernel
+def grow_parts(pool, n_records, n_parts, k, first):
+    """Cut a pool into parts of k records, but for the last one, which takes all others.
+
+    The first grows around the record ``first``, each other one around the record that is farthest
+    from the average of those left, by the next nearest to all that it has.
+    """
+    part, apart, sums = pool.part, pool.apart, pool.sums
+    for i in range(n_records):
+        part[i] = n_parts - 1
+        sums[i, 0] = 0.0
+        for j in range(n_records):
+            sums[i, 0] += apart[i, j]
+    for p in range(n_parts - 1):
+        chosen = first if p == 0 else -1
+        for i in range(n_records):
+            sums[i, 1] = 0.0
+            if p and part[i] == n_parts - 1 and (chosen < 0 or sums[i, 0] > sums[chosen, 0]):
+                chosen = i
+        for _ in range(k):
+            part[chosen] = p
+            nearest = -1
+            for i in range(n_records):
+                if part[i] == n_parts - 1:
+                    sums[i, 0] -= apart[i, chosen]
+                    sums[i, 1] += apart[i, chosen]
+                    if nearest < 0 or sums[i, 1] < sums[nearest, 1]:
+                        nearest = i
+            chosen = nearest
+
+
+@kernel
+def settle_parts(pool, n_records, n_parts, k):
+    """Move and exchange records among the parts until nothing is saved; return the loss."""
+    part, apart, sums, sizes, within = pool.part, pool.apart, pool.sums, pool.sizes, pool.within
+    sum_parts(pool, n_records, n_parts)
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for x in range(n_records):
+            for y in range(-n_parts, x):  # below 0: x moves to that part, and no record comes back
+                a = part[x]
+                b = part[y] if y >= 0 else y + n_parts
+                if a == b or (y < 0 and sizes[a] == k):
+                    continue
+                if y >= 0:
+                    of_a = sums[y, a] - sums[x, a] - apart[x, y]
+                    of_b = sums[x, b] - sums[y, b] - apart[x, y]
+                    change = of_a / sizes[a] + of_b / sizes[b]
+                else:
+                    of_a, of_b = -sums[x, a], sums[x, b]
+                    change = (within[a] + of_a) / (sizes[a] - 1) - within[a] / sizes[a]
+                    change += (within[b] + of_b) / (sizes[b] + 1) - within[b] / sizes[b]
+                if not change < -LEAST:
+                    continue
+                is_changed = True
+                within[a] += of_a
+                within[b] += of_b
+                part[x] = b
+                if y >= 0:
+                    part[y] = a
+                else:
+                    sizes[a] -= 1
+                    sizes[b] += 1
+                for i in range(n_records):
+                    moved = apart[i, x] - (apart[i, y] if y >= 0 else 0.0)
+                    sums[i, a] -= moved
+                    sums[i, b] += moved
+    return sum_parts(pool, n_records, n_parts)
+
+
+@kernel
+def is_part_close(records, pool, n_records, p):
+    """Return whether a part is within every limit."""
+    record_terms, sums, limits, trees = records[3], records[4], records[5], records[6]
+    size = pool.sizes[p]
+    members = np.empty(size, dtype=np.int64)
+    for a in range(limits.size):
+        filled = 0
+        for i in range(n_records):
+            if pool.part[i] == p:
+                row, at = pool.rows[i], filled
+                while at > 0 and record_terms[a, members[at - 1], 0] > record_terms[a, row, 0]:
+                    members[at] = members[at - 1]
+                    at -= 1
+                members[at] = row
+                filled += 1
+        distance = 0.0
+        for j in range(size):
+            i = members[j]
+            distance += rank_work(record_terms, a, i, sums, size * (size + 1) // 2, j, size)
+        if not distance <= limits[a]:
+            return False
+    for u in range(trees.limits.size):
+        if not _measure_tree(trees, u, members) <= trees.limits[u]:
+            return False
+    return True
+
+
+@kernel
+def _measure_tree(trees, u, members):
+    """Distance of a class over a tree."""
+    first, last = trees.ends[u], trees.ends[u + 1]
+    counts = np.zeros(last - first, dtype=np.int64)
+    for row in members:
+        for column in range(trees.columns[u], trees.columns[u + 1]):
+            if trees.nodes[row, column] >= 0:
+                counts[trees.nodes[row, column] - first] += 1
+    distance = trees.absent[u]
+    for node in range(first, last):
+        share = counts[node - first] / members.size
+        distance += trees.weights[node] * abs(share - trees.shares[node])
+    return distance
+
+
+@kernel
+def gather_pool(state, pool, c, width):
+    """Put a class and its neighbours into the pool; return how many records and classes it has.
+
+    The ids of the classes are left in ``state.pooled``.
+    """
+    nearest, lists, sizes, pooled = state.nearest, state.lists, state.sizes, state.pooled
+    n_records, n_parts = 0, 0
+    for slot in range(-1, nearest.shape[1]):
+        other = c if slot < 0 else np.int64(nearest[c, slot])
+        size = sizes[other]
+        if size == 0 or n_records + size > MOST_POOLED or n_parts == width:
+            continue
+        for i in range(size):
+            pool.rows[n_records + i] = lists[other, i]
+            pool.part[n_records + i] = n_parts
+        pooled[n_parts] = other
+        n_parts += 1
+        n_records += size
+    return n_records, n_parts
+
+
+@kernel
+def cut_pool(records, state, pool, n_records, n_before, n_parts, k, draw, least):  # noqa: PLR0913
+    """Cut a pool anew; return 1 if that is kept, -1 if it would save but breaks a limit, else 0."""
+    measure_apart(records[0], records[1], records[2], pool, n_records)
+    before = sum_parts(pool, n_records, n_before)
+    if before <= least:
+        return 0
+    grow_parts(pool, n_records, n_parts, k, draw % n_records)
+    if not settle_parts(pool, n_records, n_parts, k) < before - LEAST:
+        return 0
+    for p in range(n_parts):
+        if not is_part_close(records, pool, n_records, p):
+            return -1
+    lists, sizes, pooled, tally = state.lists, state.sizes, state.pooled, state.tally
+    for p in range(n_before):
+        sizes[pooled[p]] = 0
+    for p in range(n_before, n_parts):
+        pooled[p] = tally[0]
+        sizes[tally[0]] = 0
+        tally[0] += 1
+    for i in range(n_records):
+        c = pooled[pool.part[i]]
+        lists[c, sizes[c]] = pool.rows[i]
+        sizes[c] += 1
+    return 1
+
+
+@kernel
+def pool_group(records, state, pool, k, passes, seed, least):
+    """Cut a pool around each class of a group, pass by pass."""
+    tally, draw = state.tally, seed
+    for p in range(passes.shape[0]):
+        for c in range(state.nearest.shape[0]):
+            if state.sizes[c] == 0:
+                continue
+            draw = (draw * 1103515245 + 12345) % 2147483648
+            n_records, n_before = gather_pool(state, pool, c, passes[p, 0])
+            n_parts = min(n_before + passes[p, 1], n_records // k)
+            if n_before < 2 or n_parts < 2 or tally[0] == state.sizes.size:
+                continue
+            kept = cut_pool(records, state, pool, n_records, n_before, n_parts, k, draw >> 8, least)
+            tally[1] += n_records
+            tally[2] += kept == 1
+            tally[3] += kept == -1
+            if tally[3] > BROKEN + BROKEN_PER_KEPT * tally[2]:
+                return
+
+
+@kernel
+def copy_classes(by_class, group, nearest):
+    """Copy the classes of a group into lists of their own, but for large ones."""
+    order, starts = by_class
+    state = PooledGroup(
+        nearest,
+        np.empty((2 * group.size, MOST_POOLED), dtype=np.int64),
+        np.zeros(2 * group.size, dtype=np.int64),
+        np.empty(MOST_PARTS, dtype=np.int64),
+        np.zeros(4, dtype=np.int64),
+    )
+    state.tally[0] = group.size
+    for c in range(group.size):
+        members = order[starts[group[c]] : starts[group[c] + 1]]
+        if members.size <= MOST_POOLED // 2:
+            state.lists[c, : members.size] = members
+            state.sizes[c] = members.size
+    return state
+
+
+@kernel
+def measure_group(records, n_levels, state):
+    """Loss of the classes of a group as a release has it."""
+    starts = np.zeros(state.sizes.size + 1, dtype=np.int64)
+    order = np.empty(state.sizes.sum(), dtype=np.int64)
+    n_classes, filled = 0, 0
+    for c in range(state.sizes.size):
+        for i in range(state.sizes[c]):
+            order[filled + i] = state.lists[c, i]
+        if state.sizes[c]:
+            filled += state.sizes[c]
+            n_classes += 1
+            starts[n_classes] = filled
+    by_class = order, starts[: n_classes + 1]
+    return measure_classes(records[0], records[1], records[2], n_levels, by_class[0], by_class[1])
+
+
+@kernel
+def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, passes, least):  # noqa: PLR0913 (records, their classes, and how pools are cut)
+    """Cut pools of each group's classes anew; kept if that lowers the group's loss.
+
+    Parameters
+    ----------
+    records, by_class, groups, points : as in `refine_blocks`
+    n_levels : more than any level
+    labels : int64 (n,): class of each record, written; there may be gaps then
+    settings : three integers: k; neighbours of a class; the seed of what pools are grown around
+    passes : int64 (p, 2): classes of a pool, and how many more it is cut into
+    least : pools that lose no more are not looked at
+
+    Returns
+    -------
+    records of all pools that were cut, and how many were kept
+    """
+    classes, group_starts = groups
+    k, n_neighbours, seed = settings
+    n_classes, n_tried, n_kept = by_class[1].size - 1, 0, 0
+    pool = make_pool()
+    for g in range(group_starts.size - 1):
+        group = classes[group_starts[g] : group_starts[g + 1]]
+        nearest = find_neighbours(points[0][group], points[1][group], records[2], n_neighbours)
+        state = copy_classes(by_class, group, nearest)
+        before = measure_group(records, n_levels, state) if n_levels > 1 else np.inf
+        pool_group(records, state, pool, k, passes, seed + g, least)
+        n_tried += state.tally[1]
+        if state.tally[2] == 0 or not (
+            n_levels == 1 or measure_group(records, n_levels, state) < before
+        ):
+            continue
+        n_kept += state.tally[2]
+        for c in range(state.tally[0]):
+            label = group[c] if c < group.size else n_classes
+            n_classes += c >= group.size
+            for i in range(state.sizes[c]):
+                labels[state.lists[c, i]] = label
+    return n_tried, n_kept

@@ -1,0 +1,55 @@
+"""The second half of a round of refinement: pools of neighbouring classes are cut anew."""
+
+from typing import Any
+
+import numpy as np
+
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.refinement.neighbours import CENTRE, DRAWN, FARTHEST, represent_classes
+from tclose.kernels.refinement.pools import pool_blocks
+from tclose.model.array_types import Float64, Int64
+
+# Round by round: classes of a pool, and how many more it is cut into.
+PASSES = (
+    ((3, 0), (4, 0), (5, 0)),
+    ((4, 1), (4, -1), (5, 1), (5, -1)),
+    ((6, 0), (7, 0), (8, 0)),
+    ((6, 1), (6, -1), (8, 1), (8, -1)),
+)
+# Round by round, by what neighbours are found: mostly by records, as one may fit elsewhere.
+BY_TURNS = (CENTRE, FARTHEST, DRAWN, DRAWN)
+# The time that the first half takes for a record, in records of pools.
+EFFORT_OF_ROUND = 25
+
+
+def pool_classes(
+    records: tuple[Any, ...],
+    n_levels: int,
+    labels: Int64,
+    groups: tuple[Int64, Int64],
+    settings: tuple[int, int, int],
+    of_round: tuple[int, float, Float64],
+) -> tuple[Int64, int]:
+    """Cut pools of classes anew wherever that saves loss, within k and every t.
+
+    Parameters
+    ----------
+    records, n_levels, settings : as in `pool_blocks`
+    labels : int64 (n,): class of each record, without gaps
+    groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
+    of_round : its number; the mean loss of a class, as pools that lose no more than one class are
+        left as they are; draws float64 (c,), of which record of a class neighbours are found by
+
+    Returns
+    -------
+    labels without gaps, and how many records there were in all pools that were cut
+    """
+    r, mean_loss, draws = of_round
+    by_class = group_by_label(labels, draws.size)
+    kind = BY_TURNS[r % len(BY_TURNS)]
+    points = represent_classes(*records[:3], n_levels, *by_class, kind, draws)
+    passes = np.array(PASSES[r % len(PASSES)])
+    n_cut, n_kept = pool_blocks(
+        records, n_levels, labels, by_class, groups, points, settings, passes, mean_loss
+    )
+    return (np.unique(labels, return_inverse=True)[1] if n_kept else labels), n_cut

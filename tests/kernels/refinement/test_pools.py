@@ -1,0 +1,139 @@
+"""Pools of classes are cut anew within k and every limit, and only where less is lost."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.naive import naive_refine
+from support.tables.classed_records import ClassedRecords, classed_records
+from support.tables.random_tables import repeatable, starts_of
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.emd.ordered_delta import table_sums
+from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
+from tclose.kernels.refinement.pools import (
+    MOST_POOLED,
+    grow_parts,
+    make_pool,
+    measure_apart,
+    pool_blocks,
+    settle_parts,
+    sum_parts,
+)
+from tclose.model.array_types import Int64
+
+PASSES = [(3, 0), (4, 1), (4, -1), (2, 1)]
+
+
+def cut_pools(
+    records: ClassedRecords, groups: list[list[int]], seed: int = 1
+) -> tuple[Int64, int, int]:
+    """Labels, which may have gaps; records of pools that were cut, and pools that were kept."""
+    values, levels, weights, terms, sums, limits, trees = records.arrays()
+    if records.tables:
+        ordered = [records.tables[a] for a in records.ordered] or list(records.tables[:1])
+        sums = np.array([table_sums(t.cumulative, t.prefix, MOST_POOLED) for t in ordered])
+    by_class = group_by_label(records.labels, records.n_classes)
+    draws = np.zeros(records.n_classes)
+    columns = values, levels, weights
+    points = represent_classes(*columns, records.n_levels, *by_class, CENTRE, draws)
+    in_groups = np.array([c for group in groups for c in group], dtype=np.int64)
+    labels = records.labels.copy()
+    n_cut, n_kept = pool_blocks(
+        (*columns, terms, sums, limits, trees),
+        records.n_levels,
+        labels,
+        by_class,
+        (in_groups, starts_of([len(group) for group in groups])),
+        points,
+        (records.k, 6, seed),
+        np.array(PASSES),
+        0.0,
+    )
+    return labels, n_cut, n_kept
+
+
+def numbers(values: list[float], labels: list[int], k: int) -> ClassedRecords:
+    """One numeric quasi-identifier, and no confidential attribute."""
+    return ClassedRecords(
+        np.array([values]),
+        np.empty((0, len(values)), np.int32),
+        1,
+        np.empty((0, len(values)), np.int64),
+        (),
+        (),
+        np.array(labels),
+        k,
+    )
+
+
+class TestPools:
+    @repeatable
+    @given(classed_records(n_classes=st.integers(2, 8)), st.data())
+    def test_are_kept_within_k_and_limits_where_less_is_lost(
+        self, before: ClassedRecords, data: st.DataObject
+    ) -> None:
+        cut = data.draw(st.integers(0, before.n_classes - 1))
+        groups = [g for g in (list(range(cut)), list(range(cut, before.n_classes - 1))) if g]
+        labels, _, n_kept = cut_pools(before, groups)
+        is_changed = False
+        for group in [*groups, [before.n_classes - 1]]:
+            rows = np.flatnonzero(np.isin(before.labels, group))
+            old = [before.classes[c] for c in group]
+            new = [np.flatnonzero(labels == c).tolist() for c in np.unique(labels[rows])]
+            assert sorted(i for members in new for i in members) == rows.tolist()
+            assert min(map(len, new)) >= before.k
+            changed = [members for members in new if members not in old]
+            for a, t in enumerate(before.max_emds):
+                assert all(before.emd(a, members) <= t for members in changed)
+            loss = [naive_refine.released_loss(before, classes) for classes in (old, new)]
+            assert loss[1] < loss[0] if changed else loss[1] == loss[0]
+            is_changed |= bool(changed)
+        assert is_changed == (n_kept > 0)
+
+    def test_split_a_class(self) -> None:
+        records = numbers([0, 1, 50, 51, 100, 101], [0, 0, 0, 0, 1, 1], 2)
+        labels, _, n_kept = cut_pools(records, [[0, 1]])
+        assert n_kept
+        assert len(set(labels.tolist())) == 3
+        assert labels[0] == labels[1] != labels[2] == labels[3]
+
+    def test_dissolve_a_class_into_its_neighbours(self) -> None:
+        records = numbers([0, 0, 0, 9, 9, 9, 0, 9], [0, 0, 0, 1, 1, 1, 2, 2], 2)
+        labels, _, _ = cut_pools(records, [[0, 1, 2]])
+        assert labels[6] in labels[:3]
+        assert labels[7] in labels[3:6]
+        assert not set(labels[[0, 1, 2, 6]]) & set(labels[[3, 4, 5, 7]])
+
+    def test_leave_large_classes(self) -> None:
+        n_large = MOST_POOLED
+        records = numbers([0.0, 9.0] * (n_large // 2) + [0.0, 9.0], [0] * n_large + [1, 1], 1)
+        labels, n_cut, n_kept = cut_pools(records, [[0, 1]])
+        assert (n_cut, n_kept) == (0, 0)
+        assert labels.tolist() == records.labels.tolist()
+
+
+class TestParts:
+    @repeatable
+    @given(classed_records(n_classes=st.integers(2, 4), max_attributes=0), st.integers(0, 99))
+    def test_loss_is_that_of_the_search(self, records: ClassedRecords, first: int) -> None:
+        """Of the classes as given, and after each step of cutting them anew."""
+        pool, n_records = make_pool(), records.n_records
+        pool.rows[:n_records] = np.arange(n_records)
+        pool.part[:n_records] = records.labels
+        measure_apart(*records.arrays()[:3], pool, n_records)
+        expected = naive_refine.searched_loss(records, records.classes)
+        n_parts = records.n_classes
+        assert sum_parts(pool, n_records, n_parts) == pytest.approx(float(expected), abs=1e-9)
+        grow_parts(pool, n_records, n_parts, records.k, first % n_records)
+        losses = []
+        for loss in (sum_parts, lambda *of: settle_parts(*of, records.k)):
+            losses.append(loss(pool, n_records, n_parts))
+            part = pool.part[:n_records]
+            classes = [np.flatnonzero(part == p).tolist() for p in range(n_parts)]
+            assert min(map(len, classes)) >= records.k
+            searched = naive_refine.searched_loss(records, classes)
+            assert losses[-1] == pytest.approx(float(searched), abs=1e-9)
+        assert losses[1] <= losses[0] + float(Fraction(1, 10**9))
