@@ -15,6 +15,7 @@ from tclose.passes.microaggregate import refine_classes
 from tclose.passes.microaggregate.refine_classes import (
     ROUNDS_BEFORE_MERGING,
     Round,
+    is_little,
     merge_rounds,
 )
 from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
@@ -86,15 +87,42 @@ class TestBudget:
             seen.append(labels.copy())
             return np.maximum(labels - 1, 0)  # the first two classes are one
 
-        labels, rounds = self.refine(SearchBudget(4), merge)
+        labels, rounds = self.refine(SearchBudget(4, n_pooled=0), merge)
         assert len(seen) == 1
-        after_two, _ = self.refine(SearchBudget(2))
+        after_two, rounds_of_two = self.refine(SearchBudget(2, n_pooled=0))
         assert seen[0].tolist() == after_two.tolist()
         assert np.bincount(labels).size == 149
-        assert rounds[2].loss > self.refine(SearchBudget(2))[1][2].loss
+        assert rounds[2].loss > rounds_of_two[2].loss
 
     def test_no_merging_before_the_second_round(self) -> None:
         self.refine(SearchBudget(1), merge=lambda labels: pytest.fail("too early"))
+
+
+class TestFreeEffort:
+    """While effort is free, rounds go on that save too little to follow otherwise."""
+
+    def rounds(self, share: float, n_rounds: int) -> list[Round]:
+        return [Round((1 - share) ** r, 0.0) for r in range(n_rounds)]
+
+    @pytest.mark.parametrize(
+        ("share", "is_free", "expected"),
+        [
+            (0.02, False, False),
+            (0.005, False, True),
+            (0.005, True, False),
+            (0.0001, True, True),
+        ],
+    )
+    def test_asks_for_less(self, share: float, is_free: bool, expected: bool) -> None:
+        budget = SearchBudget(99, least_gain=0.01)
+        assert is_little(self.rounds(share, 20), budget, is_free=is_free) == expected
+
+    def test_has_more_rounds(self) -> None:
+        records = TestBudget().region()
+        budgets = [SearchBudget(40, least_gain=0.1, free_effort=effort) for effort in (0, 10**7)]
+        refined = [refiner_of(records).refine(records.labels, b, keep, 1.0) for b in budgets]
+        assert len(refined[0][1]) < len(refined[1][1])
+        assert refined[1][1][-1].loss < refined[0][1][-1].loss
 
 
 losses = st.floats(0, 1e6)

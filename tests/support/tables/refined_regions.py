@@ -27,6 +27,7 @@ search_budgets = st.builds(
     n_sweeps=st.integers(1, 2),
     n_together=st.sampled_from([0, 0, 2, 3]),
     least_exchange=st.sampled_from([0.0, 0.01]),
+    n_pooled=st.sampled_from([0, 1, 4]),
 )
 
 

@@ -300,7 +300,7 @@ def copy_classes(by_class, group, nearest):
 
 
 @kernel
-def measure_group(records, n_levels, state):
+def measure_lists(records, n_levels, state):
     """Loss of the classes of a group as a release has it."""
     starts = np.zeros(state.sizes.size + 1, dtype=np.int64)
     order = np.empty(state.sizes.sum(), dtype=np.int64)
@@ -341,11 +341,11 @@ def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, p
         group = classes[group_starts[g] : group_starts[g + 1]]
         nearest = find_neighbours(points[0][group], points[1][group], records[2], n_neighbours)
         state = copy_classes(by_class, group, nearest)
-        before = measure_group(records, n_levels, state) if n_levels > 1 else np.inf
+        before = measure_lists(records, n_levels, state) if n_levels > 1 else np.inf
         pool_group(records, state, pool, k, passes, seed + g, least)
         n_tried += state.tally[1]
         if state.tally[2] == 0 or not (
-            n_levels == 1 or measure_group(records, n_levels, state) < before
+            n_levels == 1 or measure_lists(records, n_levels, state) < before
         ):
             continue
         n_kept += state.tally[2]

@@ -17,8 +17,8 @@ class SearchBudget:
     ``seconds``: computing time for the whole table, over all workers;
     ``share_of_t``: where clusters of one confidential attribute start, on average; ``n_pooled``:
     neighbours of a class that pools are made of, 0 for no pools; ``free_effort``: records of pools,
-    for the whole table, up to which rounds go on that save less than ``least_gain``: about a second,
-    so that small tables are searched thoroughly.
+    for the whole table, up to which rounds go on that save less than ``least_gain``: about a
+    second, so that small tables are searched thoroughly.
     """
 
     n_rounds: int
