@@ -118,6 +118,8 @@ def read_register(content: bytes) -> ReleasedPersons:
                 for of, one in zip(codes, described, strict=True)
             ),
         )
+    except MemoryError:  # which an exception of pyarrow can be; nothing is wrong with the file then
+        raise
     except (KeyError, TypeError, pa.ArrowException) as error:
         raise ValueError("is no register") from error
 
