@@ -2,7 +2,8 @@
 
 Quasi-identifiers and persons are what the intruder knows. The classes are known to the one who
 measures, who has the originals: the release is made again in a private scratch folder with the
-column of persons carried along, and only if that gives the rows of the release are they used.
+column of persons carried along, and only if that gives the rows of the release are they used. Of a
+release of a series they are those of its register.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from tclose.assess.linking import read_verified_rows
 from tclose.assess.originals import WHOLE, are_equal, read_rows
 from tclose.assess.over_time.published import Published
+from tclose.assess.over_time.registered_rows import find_registered, is_of_series
 from tclose.assess.sample import local_sample
 from tclose.data.encodings import make_encoding
 from tclose.data.files import input_files
@@ -71,7 +73,11 @@ def read_person_records(
     persons = _as_texts(table[person], person, published.place)
     if published.manifest is None:
         return PersonRecords(persons, table, _make_encodings(summary), None)
-    encodings, records = _make_again(policy, published, progress)
+    if is_of_series(published):
+        column = next(c for c in summary.source.columns if c.name == person)
+        encodings, records = _make_encodings(summary), find_registered(published, table, column)
+    else:
+        encodings, records = _make_again(policy, published, progress)
     of_rows = None if records is None else persons.take(pa.array(records))
     return PersonRecords(persons, table, encodings, of_rows)
 

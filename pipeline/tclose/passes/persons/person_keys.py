@@ -22,6 +22,7 @@ from tclose.runtime.arrays import ArrayFile
 from tclose.runtime.artifacts import Artifact, FileArtifact
 from tclose.runtime.pipeline import PassContext
 
+PERSON_PURPOSE = "persons of all releases"  # of the key that is derived of the release key
 PERSON_KEY = Artifact("person-key", bytes)
 # Of a partition's persons, uint64 (3, persons): both words of the hash, and records; ascending.
 PERSON_HASHES = FileArtifact("summarise/persons", ArrayFile)
@@ -33,7 +34,7 @@ def prepare_key(context: PassContext) -> None:
     has_lease = context.run.lease_token is not None
     secret = repository.release_key() if has_lease else repository.find_release_key()
     if secret is not None:
-        key = derive_key(secret, "persons of all releases")
+        key = derive_key(secret, PERSON_PURPOSE)
     else:
         key = context.find(PERSON_KEY) or secrets.token_bytes(KEY_BYTES)
     context.write(PERSON_KEY, key)

@@ -1,10 +1,7 @@
 """Links of the persons of a table to earlier releases of its series, and records to be left out.
 
-Persons who are in one cell of the earlier releases stay together: they are a *unit*. So a unit has
-to hold by itself: k' persons who are there now, within t' of every release of the window and of the
-new table. The records of a unit that does not are left out, which is all that helps: uniting it
-with others leaves it a cell of its own. The table is then another one, so this is repeated until
-nothing changes. Persons who are in no earlier release are one unit, which classes may split.
+What can be released together with the earlier releases is decided before anything is counted: a
+record that is left out is read without its person from then on, and so is not complete.
 """
 
 from collections.abc import Sequence
@@ -13,18 +10,14 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tclose.data.files.input_partitions import read_partition
-from tclose.data.keys import one_zero
-from tclose.data.value_counts import complete_records, confidential_keys
-from tclose.errors import InfeasibleError, PolicyError
+from tclose.data.value_counts import complete_records
+from tclose.errors import InfeasibleError
 from tclose.model.array_types import Int64
-from tclose.model.attributes import Column
-from tclose.model.column_terms import Kind
-from tclose.model.distribution import Distribution
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
+from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import (
     Bools,
     KnownRelease,
@@ -37,8 +30,7 @@ from tclose.passes.series.series_verdict import REFUSE
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.policy.policy import Policy
 from tclose.policy.privacy_settings import OverTimeSettings
-from tclose.privacy.t_closeness import with_metric
-from tclose.releases.series.register_file import ReleasedPersons, load_register, tabulate
+from tclose.releases.series.register_file import ReleasedPersons, load_register
 from tclose.releases.series.series_history import (
     SeriesRelease,
     SeriesWindow,
@@ -161,7 +153,7 @@ def link_series(
     made_k = max(run.policy.privacy.k, HEADROOM_K * settings.k)
     window, releases = look_up_window(run)
     limits = limits_over_time(run.policy, settings)
-    table = _Linked.of(linked, source.confidential, limits)
+    table = LinkedTable.of(linked, source.confidential, limits)
     earlier = [load_register(release) for release in releases]
     left_out = _choose_left_out(table, earlier, settings)
     person = None if source.person is None else source.person.name
@@ -171,61 +163,8 @@ def link_series(
     return replace(source, reading=reading), (link,)
 
 
-@dataclass(frozen=True, eq=False)
-class _Linked:
-    """The complete records of a table: their persons, and what they are held to."""
-
-    hashes: np.ndarray
-    columns: tuple[Column, ...]
-    values: list[pa.Array]
-    limits: tuple[Fraction, ...]
-
-    @classmethod
-    def of(
-        cls, linked: pa.Table, columns: tuple[Column, ...], limits: dict[str, Fraction]
-    ) -> "_Linked":
-        hashes = np.stack([linked[part].to_numpy() for part in ("high", "low")], axis=1)
-        n_persons = number_hashes([hashes])[0]
-        if n_persons < len(hashes):
-            raise PolicyError(
-                f"privacy.over_time: {len(hashes) - n_persons:,} of {len(hashes):,} records are of "
-                "persons who have another one; these are events, and who is in which release is "
-                "unlike for everybody, so that no classes hold over time; make a table with one "
-                "record for each person, or take over_time out"
-            )
-        values = [linked[f"v{a}"].combine_chunks() for a in range(len(columns))]
-        return cls(hashes, columns, values, tuple(limits[c.name] for c in columns))
-
-    def as_release(self, persons: Int64, chosen: Bools) -> KnownRelease:
-        """The chosen records as a release of one class."""
-        measured = [
-            tabulate_values(values.filter(pa.array(chosen)), column)
-            for values, column in zip(self.values, self.columns, strict=True)
-        ]
-        n_rows = int(chosen.sum())
-        return KnownRelease(
-            np.zeros(0, dtype=np.int64),
-            persons[chosen],
-            np.array([codes for _, codes in measured], dtype=np.int64).reshape(-1, n_rows),
-            tuple(table for table, _ in measured),
-            tuple(column.name for column in self.columns),
-            self.limits,
-        )
-
-
-def tabulate_values(values: pa.Array, column: Column) -> tuple[Distribution, Int64]:
-    """The distribution of a confidential column, and each value's position in it: int64 (n,)."""
-    table = pa.table({column.name: pa.chunked_array([values])})
-    kinds, codes = np.unique(confidential_keys(table, column), return_inverse=True)
-    texts: list[str] = []
-    if column.kind is Kind.NOMINAL:
-        texts = [str(value) for value in sorted(pc.unique(one_zero(values)).to_pylist())]
-    distribution = tabulate(codes.reshape(-1).astype(np.int64), kinds.size)
-    return with_metric(distribution, column, texts), codes.reshape(-1).astype(np.int64)
-
-
 def _choose_left_out(
-    table: _Linked, earlier: list[ReleasedPersons], settings: OverTimeSettings
+    table: LinkedTable, earlier: list[ReleasedPersons], settings: OverTimeSettings
 ) -> Bools:
     """Choose the records that are not released: bool (n,)."""
     n_records = len(table.hashes)
@@ -239,18 +178,7 @@ def _choose_left_out(
         for one, of_one in zip(earlier, numbers, strict=True)
     ]
     cells = find_cells(window, n_persons)
-    units = np.full(n_persons, -1, dtype=np.int64)
-    units[persons] = np.unique(cells[persons], return_inverse=True)[1].reshape(-1)
-    failing = measure_cells(units, window).fail(settings.k)
-    kept = ~failing[units[persons]]
-    while kept.any():
-        of_kept = np.full(n_persons, -1, dtype=np.int64)
-        of_kept[persons[kept]] = units[persons[kept]]
-        is_above = measure_cells(of_kept, [table.as_release(persons, kept)]).is_above
-        more = kept & np.isin(units[persons], np.flatnonzero(is_above))
-        if not more.any():
-            break
-        kept &= ~more
+    kept = keep_records(table, window, cells, persons, settings.k)
     _check_left_out(int((~kept).sum()), n_records, _share_staying(window[-1], persons))
     _check_departures(window, cells, persons[kept], settings)
     return ~kept

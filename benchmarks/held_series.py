@@ -1,0 +1,147 @@
+"""What it costs to hold the releases of a series together: loss, records left out, by month.
+
+``python -m benchmarks.held_series [--persons N] [--months N] [--k N] [--t T] [--out RESULTS.md]``
+
+A generated panel (2 % leave and 2 % join a month) with one confidential value that lasts, the
+income. Each month is released twice: held together with the months before, and by itself. The
+releases are held to k 5 and t 0.1; cells to ``--k`` and ``--t``.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import describe_command, update_page
+from tclose.data.synthetic.panel_files import write_panel
+from tclose.passes.release import run_release
+from tclose.policy.policy import parse_policy
+from tclose.releases.repository import read_internal
+from tclose.runtime.progress import Progress
+
+QUASI: dict[str, Any] = {
+    "age": "quasi-identifier",
+    "sex": "quasi-identifier",
+    "zip": {"role": "quasi-identifier", "aggregate": "median"},
+    "insurer": "quasi-identifier",
+    "tariff": "quasi-identifier",
+    "member_since": {"role": "quasi-identifier", "aggregate": "median"},
+}
+HEAD = (
+    "| month | loss | in times an independent release's | smallest cell | largest cell distance | "
+    "left out | left | of these found by subtraction | seconds | independent: seconds |"
+)
+
+
+@dataclass(frozen=True)
+class HeldMonth:
+    """A month's release beside an independent one of the same records."""
+
+    loss: float
+    independent: float
+    smallest: int
+    largest: float
+    n_records: int
+    left_out: int
+    leavers: int
+    exposed: int
+    seconds: tuple[float, float]
+
+    @property
+    def ratio(self) -> float:
+        """Loss in times the independent release's."""
+        return self.loss / self.independent
+
+
+def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) -> dict[str, Any]:
+    """A policy for a month, held together with others or by itself."""
+    privacy: dict[str, Any] = {"k": 5, "t": 0.1}
+    name = "alone" if over_time is None else "held"
+    if over_time is not None:
+        privacy["over_time"] = over_time
+    return {
+        "name": name,
+        "input": {"path": str(file)},
+        "unlisted": "drop",
+        "attributes": {"person_id": "person", **QUASI, "income": "confidential"},
+        "privacy": privacy,
+        "output": {"path": str(output)},
+    }
+
+
+def measure_month(file: Path, output: Path, over_time: dict[str, Any]) -> HeldMonth:
+    """Release a month both ways."""
+    manifests, seconds = [], []
+    for asked in (over_time, None):
+        start = time.perf_counter()
+        policy = parse_policy(describe_policy(file, output / str(asked is None), asked))
+        outcome = run_release(policy, Progress("none"))
+        seconds.append(time.perf_counter() - start)
+        inside = read_internal(outcome.release)
+        assert inside is not None
+        manifests.append(inside)
+    held, alone = manifests
+    series = held.over_time
+    assert series is not None
+    return HeldMonth(
+        loss=held.information_loss.total,
+        independent=alone.information_loss.total,
+        smallest=series.smallest_cell,
+        largest=max(series.largest_emd.values()),
+        n_records=held.records,
+        left_out=series.left_out,
+        leavers=series.leavers,
+        exposed=series.leavers_exposed,
+        seconds=(seconds[0], seconds[1]),
+    )
+
+
+def render_months(months: list[HeldMonth]) -> str:
+    """The months as a table, and their means."""
+    rows = [
+        f"| {number} | {m.loss:.4f} | {m.ratio:.2f} | {m.smallest} | {m.largest:.4f} | "
+        f"{m.left_out:,} ({m.left_out / (m.n_records + m.left_out):.2%}) | {m.leavers:,} | "
+        f"{m.exposed:,} | {m.seconds[0]:.1f} | {m.seconds[1]:.1f} |"
+        for number, m in enumerate(months, 1)
+    ]
+    mean = sum(m.ratio for m in months) / len(months)
+    left_out = sum(m.left_out for m in months)
+    share = left_out / sum(m.n_records + m.left_out for m in months)
+    last = f"Mean: {mean:.2f} times the loss; {left_out:,} records ({share:.2%}) left out."
+    return "\n".join([HEAD, "|---|" + "---:|" * 9, *rows, "", last])
+
+
+def main() -> None:
+    """Measure, and print the table or write it to a page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--persons", type=int, default=50_000)
+    parser.add_argument("--months", type=int, default=12)
+    parser.add_argument("--k", type=int, default=5)
+    parser.add_argument("--t", type=float, default=0.1)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    over_time = {"k": arguments.k, "t": arguments.t, "window": arguments.months}
+    with tempfile.TemporaryDirectory() as folder:
+        files = write_panel(Path(folder) / "panel", arguments.persons, 1, range(arguments.months))
+        measured = []
+        for file in files:
+            measured.append(measure_month(file, Path(folder), over_time))
+            print(render_months(measured).splitlines()[-3], flush=True)
+    title = (
+        f"Series: {arguments.persons:,} persons, {arguments.months} months, cells of "
+        f"{arguments.k} persons within {arguments.t:g}"
+    )
+    text = (
+        f"{describe_command('benchmarks.held_series', sys.argv[1:])}\n\n{render_months(measured)}\n"
+    )
+    if arguments.out is None:
+        print(text)
+    else:
+        update_page(arguments.out, {title: text})
+
+
+if __name__ == "__main__":
+    main()
