@@ -89,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--originals", metavar="POLICY", help="compare with the records that the "
                        "policy reads: linkage and loss; makes the release again in a private "
                        "folder; its figures depend on the raw data")  # fmt: skip
+    audit.add_argument("--series", action="store_true", help="decide again what it and the earlier "
+                       "releases of its series are together, by their registers")  # fmt: skip
     audit.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
                        help="override a key of that policy, as the run did")  # fmt: skip
     add_as_of(audit)
@@ -284,6 +286,10 @@ def _audit(arguments: argparse.Namespace) -> int:
         raise UsageError("--set and --as-of go with --originals POLICY")
     key = None if arguments.public_key is None else read_public_key(arguments.public_key)
     audit = audit_release(find_release(arguments.release), key)
+    if arguments.series and audit.checked:
+        from tclose.assess.over_time.series_audit import add_series
+
+        audit = add_series(audit)
     if arguments.originals and audit.checked:
         from tclose.assess.originals import add_originals
         from tclose.policy.policy import load_policy

@@ -3,7 +3,9 @@
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from support.cases.people import Released, release, write_parquet
 from support.cases.series_months import K, SeriesMonths, T, read_classes, write_months
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
+from tclose.assess.over_time.attack import attack_releases
+from tclose.assess.over_time.series_audit import add_series
 from tclose.cli.main import main
 from tclose.errors import (
     BusyError,
@@ -29,6 +33,7 @@ from tclose.passes.series import link_persons
 from tclose.policy.policy import parse_policy
 from tclose.releases.prune import plan_pruning
 from tclose.releases.repository import ReleaseRepository
+from tclose.releases.series.register_file import read_register, write_register
 from tclose.releases.series.series_history import find_held
 from tclose.runtime.progress import Progress
 
@@ -294,3 +299,76 @@ def test_register_has_a_version(made: list[Released], monkeypatch: pytest.Monkey
         register_file.read_register(content)
     with pytest.raises((ValueError, OSError)):
         register_file.read_register(b"nothing")
+
+
+def test_audit_of_the_series(made: list[Released]) -> None:
+    for number, one in enumerate(made, 1):
+        result = add_series(audit_release(one.folder))
+        assert result.findings == []
+        [note] = [note for note in result.notes if note.startswith("series: ")]
+        said = one.internal["over_time"]
+        assert note.startswith(f"series: {number} release")
+        assert f"{said['cells']} cells, the smallest of {said['smallest_cell']} persons" in note
+
+
+def test_audit_sees_a_register_of_other_rows(copied: SeriesMonths, made: list[Released]) -> None:
+    """Were it written anew with its digest, as by a fault."""
+    folder = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    path = folder / "internal" / "register.parquet"
+    persons = read_register(path.read_bytes())
+    swapped = persons.classes.copy()
+    swapped[[0, -1]] = swapped[[-1, 0]]
+    path.write_bytes(write_register(replace(persons, classes=swapped)))
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    [found] = add_series(audit_release(last)).findings
+    assert "register.parquet is not as it was published" in found
+    document = json.loads((folder / "internal" / "manifest.json").read_text())
+    document["over_time"]["register_sha256"] = sha256(path.read_bytes()).hexdigest()
+    (folder / "internal" / "manifest.json").write_text(json.dumps(document))
+    [found] = add_series(audit_release(last)).findings
+    assert found.endswith("its register is not of its rows: classes")
+
+
+def test_audit_of_other_releases(
+    copied: SeriesMonths, made: list[Released], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shutil.rmtree(copied.folder / "releases" / "panel-1")
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    assert main(["audit", str(last), "--series", "--quiet"]) == 3
+    assert "series: release number 2 is not in the output folder" in capsys.readouterr().out
+    document = SeriesMonths(tmp_path, copied.files).policy(0)
+    del document["series"], document["privacy"]["over_time"]
+    alone = release(document)
+    assert add_series(audit_release(alone.folder)).findings == [
+        "series: the release is of none: its policy has no over_time"
+    ]
+    handed_out = shutil.copytree(last, tmp_path / "out", ignore=shutil.ignore_patterns("internal"))
+    assert add_series(audit_release(handed_out)).findings == [
+        "series: internal/manifest.json is not at hand, or damaged"
+    ]
+
+
+def test_attack_finds_nobody_who_stayed(made: list[Released], months: SeriesMonths) -> None:
+    """An intruder who knows all classes; the classes are those of the registers."""
+    policies = [parse_policy(months.policy(month)) for month in (0, 1, 2)]
+    places = [one.folder for one in made]
+    result = attack_releases(places, policies, None, ["income"], QUIET)
+    assert result.notes == ()
+    assert result.classes_known is not None
+    stayed = result.classes_known.stayed
+    assert stayed.persons > 500
+    assert (stayed.alone, stayed.below_k) == (0, 0)
+    assert result.classes_known.below_k_in_one == (0, 0, 0)
+    assert result.classes_known.changed.below_k > 0  # leavers, who are reported
+
+
+def test_attack_without_registers(copied: SeriesMonths, made: list[Released]) -> None:
+    for path in (copied.folder / "releases").rglob("register.parquet"):
+        path.unlink()
+    policies = [parse_policy(copied.policy(month)) for month in (0, 1)]
+    places = [
+        copied.folder / "releases" / one.folder.parent.name / one.folder.name for one in made[:2]
+    ]
+    result = attack_releases(places, policies, None, ["income"], QUIET)
+    assert result.classes_known is None
+    assert len(result.notes) == 2

@@ -5,7 +5,7 @@ is a table that any tool made, in which the policy of the originals says it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +61,19 @@ def read_published(place: Location, policy: Policy) -> Published:
     """
     if place.name.lower().endswith(TABLES):
         return _read_table(place, policy)
-    release = find_release(place)
+    return replace(read_release(find_release(place)), place=str(place))
+
+
+def read_release(release: Location) -> Published:
+    """Read a release by its own folder.
+
+    Raises
+    ------
+    OutputError
+        It has no manifest.
+    DataError
+        It cannot be read, or has no classes.
+    """
     manifest = read_manifest(release)
     if manifest is None:
         raise OutputError(f"{release}: its manifest cannot be read; run `tclose audit` on it")
@@ -75,7 +87,7 @@ def read_published(place: Location, policy: Policy) -> Published:
     quasi = [column.name for column in roles.class_columns]
     confidential = [c.name for c in roles.confidential if not c.bucketed]
     table = pa.concat_tables(piece.unify_dictionaries() for piece in pieces)
-    return _sort_out(str(place), table, quasi, confidential, (release, manifest))
+    return _sort_out(str(release), table, quasi, confidential, (release, manifest))
 
 
 def _read_table(place: Location, policy: Policy) -> Published:

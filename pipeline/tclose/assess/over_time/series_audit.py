@@ -1,0 +1,126 @@
+"""The audit of a release together with the earlier ones of its window, where registers are at hand.
+
+Registers say whose each released row is. They are compared with the files: rows of one class there
+are one class here, and equal values have equal places. So what is decided again is decided of what
+was handed out.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.assess.any_table import code_values_apart
+from tclose.assess.auditing.audit_result import AuditResult
+from tclose.assess.over_time.published import Published, read_release
+from tclose.data.places.locations import Location, parse_location
+from tclose.errors import TcloseError
+from tclose.model.array_types import Int64
+from tclose.passes.series.series_cells import number_hashes, place_release
+from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
+from tclose.releases.manifest.internal_manifest import SeriesSection
+from tclose.releases.repository import read_internal
+from tclose.releases.series.register_file import ReleasedPersons, load_register
+from tclose.releases.series.series_history import SeriesRelease, list_series
+
+
+def add_series(audit: AuditResult) -> AuditResult:
+    """The audit with what a release and the earlier ones of its window are together.
+
+    Whatever is missing, or does not hold, is a finding.
+    """
+    release = parse_location(audit.release)
+    internal = read_internal(release)
+    if internal is None:
+        return audit.extended(["series: internal/manifest.json is not at hand, or damaged"])
+    said = internal.over_time
+    if said is None:
+        return audit.extended(["series: the release is of none: its policy has no over_time"])
+    try:
+        window = _find_window(release, said)
+        registers = [_read_checked(one) for one in window]
+    except TcloseError as error:
+        return audit.extended([f"series: {error}"])
+    numbers = [one.entry.number for one in window]
+    due = range(max(1, said.number - said.window + 1), said.number + 1)
+    findings = [f"release number {n} is not in the output folder" for n in due if n not in numbers]
+    findings += [
+        f"release {one.name}: its register is not of its rows: {wrong}"
+        for one, (_, wrong) in zip(window, registers, strict=True)
+        if wrong
+    ]
+    if findings:
+        return audit.extended([f"series: {finding}" for finding in findings])
+    verdict = _judge([persons for persons, _ in registers], said)
+    findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
+    findings += [f"the manifest says other {name}" for name in _find_other_figures(said, verdict)]
+    note = (
+        f"series: {len(window):,} release{'' if len(window) == 1 else 's'} of {said.series!r} "
+        f"together: {verdict.n_cells:,} cells, the smallest of {verdict.smallest:,} persons "
+        f"(k {said.k}); persons who left: {verdict.n_leavers:,}, found by subtraction: "
+        f"{verdict.n_exposed:,}"
+    )
+    return audit.extended([f"series: {finding}" for finding in findings], [note])
+
+
+def _find_window(release: Location, said: SeriesSection) -> tuple[SeriesRelease, ...]:
+    """The release and the earlier ones that it was held to, by the output folder that it is in."""
+    there = list_series(release.parent.parent, said.series)
+    return tuple(
+        one for one in there if said.number - said.window < one.entry.number <= said.number
+    )
+
+
+def _read_checked(release: SeriesRelease) -> tuple[ReleasedPersons, str]:
+    """The register of a release, and what is wrong with it, or nothing."""
+    return (persons := load_register(release)), _compare(persons, read_release(release.place))
+
+
+def _compare(persons: ReleasedPersons, published: Published) -> str:
+    """Say what of a register is not of the released rows; empty if nothing."""
+    if persons.classes.size != published.class_of.size:
+        return "rows"
+    if not _are_told_apart_alike(persons.classes, published.class_of):
+        return "classes"
+    if set(persons.attributes) != set(published.confidential.column_names):
+        return "attributes"
+    for name, codes in zip(persons.attributes, persons.codes, strict=True):
+        values = published.confidential[name]
+        if not _are_told_apart_alike(codes, code_values_apart(values, name)):
+            return name
+        kind = values.type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind):
+            ranks = pc.rank(values.combine_chunks(), tiebreaker="dense").to_numpy()
+            if (ranks.astype(np.int64) - 1 != codes).any():
+                return name
+    return ""
+
+
+def _are_told_apart_alike(first: Int64, second: Int64) -> bool:
+    """Return whether two codings of the same rows tell the same rows apart."""
+    n_pairs = np.unique(np.stack([first, second]), axis=1).shape[1]
+    return bool(n_pairs == np.unique(first).size == np.unique(second).size)
+
+
+def _judge(registers: Sequence[ReleasedPersons], said: SeriesSection) -> SeriesVerdict:
+    newest = registers[-1]
+    n_persons, numbers = number_hashes([one.hashes for one in registers])
+    limits = dict(zip(newest.attributes, newest.limits, strict=True))
+    placed = [
+        place_release(one, of_one, n_persons, limits)
+        for one, of_one in zip(registers, numbers, strict=True)
+    ]
+    return judge_series(placed, n_persons, said.k, said.departures)
+
+
+def _find_other_figures(said: SeriesSection, verdict: SeriesVerdict) -> list[str]:
+    """Names of the figures of the manifest that are not those found."""
+    found = {
+        "cells": verdict.n_cells,
+        "smallest_cell": verdict.smallest,
+        "newcomers": verdict.n_newcomers,
+        "leavers": verdict.n_leavers,
+        "leavers_exposed": verdict.n_exposed,
+    }
+    return [name for name, value in found.items() if getattr(said, name) != value]
