@@ -198,6 +198,9 @@ def test_edited_manifest_is_found(published, change, words):
     assert any(words in finding for finding in findings), findings
 
 
+INSIDE = ("internal/report.html", "internal/seal.json")
+
+
 def as_earlier(published):
     """The manifests as the version before further models and documents wrote them."""
     for place in (published, published / "internal"):
@@ -206,11 +209,12 @@ def as_earlier(published):
         manifest["format"] = 1
         for key in ("risk", "noise", "documents", "figures"):
             del manifest[key]
+        manifest.pop("inside", None)
         del manifest["privacy"]["models"]
         for t in manifest["privacy"]["t"].values():
             del t["distance"]
         path.write_text(json.dumps(manifest))
-    for name in ("dictionary.md", "datapackage.json", "report.html", "internal/seal.json"):
+    for name in ("dictionary.md", "datapackage.json", "report.html", *INSIDE):
         (published / name).unlink()
 
 

@@ -60,6 +60,7 @@ def _links(release: Location) -> list[str]:
         "manifest": release / "manifest.json",
         "report": release / "report.html",
         "data dictionary": release / "dictionary.md",
+        "report (internal)": internal_of(release) / "report.html",
         "lineage (internal)": internal_of(release) / "lineage.jsonl",
     }
     return [f"- {title}: {_link(location)}" for title, location in locations.items()]

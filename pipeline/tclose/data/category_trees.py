@@ -71,15 +71,21 @@ class CategoryTree:
             lowest[meets] = low[meets]
         return self.category_of[lowest]
 
-    def sum_distances(self, keys: Keys, released: Keys) -> float:
-        """Sum of the hierarchical distances of values to what they are released as; both (n,).
+    def count_apart(self, keys: Keys, released: Keys) -> Int64:
+        """Hierarchical distances of values to what they are released as, times H; all int64 (n,).
 
-        Height of the lowest common ancestor, divided by H; of a value and a node above it that is
-        the node's own height, divided by H.
+        Height of the lowest common ancestor; of a value and a node above it that is the node's own
+        height.
         """
         before, after = keys.astype(np.int64), released.astype(np.int64)
-        n_apart = sum(np.count_nonzero(nodes[before] != nodes[after]) for nodes in self.levels)
-        return float(n_apart) / self.height
+        n_apart = np.zeros(before.size, dtype=np.int64)
+        for nodes in self.levels:
+            n_apart += nodes[before] != nodes[after]
+        return n_apart
+
+    def sum_distances(self, keys: Keys, released: Keys) -> float:
+        """Sum of these distances, divided by H."""
+        return float(self.count_apart(keys, released).sum()) / self.height
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,12 @@ from tclose.releases.entries import Entries, list_inside, scan_folder
 from tclose.releases.manifest.internal_manifest import InternalManifest, Origin
 from tclose.releases.manifest.public_manifest import Manifest, parse_as
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
-from tclose.releases.manifest.seals import INSIDE, REGISTER_FILE, SEAL_FILE, verify_signatures
+from tclose.releases.manifest.seals import (
+    REGISTER_FILE,
+    SEAL_FILE,
+    list_internal,
+    verify_signatures,
+)
 from tclose.releases.manifest.sections import DataFile, Document
 from tclose.releases.stores.filesystem import FolderStore
 from tclose.releases.stores.store import Store
@@ -138,7 +143,7 @@ def _find_strangers(entries: Entries, known: set[str]) -> list[str]:
 
 def _find_strangers_inside(release: Location) -> list[str]:
     """List the entries of the internal part that are not files of a run, where it is readable."""
-    known = {*INSIDE, SEAL_FILE, REGISTER_FILE}
+    known = {*list_internal(release), SEAL_FILE, REGISTER_FILE}
     try:
         entries = list_inside(internal_of(release), known)
     except (PermissionError, FileNotFoundError, ForbiddenError):

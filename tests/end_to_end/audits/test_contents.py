@@ -28,6 +28,7 @@ def find(release):
         "datapackage.json",
         "report.html",
         "internal/plan.json",
+        "internal/report.html",
         "manifest.json",
     ],
 )

@@ -47,7 +47,10 @@ def test_nothing_but_the_release_can_be_handed_out_and_nothing_else_stays(docume
     inside = f"out/people/.internal/{made.release.name}"
     assert {n for n in names if ".internal/" in n} == {
         "out/.internal/release-key",
-        *(f"{inside}/{n}" for n in ("lineage.jsonl", "manifest.json", "plan.json", "seal.json")),
+        *(
+            f"{inside}/{n}"
+            for n in ("lineage.jsonl", "manifest.json", "plan.json", "report.html", "seal.json")
+        ),
     }
     assert str(made.release) == f"{root}/{made.release.name}"
 

@@ -42,7 +42,7 @@ def loss_of(
     encoding, keys = encode(values, **given)
     order, starts = np.arange(len(values)), starts_of(sizes)
     generalised = generalise_column(encoding, keys, order, starts, ancestors)
-    return measure_generalisation(encoding, keys[order], starts, generalised)
+    return float(measure_generalisation(encoding, keys[order], starts, generalised).sum())
 
 
 DAY = datetime.date(2020, 2, 28)

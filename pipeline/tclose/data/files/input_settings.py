@@ -57,6 +57,16 @@ class InputSettings(Settings):
         exclude_if=lambda name: name == UTF8,
     )
 
+    sampling_fraction: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Share of the population that these records are, if they are a sample; for "
+        "risks in the internal report.",
+        examples=[0.05],
+        exclude_if=lambda share: share is None,
+    )
+
     @model_validator(mode="after")
     def _check_formats(self) -> "InputSettings":
         check_marks(self.decimal, self.thousands)

@@ -97,8 +97,8 @@ def find_ends(keys: Keys, order: Int64, starts: Int64) -> tuple[Keys, Keys]:
 
 def measure_generalisation(
     encoding: Encoding, keys: Keys, starts: Int64, generalised: Generalised
-) -> float:
-    """Sum over records of the squared normalised difference to what they are released as.
+) -> Float64:
+    """Squared normalised differences of records to what they are released as: float64 (n,).
 
     To the middle of an interval, divided by the attribute's range; comparable to the loss of
     Soria-Comas et al. 2015, eq. (5). A nominal value has no middle: it loses the squared span of
@@ -106,14 +106,15 @@ def measure_generalisation(
     """
     sizes = np.diff(starts)
     if encoding.is_nominal:
-        return float(np.sum(sizes * generalised.spans**2))
+        return (generalised.spans**2).repeat(sizes)
     span = float(encoding.high - encoding.low)
     if span == 0:
-        return 0.0
+        return np.zeros(keys.size)
     low = generalised.low
     from_low = keys - low.repeat(sizes)
     difference = (from_low - ((generalised.high - low) / 2).repeat(sizes)) / span
-    return float(np.sum(difference * difference))
+    squares: Float64 = difference * difference
+    return squares
 
 
 def _cover_values(

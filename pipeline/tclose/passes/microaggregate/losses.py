@@ -6,10 +6,11 @@ Records of class i are ``order[starts[i]:starts[i + 1]]``.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
@@ -24,6 +25,10 @@ _NUMBERS = (Kind.NUMERIC, Kind.DATE)
 
 # Numbers of an attribute, original and released: float64 (n,) each, on one scale.
 Pair = tuple[Float64, Float64]
+# Of one attribute: the sum over the records, each record's own part, and what is released for it.
+Lost = tuple[float, NDArray[Any], Keys]
+
+SIZE_STEPS = 64  # powers of two that a class can be as large as
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +38,13 @@ class Losses:
     ``squares`` float64 (QIs,): sums of squared normalised differences (Soria-Comas et al. 2015, eq.
     5); ``comparison``: of the columns that `compared_columns` names, in its order; ``shares``: of
     the quasi-identifiers that `shared_columns` names, in its order, the records that have each
-    category, and that release it: int64 (2, v) each.
+    category, and that release it: int64 (2, v) each; ``by_size`` float64 (2, 64): records in
+    classes of 2^i to 2^(i+1) - 1 records, and the sums of their squares over all quasi-identifiers.
     """
 
     squares: Float64
     comparison: ValueComparison
+    by_size: Float64
     shares: tuple[Int64, ...] = ()
 
     def merge(self, other: "Losses") -> "Losses":
@@ -45,6 +52,7 @@ class Losses:
         return Losses(
             self.squares + other.squares,
             self.comparison.merge(other.comparison),
+            self.by_size + other.by_size,
             tuple(a + b for a, b in zip(self.shares, other.shares, strict=True)),
         )
 
@@ -99,10 +107,10 @@ def measure_aggregation(
     """
     sizes = np.diff(by_class[1])
 
-    def lose(j: int, original: Keys) -> tuple[float, Keys]:
+    def lose(j: int, original: Keys) -> Lost:
         return _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
 
-    return _measure(encodings, keys, by_class[0], lose, others)
+    return _measure(encodings, keys, by_class, lose, others)
 
 
 def measure_generalising(
@@ -113,50 +121,62 @@ def measure_generalising(
     others: Sequence[Pair] = (),
 ) -> Losses:
     """The same of classes that are released as intervals, sets and nodes; of these, the middle."""
-    order, starts = by_class
+    _, starts = by_class
     sizes = np.diff(starts)
 
-    def lose(j: int, original: Keys) -> tuple[float, Keys]:
+    def lose(j: int, original: Keys) -> Lost:
         of_classes = released[j]
         squares = measure_generalisation(encodings[j], original, starts, of_classes)
         is_number = encodings[j].column.kind in _NUMBERS
-        return squares, of_classes.middles.repeat(sizes) if is_number else original
+        shown = of_classes.middles.repeat(sizes) if is_number else original
+        return float(np.sum(squares)), squares, shown
 
-    return _measure(encodings, keys, order, lose, others)
+    return _measure(encodings, keys, by_class, lose, others)
 
 
 def _measure(
     encodings: Sequence[Encoding],
     keys: list[Keys],
-    order: Int64,
-    lose: Callable[[int, Keys], tuple[float, Keys]],
+    by_class: tuple[Int64, Int64],
+    lose: Callable[[int, Keys], Lost],
     others: Sequence[Pair],
 ) -> Losses:
-    """``lose``: the squares and what is released, of a column's place and keys class by class."""
+    """``lose``: what is lost and released, of a column's place and keys class by class."""
+    order, steps = by_class[0], _find_steps(np.diff(by_class[1]))
+    by_size = np.array([np.bincount(steps, minlength=SIZE_STEPS), np.zeros(SIZE_STEPS)])
     squares, pairs, shares = np.empty(len(encodings)), [], []
     shared = set(map(id, shared_columns(encodings)))
     for j, encoding in enumerate(encodings):
         original: Keys = keys[j][order]
-        squares[j], released = lose(j, original)
+        squares[j], of_records, released = lose(j, original)
+        by_size[1] += np.bincount(steps, of_records, minlength=SIZE_STEPS)
         if encoding.column.kind in _NUMBERS:
             pairs.append((original.astype(np.float64), released.astype(np.float64)))
         if id(encoding) in shared:
             both = encoding.count_categories(original), encoding.count_categories(released)
             shares.append(np.array(both))
-    return Losses(squares, _compare(pairs, others, order), tuple(shares))
+    return Losses(squares, _compare(pairs, others, order), by_size, tuple(shares))
 
 
-def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> tuple[float, Keys]:
+def _find_steps(sizes: Int64) -> Int64:
+    """Return for each record the power of two that is next below the size of its class."""
+    return np.repeat(np.frexp(sizes.astype(np.float64))[1].astype(np.int64) - 1, sizes)
+
+
+def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> Lost:
     tree = tree_of(encoding)
     if tree is not None:
-        return tree.sum_distances(original, released), released
+        distances = tree.count_apart(original, released)
+        return float(distances.sum()) / tree.height, distances / tree.height, released
     if encoding.is_nominal:
-        return float(np.count_nonzero(original != released)), released
+        differs = original != released
+        return float(np.count_nonzero(differs)), differs, released
     if encoding.release_type != encoding.type:
         released = _unscaled(released, encoding)
     span = float(encoding.high - encoding.low)
     difference = (original - released) / span if span else np.zeros(original.size)
-    return float(np.sum(difference * difference)), released
+    squares = difference * difference
+    return float(np.sum(squares)), squares, released
 
 
 def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> ValueComparison:

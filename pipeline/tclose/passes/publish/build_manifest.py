@@ -25,11 +25,13 @@ from tclose.releases.documents import list_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.internal_manifest import (
+    Analysis,
     InternalCode,
     InternalManifest,
     MadeBy,
     PersonSketch,
     PersonTracesSection,
+    PreviousRelease,
     SeriesSection,
     SourceFile,
     Utility,
@@ -41,6 +43,7 @@ from tclose.releases.manifest.privacy_summary import (
     describe_risk,
 )
 from tclose.releases.manifest.public_manifest import FORMAT, Manifest
+from tclose.releases.manifest.seals import REPORT
 from tclose.releases.manifest.sections import (
     ClassesSection,
     Code,
@@ -89,6 +92,7 @@ class ReleaseRecord:
     ``siblings``: releases of the same input files that stand in the output folder, with other rows;
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
     record was found to be one of the input's; ``versions``: of the code, as in the release's id;
+    ``analysis``: values before and after; ``previous``: the release that is the current one so far;
     ``n_missing``: records without a value that is needed, of each column that has any.
     """
 
@@ -114,6 +118,8 @@ class ReleaseRecord:
     siblings: tuple[Sibling, ...] = ()
     levels: tuple[tuple[int, ...], ...] = ()
     warnings: tuple[PlanWarning, ...] = ()
+    analysis: Analysis | None = None
+    previous: PreviousRelease | None = None
     sketches: tuple[PersonSketch, ...] = ()
     over_time: SeriesSection | None = None
 
@@ -318,6 +324,10 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         values["over_time"] = account.over_time
     for sketch in account.sketches:
         values["person_sketch"] = sketch
+    if account.analysis is not None:
+        values["analysis"] = account.analysis
+    if account.previous is not None:
+        values["previous"] = account.previous
     if account.warnings:
         values["warnings"] = list(account.warnings)
     if account.verdict.persons is not None and account.verdict.persons.traces is not None:
@@ -329,6 +339,7 @@ def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
         **values,
         exact_information_loss=describe_loss(account.loss),
         utility=account.utility,
+        inside=[REPORT],
         policy=account.policy.model_dump(mode="json"),
         inputs=[describe_source(file) for file in account.inputs],
         records_read=account.n_read,

@@ -33,6 +33,7 @@ from tclose.passes.plan.notices.plan_warnings import (
 from tclose.passes.plan.notices.sibling_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import key_encodings, load_distributions
+from tclose.passes.publish.analysis import describe_analysis, find_previous
 from tclose.passes.publish.build_manifest import (
     Loss,
     ReleaseRecord,
@@ -54,9 +55,10 @@ from tclose.releases.documents import make_documents
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE, find_signer
-from tclose.releases.manifest.seals import REGISTER_FILE, SEAL_FILE, seal_files
+from tclose.releases.manifest.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
 from tclose.releases.manifest.sections import DataFile
 from tclose.releases.provenance import who
+from tclose.releases.report.internal_report import write_internal_report
 from tclose.releases.stores.filesystem import sync_folder
 from tclose.runtime import lineage_events
 from tclose.runtime.lineage_events import LINEAGE
@@ -184,6 +186,8 @@ def _make_record(
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
         utility=utility,
+        analysis=describe_analysis(lost, compared_columns(plan), len(plan.encodings)),
+        previous=find_previous(run.repository, run.release_id),
         files=tuple(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
         ),
@@ -227,12 +231,14 @@ def _stage_release(
     internal = staging / INTERNAL
     internal.mkdir(mode=0o700)
     made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
+    full = full_manifest(account, made_by)
     inside = {
         "plan.json": dump_json(
             describe_plan(account.plan, account.warnings, account.n_repaired).to_json()
         ),
         "lineage.jsonl": lineage.as_bytes(),
-        "manifest.json": dump_json(full_manifest(account, made_by).to_json()),
+        "manifest.json": dump_json(full.to_json()),
+        REPORT: write_internal_report(full).encode(),
     }
     if register := _read_register(run):
         write_atomically(internal / REGISTER_FILE, register)

@@ -10,7 +10,14 @@ from pydantic import Field, JsonValue
 
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Code, Count, InformationLoss, Section
+from tclose.releases.manifest.sections import (
+    Code,
+    Count,
+    InformationLoss,
+    Nonnegative,
+    Positive,
+    Section,
+)
 
 Figures = dict[str, float | None]
 
@@ -46,6 +53,63 @@ class Utility(Section):
     """Differences, by ``one and other``."""
     shares: dict[str, CategoryShares] = Field(default_factory=dict)
     """Of each quasi-identifier with categories of which a class releases one."""
+
+
+class Spread(Section):
+    """A column's mean and standard deviation, to three digits; None where there is none."""
+
+    mean: float | str | None
+    """Of dates the day."""
+    deviation: float | None
+    """Of dates in days."""
+
+
+class Marginal(Section):
+    """A column of numbers or dates before and after, over all records that are released."""
+
+    original: Spread
+    released: Spread
+
+
+class CorrelationPair(Section):
+    """A correlation of two columns before and after; None where one of them has one value."""
+
+    original: float | None
+    released: float | None
+
+
+class SizeLoss(Section):
+    """The information loss of the records in classes of some sizes, to three digits."""
+
+    smallest: Positive
+    largest: Positive
+    records: Count
+    loss: Nonnegative
+    """Mean over the records and the quasi-identifiers."""
+
+
+class Analysis(Section):
+    """What a release changes: values before and after, and where information is lost."""
+
+    marginals: dict[str, Marginal]
+    correlations: dict[str, CorrelationPair]
+    """By ``one and other``."""
+    loss_by_class_size: list[SizeLoss]
+
+
+class PreviousRelease(Section):
+    """The release that was the current one of the same name, by the figures that are compared."""
+
+    release_id: str
+    published_at: str
+    records: Count
+    n_classes: Count
+    k: Count
+    """Reached."""
+    t: dict[str, float]
+    """Reached, of each confidential attribute."""
+    loss: Nonnegative
+    columns: list[str]
 
 
 class PersonTracesSection(Section):
@@ -192,6 +256,10 @@ class InternalManifest(Manifest):
     exact_information_loss: InformationLoss | None = None
     """All digits."""
     utility: Utility | None = None
+    analysis: Analysis | None = None
+    previous: PreviousRelease | None = None
+    inside: list[str] = Field(default_factory=list)
+    """Documents beside this one, which are sealed as it is."""
     policy: dict[str, JsonValue] | None = None
     """With all defaults."""
     inputs: list[SourceFile] = Field(default_factory=list)

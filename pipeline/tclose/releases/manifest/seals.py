@@ -10,14 +10,37 @@ import hmac
 import json
 from collections.abc import Mapping
 
+from pydantic import Field
+
 from tclose.data.places.locations import Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
 from tclose.errors import ForbiddenError
+from tclose.releases.manifest.public_manifest import parse_as
+from tclose.releases.manifest.sections import Section
 
 SEAL_FILE = "seal.json"
 REGISTER_FILE = "register.parquet"  # of a series: its digest is in the internal manifest
 _MOST_BYTES = 1 << 30  # of a plan with very many partitions
 PUBLIC, INSIDE = "manifest.json", ("manifest.json", "plan.json", "lineage.jsonl")
+REPORT = "report.html"
+
+
+class _Inside(Section):
+    """The key of an internal manifest that lists the documents beside it."""
+
+    inside: list[str] = Field(default_factory=list)
+
+
+def list_internal(release: Location) -> tuple[str, ...]:
+    """The files that a release has inside besides its seals: earlier versions made no report.
+
+    The internal manifest, which is sealed itself, says if there is one; without it there may be.
+    """
+    try:
+        written = parse_as(_Inside, read_bounded(internal_of(release) / INSIDE[0]))
+    except (OSError, MalformedError, ForbiddenError):
+        return (*INSIDE, REPORT)
+    return (*INSIDE, REPORT) if REPORT in written.inside else INSIDE
 
 
 def seal_files(key: bytes, release_id: str, public: bytes, inside: Mapping[str, bytes]) -> bytes:
@@ -41,6 +64,7 @@ def _seal(key: bytes, release_id: str, name: str, content: bytes) -> str:
 def verify_signatures(release: Location, key: bytes) -> list[str]:
     """List the sealed files that are not as published."""
     internal = internal_of(release)
+    inside = list_internal(release)
     try:
         written = read_bounded(internal / SEAL_FILE)
         seals = parse_json(written)
@@ -48,7 +72,7 @@ def verify_signatures(release: Location, key: bytes) -> list[str]:
         return [f"internal/{SEAL_FILE}: is missing"]
     except (OSError, MalformedError, ForbiddenError):
         return [f"internal/{SEAL_FILE}: is damaged"]
-    places = {PUBLIC: release / PUBLIC} | {f"internal/{n}": internal / n for n in INSIDE}
+    places = {PUBLIC: release / PUBLIC} | {f"internal/{n}": internal / n for n in inside}
     if not isinstance(seals, dict) or seals.keys() != places.keys() or _dump(seals) != written:
         return [f"internal/{SEAL_FILE}: is damaged"]
     broken = []

@@ -1,0 +1,124 @@
+"""The internal manifest's section on what a release changes, and the release before it."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from math import isfinite
+
+import pyarrow as pa
+
+from tclose.data.keys import plain_type
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
+from tclose.passes.microaggregate.losses import Losses
+from tclose.passes.microaggregate.utility import Moments
+from tclose.releases.manifest.internal_manifest import (
+    Analysis,
+    CorrelationPair,
+    Marginal,
+    PreviousRelease,
+    SizeLoss,
+    Spread,
+)
+from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.releases.repository import ReleaseRepository, read_manifest
+
+_EPOCH = date(1970, 1, 1)
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def describe_analysis(lost: Losses, columns: Sequence[Column], n_quasi: int) -> Analysis:
+    """Describe what a release changes, to three digits.
+
+    Parameters
+    ----------
+    columns : that are compared, in their order
+    n_quasi : quasi-identifiers, over which losses are means
+    """
+    both = lost.comparison.original, lost.comparison.released
+    correlations = [moments.correlations for moments in both]
+    return Analysis(
+        marginals={
+            column.name: Marginal(
+                original=_describe_spread(both[0], i, column),
+                released=_describe_spread(both[1], i, column),
+            )
+            for i, column in enumerate(columns)
+        },
+        correlations={
+            f"{columns[i].name} and {columns[j].name}": CorrelationPair(
+                original=_known(float(correlations[0][i, j])),
+                released=_known(float(correlations[1][i, j])),
+            )
+            for j in range(len(columns))
+            for i in range(j)
+        },
+        loss_by_class_size=_describe_sizes(lost, n_quasi),
+    )
+
+
+def _describe_spread(moments: Moments, place: int, column: Column) -> Spread:
+    unit = _unit(column)
+    mean, variance = float(moments.means[place]), float(moments.variances[place])
+    deviation = _known(variance**0.5 / unit) if variance >= 0 else None
+    if column.kind is Kind.DATE and _has_days(column):
+        return Spread(mean=_day(mean / unit), deviation=deviation)
+    return Spread(mean=_known(mean / unit), deviation=deviation)
+
+
+def _has_days(column: Column) -> bool:
+    dtype = plain_type(column.type)
+    return bool(pa.types.is_date(dtype) or pa.types.is_timestamp(dtype))
+
+
+def _unit(column: Column) -> float:
+    """Keys in one of what people count: a day, or one of a decimal number."""
+    dtype = plain_type(column.type)
+    if pa.types.is_timestamp(dtype):
+        return _PER_SECOND[dtype.unit] * 86_400.0
+    if pa.types.is_date64(dtype):
+        return 86_400_000.0
+    return 10.0**dtype.scale if pa.types.is_decimal(dtype) else 1.0
+
+
+def _day(mean: float) -> str | None:
+    try:
+        return str(_EPOCH + timedelta(days=round(mean)))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _known(value: float) -> float | None:
+    return three_digits(value) if isfinite(value) else None
+
+
+def _describe_sizes(lost: Losses, n_quasi: int) -> list[SizeLoss]:
+    return [
+        SizeLoss(
+            smallest=2**step,
+            largest=2 ** (step + 1) - 1,
+            records=int(n_records),
+            loss=three_digits(squares / n_records / n_quasi),
+        )
+        for step, (n_records, squares) in enumerate(lost.by_size.T.tolist())
+        if n_records
+    ]
+
+
+def find_previous(repository: ReleaseRepository, release_id: str) -> PreviousRelease | None:
+    """Find the release that is the current one until this one is; None if there is none."""
+    current = repository.current()
+    if current is None or current == release_id:
+        return None
+    manifest = read_manifest(repository.release(current))
+    if manifest is None:
+        return None
+    return PreviousRelease(
+        release_id=manifest.release_id,
+        published_at=manifest.published_at,
+        records=manifest.records,
+        n_classes=manifest.classes.n_classes,
+        k=manifest.privacy.k.achieved,
+        t={name: result.largest_emd for name, result in manifest.privacy.t.items()},
+        loss=manifest.information_loss.total,
+        columns=[column.name for column in manifest.columns],
+    )

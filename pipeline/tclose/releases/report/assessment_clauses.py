@@ -1,0 +1,110 @@
+"""What a release shows of two texts by which de-identified data are judged, point by point.
+
+ISO/IEC 27559:2022, *Privacy enhancing data de-identification framework*, and Opinion 05/2014 of the
+Article 29 Working Party on anonymisation techniques. The words are our own. What no program can see
+is left to whoever signs.
+"""
+
+from tclose.releases.manifest.internal_manifest import InternalManifest
+
+_OPEN = "To be filled in by whoever signs."
+Row = tuple[str, str, str]
+
+
+def list_clauses(manifest: InternalManifest) -> list[Row]:
+    """Clauses of ISO/IEC 27559: the clause, what is asked, and what is known of this release."""
+    roles = [f"{n} {role}" for role, n in _count_roles(manifest).items()]
+    k = manifest.privacy.k
+    limits = [f"k {k.asked}"] + [f"t of {n} {t.asked:g}" for n, t in manifest.privacy.t.items()]
+    models = [f"{m.name} of {m.attribute}" for m in manifest.privacy.models or ()]
+    return [
+        ("6, context", "who gets the data, under which terms, and what else they know", _OPEN),
+        (
+            "7, data",
+            "which columns single out, link or are to be protected",
+            (
+                f"Roles in the policy: {', '.join(roles)}. Identifiers and columns that the policy "
+                "does not name are never read."
+            ),
+        ),
+        (
+            "7, threats",
+            "which attacks are assumed",
+            (
+                "An intruder who knows all quasi-identifiers of everybody and who is in the data. "
+                "Knowledge of columns declared non-confidential is not covered."
+            ),
+        ),
+        (
+            "8, identifiability",
+            "how likely persons are identified, against a threshold set before",
+            f"Thresholds: {', '.join(limits + models)}; reached figures and risks are above.",
+        ),
+        (
+            "8, mitigation",
+            "what was done to get below it, and what it cost",
+            (
+                f"Method {manifest.method}; information loss "
+                f"{manifest.information_loss.total:.3g}; verified on the files before publication."
+            ),
+        ),
+        (
+            "9, governance before",
+            "who decided, by which policy, with which records kept",
+            "Policy, plan, versions and digests are sealed in internal/. Decision: see signature.",
+        ),
+        (
+            "9, governance after",
+            "how later releases, incidents and new knowledge are watched",
+            f"{_name_others(manifest)} Review date: {_OPEN.lower()}",
+        ),
+    ]
+
+
+def list_indicators(manifest: InternalManifest) -> list[Row]:
+    """The three questions of Opinion 05/2014, and what this release answers."""
+    k = manifest.privacy.k.achieved
+    t = [f"{name} {result.largest_emd:.3g}" for name, result in manifest.privacy.t.items()]
+    inferred = (
+        f"Every class is within t of the table, at most: {', '.join(t)}. What the whole table "
+        "shows can be inferred of everybody."
+        if t
+        else "No class is held to a t; see noise and models in the manifest."
+    )
+    return [
+        (
+            "Singling out",
+            "can one record be told from all others?",
+            (
+                f"Not by quasi-identifiers: every record shares them with {k - 1:,} others at "
+                "least. Confidential and non-confidential values are released record by record, "
+                "and a rare one is one record's."
+            ),
+        ),
+        (
+            "Linkability",
+            "can records of one person be linked, here or with other data?",
+            (
+                f"By quasi-identifiers to a class of at least {k:,}, not to a record. "
+                f"{_name_others(manifest)}"
+            ),
+        ),
+        ("Inference", "can a value be deduced with high probability?", inferred),
+    ]
+
+
+def _count_roles(manifest: InternalManifest) -> dict[str, int]:
+    policy = manifest.policy or {}
+    attributes = policy.get("attributes")
+    counts: dict[str, int] = {}
+    for settings in attributes.values() if isinstance(attributes, dict) else ():
+        role = str(settings.get("role")) if isinstance(settings, dict) else "unknown"
+        counts[role] = counts.get(role, 0) + 1
+    return counts
+
+
+def _name_others(manifest: InternalManifest) -> str:
+    if not manifest.same_input:
+        return "No other release of the same input files is in the output folder."
+    named = ", ".join(other.release for other in manifest.same_input)
+    return f"Other releases of the same input files, which must not be laid beside it: {named}."

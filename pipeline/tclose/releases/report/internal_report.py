@@ -1,0 +1,249 @@
+"""``internal/report.html``: a release for those who sign it, with figures that stay inside.
+
+All that it says is in the internal manifest, beside which it is sealed: figures before and after,
+never a record's value.
+"""
+
+from collections.abc import Iterable
+
+from tclose.releases.manifest.internal_manifest import (
+    Analysis,
+    InternalManifest,
+    PreviousRelease,
+    Spread,
+)
+from tclose.releases.report.assessment_clauses import list_clauses, list_indicators
+from tclose.releases.report.html_parts import (
+    bullets,
+    data_table,
+    element,
+    facts,
+    page,
+    paragraph,
+    section,
+    text,
+)
+from tclose.releases.report.identification_risk import measure_risk
+from tclose.releases.report.page_style import STYLE
+
+_SIGNED = ("Name", "Function", "Date", "Signature")
+
+
+def write_internal_report(manifest: InternalManifest) -> str:
+    """Write the page."""
+    sections = [
+        _show_warnings(manifest),
+        _show_dropped(manifest),
+        _show_risk(manifest),
+        *_show_analysis(manifest.analysis),
+        _show_loss(manifest),
+        _show_previous(manifest, manifest.previous),
+        _show_clauses(manifest),
+        _show_provenance(manifest),
+        _leave_room(),
+    ]
+    title = f"{manifest.name}: internal report of the release"
+    foot = paragraph(
+        f"Made by tclose {manifest.code.tclose} from internal/manifest.json, and sealed with it. "
+        "It has figures of the original records and stays inside."
+    )
+    return page(title, STYLE, _head(manifest), sections, foot)
+
+
+def _head(manifest: InternalManifest) -> str:
+    privacy, classes = manifest.privacy, manifest.classes
+    passed = manifest.verdict == "pass"
+    parts = [
+        element("p", "Internal report of a release: not to be handed out", class_="kicker"),
+        element("h1", text(manifest.name)),
+        element(
+            "p",
+            text("PASS: every class meets what was asked" if passed else "FAIL"),
+            class_="verdict" if passed else "verdict fail",
+        ),
+    ]
+    pairs = [
+        ("release", manifest.release_id),
+        ("published", manifest.published_at),
+        ("records", f"{manifest.records:,}"),
+        ("classes", f"{classes.n_classes:,}"),
+        ("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}"),
+    ]
+    pairs += [(f"t of {n}", f"{t.largest_emd:.3g} of {t.asked:.3g}") for n, t in privacy.t.items()]
+    return "".join(parts) + facts(pairs)
+
+
+def _show_warnings(manifest: InternalManifest) -> str:
+    said = [f"{w.code}: {w.message}; {w.remedy}" for w in manifest.warnings]
+    shown = bullets(said) if said else paragraph("None.")
+    return section("warnings", "Warnings of the plan", shown)
+
+
+def _show_dropped(manifest: InternalManifest) -> str:
+    n_read, n_dropped = manifest.records_read or 0, manifest.records_dropped or 0
+    said = paragraph(
+        f"{n_read:,} records were read, {n_dropped:,} of them ({_percent(n_dropped, n_read)}) left "
+        "out for a missing value. A record can lack several."
+    )
+    rows = [
+        (name, f"{n:,}", _percent(n, n_read))
+        for name, n in sorted(manifest.values_missing.items(), key=lambda pair: (-pair[1], pair[0]))
+    ]
+    head = ("column", "records without a value", "of those read")
+    table = data_table("Records that lack a value, by column", head, rows) if rows else ""
+    prepared = [f"{c.name}: {c.treatment}." for c in manifest.columns if c.prepared is not None]
+    done = element("h3", "Prepared columns") + bullets(prepared) if prepared else ""
+    return section("dropped", "Records left out, values prepared", said, table, done)
+
+
+def _show_risk(manifest: InternalManifest) -> str:
+    fraction = _find_fraction(manifest)
+    risk = measure_risk(manifest.classes, manifest.records, fraction)
+    of = (
+        "No sampling fraction is given (input.sampling_fraction), so the records are taken for the "
+        "whole population."
+        if fraction is None
+        else f"The records are {100 * fraction:.3g} % of their population "
+        "(input.sampling_fraction), so a class stands for more persons than it has records."
+    )
+    rows = [
+        ("prosecutor", "knows that the person is in the data", f"{risk.prosecutor:.3g}, at most"),
+        ("journalist", "does not know that", f"{risk.journalist:.3g}, at most"),
+        ("marketer", "wants many, and minds no errors", f"{risk.marketer:.3g}, on average"),
+    ]
+    head = ("intruder", "who", "probability that a record is taken for the right person's")
+    unique = paragraph(
+        "Population uniqueness: no record is unique in the population by its released "
+        f"quasi-identifiers, because {manifest.classes.smallest:,} records at least share them in "
+        "the data alone."
+    )
+    table = data_table("Risks of identification, guessing within a class", head, rows)
+    return section("risk", "Risks of identification", paragraph(of), table, unique)
+
+
+def _find_fraction(manifest: InternalManifest) -> float | None:
+    given = (manifest.policy or {}).get("input")
+    fraction = given.get("sampling_fraction") if isinstance(given, dict) else None
+    return float(fraction) if isinstance(fraction, int | float) else None
+
+
+def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
+    if analysis is None:
+        return
+    columns = ("column", "mean before", "after", "standard deviation before", "after")
+    rows = [
+        (name, *_show_spreads(marginal.original, marginal.released))
+        for name, marginal in analysis.marginals.items()
+    ]
+    said = paragraph("Numbers and dates; deviations of dates are in days.")
+    table = data_table("Means and standard deviations, before and after", columns, rows)
+    yield section("marginals", "Marginals before and after", said, table)
+    pairs = [
+        (name, _number(pair.original), _number(pair.released))
+        for name, pair in analysis.correlations.items()
+    ]
+    if pairs:
+        head = ("columns", "before", "after")
+        table = data_table("Correlations before and after", head, pairs)
+        yield section("correlations", "Correlations before and after", table)
+
+
+def _show_spreads(original: Spread, released: Spread) -> tuple[str, ...]:
+    figures = (original.mean, released.mean, original.deviation, released.deviation)
+    return tuple(_number(figure) for figure in figures)
+
+
+def _show_loss(manifest: InternalManifest) -> str:
+    losses = manifest.information_loss.per_attribute
+    shares = manifest.utility.shares if manifest.utility is not None else {}
+    rows = []
+    for name, loss in losses.items():
+        found = shares.get(name)
+        lost = f"{found.lost:,} of {found.categories:,}" if found is not None else "-"
+        apart = f"{found.total_variation:.3g}" if found is not None else "-"
+        rows.append((name, f"{loss:.3g}", lost, apart))
+    head = ("quasi-identifier", "loss", "categories lost", "total variation of shares")
+    by_column = data_table("Information loss by column", head, rows)
+    sizes = manifest.analysis.loss_by_class_size if manifest.analysis is not None else []
+    if not sizes:
+        return section("loss", "Where information is lost", by_column)
+    by_size = data_table(
+        "Information loss by class size, as classes were made",
+        ("records in the class", "records", "of all", "loss"),
+        [
+            (
+                f"{one.smallest:,} to {one.largest:,}",
+                f"{one.records:,}",
+                _percent(one.records, manifest.records),
+                f"{one.loss:.3g}",
+            )
+            for one in sizes
+        ],
+    )
+    return section("loss", "Where information is lost", by_column, by_size)
+
+
+def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None) -> str:
+    if previous is None:
+        return section("previous", "The release before", paragraph("There is none of this name."))
+    rows = [
+        ("records", f"{previous.records:,}", f"{manifest.records:,}"),
+        ("classes", f"{previous.n_classes:,}", f"{manifest.classes.n_classes:,}"),
+        ("k reached", f"{previous.k:,}", f"{manifest.privacy.k.achieved:,}"),
+        ("information loss", f"{previous.loss:.3g}", f"{manifest.information_loss.total:.3g}"),
+    ]
+    now = {name: t.largest_emd for name, t in manifest.privacy.t.items()}
+    rows += [
+        (f"t of {name}, reached", _reached(previous.t.get(name)), _reached(now.get(name)))
+        for name in dict.fromkeys((*previous.t, *now))
+    ]
+    columns = [column.name for column in manifest.columns]
+    rows += [(f"column {n}", "-", "new") for n in columns if n not in previous.columns]
+    rows += [(f"column {n}", "there", "gone") for n in previous.columns if n not in columns]
+    said = paragraph(
+        f"{previous.release_id}, published {previous.published_at}. tclose diff compares policies "
+        "and files too; tclose attack measures what both give away together."
+    )
+    table = data_table("Difference to the release before", ("", "before", "now"), rows)
+    return section("previous", "The release before", said, table)
+
+
+def _show_clauses(manifest: InternalManifest) -> str:
+    head = ("clause", "asks", "this release")
+    iso = data_table("ISO/IEC 27559, in our words", head, list_clauses(manifest))
+    head = ("indicator", "asks", "this release")
+    opinion = data_table("Opinion 05/2014, in our words", head, list_indicators(manifest))
+    said = paragraph("A help for the assessment, and no certificate.")
+    return section("clauses", "Clause by clause", said, iso, opinion)
+
+
+def _show_provenance(manifest: InternalManifest) -> str:
+    seconds = sum(manifest.seconds.values())
+    pairs = [
+        ("input files", f"{len(manifest.inputs):,}"),
+        ("plan, SHA-256", (manifest.plan_sha256 or "")[:16]),
+        ("made by", manifest.run.user or "unknown"),
+        ("seconds", f"{seconds:,.3g}"),
+    ]
+    return section("provenance", "How it was made", facts(pairs))
+
+
+def _leave_room() -> str:
+    rows = [(role, "", "", "", "") for role in ("Prepared by", "Reviewed by", "Released by")]
+    table = data_table("Signatures", ("", *_SIGNED), rows)
+    said = paragraph("I have read this report; the release may be handed out as the terms say.")
+    return section("signature", "Decision", said, table)
+
+
+def _reached(distance: float | None) -> str:
+    return "-" if distance is None else f"{distance:.3g}"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.3g} %" if whole else "-"
+
+
+def _number(figure: float | str | None) -> str:
+    if figure is None:
+        return "-"
+    return figure if isinstance(figure, str) else f"{figure:,.10g}"

@@ -1,0 +1,153 @@
+"""The report that stays inside: what it says, that it is sealed, and that nothing public has it."""
+
+import json
+import re
+import shutil
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from support.cases.people import (
+    CONFIDENTIAL,
+    QUASI,
+    Released,
+    people,
+    policy_for,
+    release,
+    write_parquet,
+)
+from tclose.assess.auditing.audit import audit_release
+from tclose.releases.contents import is_intact
+from tclose.releases.manifest.internal_manifest import InternalManifest
+from tclose.releases.manifest.sections import ClassesSection
+from tclose.releases.report.identification_risk import measure_risk
+from tclose.releases.report.internal_report import write_internal_report
+
+N_RECORDS = 300
+CANARY = "canary-town-c41d"
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: Any) -> tuple[Released, Released]:
+    """Two releases of one name; the second is of fewer columns."""
+    rng = np.random.default_rng(2)
+    table = people(
+        N_RECORDS,
+        town=["a", "b", CANARY, *rng.choice(["a", "b"], N_RECORDS - 3)],
+        born=pa.array(rng.integers(0, 9_000, N_RECORDS).astype(np.int32)).cast(pa.date32()),
+        bonus=pa.array(rng.integers(0, 99, N_RECORDS), mask=rng.random(N_RECORDS) < 0.2),
+    )
+    path = write_parquet(tmp_path_factory.mktemp("people") / "in.parquet", table)
+    document = policy_for(path, missing="drop", unlisted="drop")
+    document["attributes"] |= {"town": QUASI, "born": QUASI, "bonus": CONFIDENTIAL}
+    first = release(document)
+    del document["attributes"]["bonus"]
+    document["input"]["sampling_fraction"] = 0.1
+    return first, release(document)
+
+
+def text_of(made: Released) -> str:
+    page = (made.folder / "internal" / "report.html").read_text()
+    body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
+
+
+def test_it_says_what_was_left_out_and_how_it_differs_from_the_one_before(both):
+    first, second = both
+    n_missing = N_RECORDS - first.manifest["records"]
+    said = text_of(first)
+    assert f"300 records were read, {n_missing} of them" in said
+    assert f"bonus {n_missing} " in said
+    assert "There is none of this name." in said
+    assert "TC-W004" in said
+    said = text_of(second)
+    assert first.manifest["release_id"] in said
+    assert f"records {first.manifest['records']} 300" in said
+    assert "column bonus there gone" in said
+    assert second.internal["previous"]["n_classes"] == first.manifest["classes"]["n_classes"]
+
+
+def test_values_before_are_those_of_the_records(both):
+    found = both[1].internal["analysis"]
+    ages = people(N_RECORDS)["age"].to_numpy()
+    age = found["marginals"]["age"]["original"]
+    assert age["mean"] == pytest.approx(ages.mean(), rel=0.005)
+    assert age["deviation"] == pytest.approx(ages.std(ddof=1), rel=0.005)
+    released = both[1].table["age"].to_numpy()
+    assert found["marginals"]["age"]["released"]["deviation"] == pytest.approx(
+        released.std(ddof=1), rel=0.005
+    )
+    assert re.fullmatch(r"19\d\d-\d\d-\d\d", found["marginals"]["born"]["original"]["mean"])
+    assert set(found["correlations"]) >= {"age and born", "age and pay"}
+
+
+def test_losses_by_class_size_add_up_to_the_loss(both):
+    for made in both:
+        sizes = made.internal["analysis"]["loss_by_class_size"]
+        assert sum(one["records"] for one in sizes) == made.manifest["records"]
+        total = sum(one["records"] * one["loss"] for one in sizes) / made.manifest["records"]
+        assert total == pytest.approx(made.internal["information_loss"]["total"], rel=0.01)
+
+
+def test_risks_follow_from_the_sizes_of_the_classes(both):
+    classes = ClassesSection(n_classes=20, smallest=4, largest=9, mean=5.0)
+    risk = measure_risk(classes, 100, 0.1)
+    assert (risk.prosecutor, risk.journalist, risk.marketer) == (0.25, 0.025, pytest.approx(0.02))
+    assert measure_risk(classes, 100).journalist == 0.25
+    assert "No sampling fraction is given" in text_of(both[0])
+    assert "The records are 10 % of their population" in text_of(both[1])
+
+
+def test_it_is_made_of_the_internal_manifest_alone(both):
+    for made in both:
+        manifest = InternalManifest.model_validate(made.internal)
+        written = (made.folder / "internal" / "report.html").read_text()
+        assert written == write_internal_report(manifest)
+        assert manifest.unknown_keys() is not None
+        assert list(manifest.unknown_keys("m")) == [
+            key for key in manifest.unknown_keys("m") if key.startswith("m.code.")
+        ]
+
+
+def test_nothing_public_has_it_and_it_has_no_value(both):
+    for made in both:
+        assert (made.folder / "internal" / "report.html").stat().st_mode & 0o777 == 0o600
+        assert CANARY not in (made.folder / "internal" / "report.html").read_text()
+        for name in ("manifest.json", "datapackage.json", "dictionary.md", "report.html"):
+            public = (made.folder / name).read_text()
+            for inside in ("loss_by_class", "prosecutor", "sampling_fraction", "internal/report"):
+                assert inside not in public, (name, inside)
+
+
+@pytest.fixture
+def copied(both: tuple[Released, Released], tmp_path: Any) -> Any:
+    """The second release in a folder that a test may change, with the key."""
+    root = both[1].folder.parents[1]
+    shutil.copytree(root, tmp_path / "releases")
+    return tmp_path / "releases" / both[1].folder.parent.name / both[1].folder.name
+
+
+def test_a_changed_report_is_found(copied):
+    assert audit_release(copied).findings == []
+    report = copied / "internal" / "report.html"
+    report.write_bytes(report.read_bytes() + b" ")
+    assert audit_release(copied).findings == ["internal/report.html: its content has changed"]
+    report.unlink()
+    assert audit_release(copied).findings == ["internal/report.html: is missing"]
+    assert not is_intact(copied)
+
+
+def test_it_cannot_be_taken_away_with_its_seal(copied):
+    (copied / "internal" / "report.html").unlink()
+    place = copied / "internal" / "seal.json"
+    seals = json.loads(place.read_text())
+    del seals["internal/report.html"]
+    place.write_text(json.dumps(seals, indent=2) + "\n")
+    assert audit_release(copied).findings == ["internal/seal.json: is damaged"]
+    full = copied / "internal" / "manifest.json"
+    full.write_text(
+        json.dumps({k: v for k, v in json.loads(full.read_text()).items() if k != "inside"})
+    )
+    assert "internal/manifest.json: its content has changed" in audit_release(copied).findings
