@@ -94,7 +94,8 @@ def test_losses_by_class_size_add_up_to_the_loss(both):
 def test_risks_follow_from_the_sizes_of_the_classes(both):
     classes = ClassesSection(n_classes=20, smallest=4, largest=9, mean=5.0)
     risk = measure_risk(classes, 100, 0.1)
-    assert (risk.prosecutor, risk.journalist, risk.marketer) == (0.25, 0.025, pytest.approx(0.02))
+    assert (risk.prosecutor, risk.journalist) == (0.25, 0.025)
+    assert risk.marketer == pytest.approx(0.02)
     assert measure_risk(classes, 100).journalist == 0.25
     assert "No sampling fraction is given" in text_of(both[0])
     assert "The records are 10 % of their population" in text_of(both[1])
