@@ -1,8 +1,9 @@
-"""The commands of the register: ``releases``, ``show``, ``diff``, ``rollback`` and ``prune``."""
+"""Commands of the register: ``releases``, ``show``, ``diff``, ``rollback``, ``prune``, ``site``."""
 
 import argparse
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tclose.errors import OutputError, UsageError
@@ -43,7 +44,13 @@ def add_register_commands(add: AddCommand) -> None:
     prune.add_argument("--keep", type=int, required=True, metavar="N",
                        help="number of newest releases to keep; the current one stays")  # fmt: skip
     prune.add_argument("--dry-run", action="store_true", help="only list what would be removed")
-    for command in (releases, show, diff, rollback, prune):
+    site = add("site", "write a static site of the releases, from their public manifests",
+               "tclose site releases --out site")  # fmt: skip
+    site.add_argument("place", metavar="PLACE", type=as_place,
+                      help="folder of a name, or output folder")  # fmt: skip
+    site.add_argument("--out", type=Path, required=True, metavar="FOLDER",
+                      help="a new or empty folder, or one with a site")  # fmt: skip
+    for command in (releases, show, diff, rollback, prune, site):
         command.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -144,6 +151,17 @@ def _prune(arguments: argparse.Namespace) -> tuple[str, int]:
     return "\n".join([*lines, f"kept the newest: {len(done.kept)}"]), 0
 
 
+def _site(arguments: argparse.Namespace) -> tuple[str, int]:
+    from tclose.releases.site.write_site import write_site
+
+    site = write_site(arguments.place, arguments.out)
+    if arguments.json:
+        described = {"folder": str(site.folder), "releases": site.n_releases}
+        return _as_json(described | {"left_out": site.left_out}), 0
+    lines = [f"left out {name}: its manifest cannot be read" for name in site.left_out]
+    return "\n".join([*lines, f"{site.n_releases:,} releases in {site.folder / 'index.html'}"]), 0
+
+
 def _as_json(described: Any) -> str:
     return json.dumps(described, indent=2)
 
@@ -154,4 +172,5 @@ ANSWERS: dict[str, Callable[[argparse.Namespace], tuple[str, int]]] = {
     "diff": _diff,
     "rollback": _rollback,
     "prune": _prune,
+    "site": _site,
 }

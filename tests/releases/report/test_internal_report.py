@@ -22,7 +22,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.releases.contents import is_intact
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.manifest.sections import ClassesSection
-from tclose.releases.report.identification_risk import measure_risk
+from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.internal_report import write_internal_report
 
 N_RECORDS = 300
@@ -93,10 +93,10 @@ def test_losses_by_class_size_add_up_to_the_loss(both):
 
 def test_risks_follow_from_the_sizes_of_the_classes(both):
     classes = ClassesSection(n_classes=20, smallest=4, largest=9, mean=5.0)
-    risk = measure_risk(classes, 100, 0.1)
+    risk = measure_identification(classes, 100, 0.1)
     assert (risk.prosecutor, risk.journalist) == (0.25, 0.025)
     assert risk.marketer == pytest.approx(0.02)
-    assert measure_risk(classes, 100).journalist == 0.25
+    assert measure_identification(classes, 100).journalist == 0.25
     assert "No sampling fraction is given" in text_of(both[0])
     assert "The records are 10 % of their population" in text_of(both[1])
 

@@ -42,11 +42,16 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 def data_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table that can be scrolled where it is too wide; the first cell of a row is its head."""
+    return link_table(caption, head, ([text(cell) for cell in row] for row in rows))
+
+
+def link_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """The same of cells that are markup already, as links are."""
     heads = "".join(element("th", text(cell), scope="col") for cell in head)
     lines = []
     for first, *others in rows:
-        cells = "".join(element("td", text(cell)) for cell in others)
-        lines.append(element("tr", element("th", text(first), scope="row") + cells))
+        cells = "".join(element("td", cell) for cell in others)
+        lines.append(element("tr", element("th", first, scope="row") + cells))
     inner = (
         element("caption", text(caption))
         + element("thead", element("tr", heads))

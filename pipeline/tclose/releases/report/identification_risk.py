@@ -24,7 +24,7 @@ class IdentificationRisk:
     fraction: float
 
 
-def measure_risk(
+def measure_identification(
     classes: ClassesSection, n_records: int, fraction: float | None = None
 ) -> IdentificationRisk:
     """Measure the risks of a release.

@@ -23,7 +23,7 @@ from tclose.releases.report.html_parts import (
     section,
     text,
 )
-from tclose.releases.report.identification_risk import measure_risk
+from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.page_style import STYLE
 
 _SIGNED = ("Name", "Function", "Date", "Signature")
@@ -98,7 +98,7 @@ def _show_dropped(manifest: InternalManifest) -> str:
 
 def _show_risk(manifest: InternalManifest) -> str:
     fraction = _find_fraction(manifest)
-    risk = measure_risk(manifest.classes, manifest.records, fraction)
+    risk = measure_identification(manifest.classes, manifest.records, fraction)
     of = (
         "No sampling fraction is given (input.sampling_fraction), so the records are taken for the "
         "whole population."

@@ -1,0 +1,143 @@
+"""Pages of a site of releases: what there is, and a data dictionary of each. No script is needed.
+
+All that they say is in public manifests.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from tclose.releases.manifest.dictionary import describe_left_out_records
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.manifest.sections import ReleasedColumn
+from tclose.releases.report.html_parts import (
+    data_table,
+    element,
+    facts,
+    link_table,
+    page,
+    paragraph,
+    section,
+    text,
+)
+from tclose.releases.report.page_style import STYLE
+
+
+@dataclass(frozen=True)
+class ListedPage:
+    """A release on the site; ``place``: its folder there, below the page that lists it."""
+
+    manifest: Manifest
+    place: str
+    is_current: bool
+
+
+def write_index(title: str, names: Sequence[tuple[str, Sequence[ListedPage]]]) -> str:
+    """Write the first page.
+
+    Parameters
+    ----------
+    names : of each name its releases, the newest first
+    """
+    n_releases = sum(len(listed) for _, listed in names)
+    head = "".join(
+        [
+            element("p", "Releases of microdata", class_="kicker"),
+            element("h1", text(title)),
+            facts([("data sets", f"{len(names):,}"), ("releases", f"{n_releases:,}")]),
+        ]
+    )
+    sections = [_list_name(i, name, listed) for i, (name, listed) in enumerate(names)]
+    foot = paragraph(
+        "Made by tclose from the public manifests; it says nothing that is not there. The command "
+        "tclose audit, given a release, measures again what is said of it."
+    )
+    return page(f"{title}: releases", STYLE, head, sections, foot)
+
+
+def _list_name(number: int, name: str, listed: Sequence[ListedPage]) -> str:
+    newest = listed[0].manifest
+    about = newest.about
+    title = about.title if about is not None and about.title else name
+    said = paragraph(about.description) if about is not None and about.description else ""
+    table = link_table(
+        f"Releases of {name}",
+        ("release", "published", "verdict", "records", "k", "largest t", "loss", "read"),
+        [_list_release(one) for one in listed],
+    )
+    return section(f"name-{number}", title, said, table)
+
+
+def _list_release(listed: ListedPage) -> list[str]:
+    """Cells of a row, as markup."""
+    manifest = listed.manifest
+    mark = " (current)" if listed.is_current else ""
+    t = [f"{r.largest_emd:.3g} of {r.asked:.3g}" for r in manifest.privacy.t.values()]
+    k = manifest.privacy.k
+    links = [("data dictionary", "dictionary.html"), ("manifest", "manifest.json")]
+    if manifest.figures is not None:
+        links.insert(0, ("report", "report.html"))
+    return [
+        text(f"{manifest.release_id}{mark}"),
+        text(manifest.published_at[:10]),
+        text(manifest.verdict.upper()),
+        text(f"{manifest.records:,}"),
+        text(f"{k.achieved:,} of {k.asked:,}"),
+        text(max(t, default="-", key=_before_of)),
+        text(f"{manifest.information_loss.total:.3g}"),
+        ", ".join(link(said, f"{quote(listed.place)}/{file}", manifest) for said, file in links),
+    ]
+
+
+def _before_of(said: str) -> float:
+    return float(said.partition(" ")[0])
+
+
+def link(said: str, place: str, manifest: Manifest) -> str:
+    """A link that says where it leads also to those who hear links alone."""
+    return element("a", text(said), href=place, aria_label=f"{said} of {manifest.release_id}")
+
+
+def write_dictionary_page(manifest: Manifest, index: str) -> str:
+    """Write the data dictionary of a release.
+
+    Parameters
+    ----------
+    index : where the page that lists it is, from here
+    """
+    head = "".join(
+        [
+            element("p", "Data dictionary", class_="kicker"),
+            element("h1", text(manifest.name)),
+            element("p", element("a", "All releases", href=index)),
+            facts(
+                [
+                    ("release", manifest.release_id),
+                    ("records", f"{manifest.records:,}"),
+                    ("columns", f"{len(manifest.columns):,}"),
+                ]
+            ),
+        ]
+    )
+    left_out = manifest.left_out
+    said = [] if left_out is None else [paragraph(describe_left_out_records(left_out))]
+    rows = [(c.name, c.role, f"{c.kind}, {c.type}", c.treatment) for c in manifest.columns]
+    table = data_table("Columns", ("column", "role", "type", "treatment"), rows)
+    sections = [section("columns", "Columns", *said, table)]
+    sections += [_describe(i, column) for i, column in enumerate(manifest.columns)]
+    foot = paragraph(f"Made by tclose {manifest.code.tclose} from manifest.json of the release.")
+    return page(f"{manifest.name}: data dictionary", STYLE, head, sections, foot)
+
+
+def _describe(number: int, column: ReleasedColumn) -> str:
+    """What the publisher says of a column, and its values where they are listed."""
+    pairs = [("unit", column.unit), ("order", _join(column.order)), ("distance", column.distance)]
+    known = [(term, str(said)) for term, said in pairs if said]
+    title = f"{column.name}: {column.label}" if column.label else column.name
+    described = paragraph(column.description) if column.description else ""
+    parts = [described, paragraph(f"Released: {column.treatment}."), facts(known) if known else ""]
+    return section(f"column-{number}", title, *parts)
+
+
+def _join(values: Iterable[str] | None) -> str:
+    return ", ".join(values or ())

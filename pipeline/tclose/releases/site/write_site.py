@@ -1,0 +1,128 @@
+"""Writing of a static site of releases: files that any web server shows, and a browser without one.
+
+Pages are made from public manifests anew; no other file of a release is read.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tclose.data.places.locations import Location
+from tclose.errors import OutputError
+from tclose.releases.catalog import find_repositories, list_releases
+from tclose.releases.contents import read_content
+from tclose.releases.documents import make_documents
+from tclose.releases.repository import ReleaseRepository, read_manifest
+from tclose.releases.site.site_pages import ListedPage, write_dictionary_page, write_index
+
+LIST = "tclose-site.json"  # of the files that the last site had, which the next one may remove
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site that was written: its folder, how many releases it shows, and which it could not."""
+
+    folder: Path
+    n_releases: int
+    left_out: tuple[str, ...]
+
+
+def write_site(place: Location, folder: Path) -> Site:
+    """Write a site of the releases of a name, or of all names of an output folder.
+
+    Parameters
+    ----------
+    folder : a new one, an empty one, or one that has a site, whose pages are replaced
+
+    Raises
+    ------
+    OutputError
+        There are no releases, or the folder has other files.
+    """
+    before = _find_site(folder)
+    files: dict[str, bytes] = {}
+    names: list[tuple[str, Sequence[ListedPage]]] = []
+    left_out: list[str] = []
+    for repository in find_repositories(place):
+        listed = _list_pages(repository, left_out)
+        if listed:
+            names.append((repository.name, listed))
+        for one in listed:
+            files |= _make_pages(repository, one)
+    if not names:
+        raise OutputError(f"{place}: has no release that can be read, so there is nothing to show")
+    files["index.html"] = write_index(place.resolve().name, names).encode()
+    _replace_files(folder, before, files)
+    return Site(folder, sum(len(listed) for _, listed in names), tuple(left_out))
+
+
+def _list_pages(repository: ReleaseRepository, left_out: list[str]) -> list[ListedPage]:
+    """The releases of a name, the newest first; those that cannot be shown are noted."""
+    current, listed = repository.current(), []
+    for entry in reversed(list_releases(repository)):
+        place = f"{repository.name}/{entry.release_id}"
+        manifest = read_manifest(repository.release(entry.release_id))
+        if manifest is None or not entry.is_readable:
+            left_out.append(place)
+        else:
+            listed.append(ListedPage(manifest, place, entry.release_id == current))
+    return listed
+
+
+def _make_pages(repository: ReleaseRepository, listed: ListedPage) -> Mapping[str, bytes]:
+    """The files of a release, by their places on the site."""
+    manifest = listed.manifest
+    pages = dict(make_documents(manifest))
+    pages["dictionary.html"] = write_dictionary_page(manifest, "../../index.html").encode()
+    release = repository.release(PurePosixPath(listed.place).name)
+    pages["manifest.json"] = read_content(release)
+    return {f"{listed.place}/{name}": content for name, content in pages.items()}
+
+
+def _find_site(folder: Path) -> tuple[str, ...]:
+    """Files of the site that the folder has.
+
+    Raises
+    ------
+    OutputError
+        It has others and no site, or is none.
+    """
+    if not folder.exists():
+        return ()
+    if not folder.is_dir():
+        raise OutputError(f"{folder}: is no folder; name another by --out")
+    try:
+        written = json.loads((folder / LIST).read_text(encoding="utf-8"))
+        return tuple(str(name) for name in written["files"])
+    except FileNotFoundError:
+        if any(folder.iterdir()):
+            raise OutputError(
+                f"{folder}: has files and no site; name an empty folder by --out"
+            ) from None
+        return ()
+    except (OSError, ValueError, KeyError, TypeError):
+        raise OutputError(
+            f"{folder / LIST}: is damaged; remove the folder, or name another by --out"
+        ) from None
+
+
+def _replace_files(folder: Path, before: Sequence[str], files: Mapping[str, bytes]) -> None:
+    """Write the pages, then remove those that only the site before had; links are not followed."""
+    try:
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+        for name in before:
+            if name not in files and _is_inside(name):
+                (folder / name).unlink(missing_ok=True)
+        (folder / LIST).write_text(json.dumps({"files": sorted(files)}, indent=2) + "\n", "utf-8")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror})") from None
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts

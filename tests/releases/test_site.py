@@ -1,0 +1,132 @@
+"""The site of releases: whole pages, links that lead somewhere, nothing that is not public."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from support.cases.people import people, policy_for, release, tree, write_parquet
+from tclose.cli.main import main
+from tclose.errors import OutputError
+from tclose.releases.site.write_site import LIST, write_site
+
+
+class Links(HTMLParser):
+    """Tags and links of a page; whether every element is closed."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.feed(markup)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in ("meta", "rect"):
+            self.open.append(tag)
+        self.links += [value for key, value in attrs if key == "href" and value]
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: Any) -> Path:
+    """Two releases of one name and one of another, with a title that has markup in it."""
+    folder = tmp_path_factory.mktemp("people")
+    path = write_parquet(folder / "secret-input.parquet", people())
+    for name, k in (("people", 3), ("people", 4), ("others", 3)):
+        document = policy_for(path, name=name, privacy={"k": k, "t": 0.3})
+        release(document | {"about": {"title": f"Pay <of> {name}", "description": "Of 2026."}})
+    return folder / "releases"
+
+
+def test_it_lists_every_release_with_its_pages(releases, tmp_path):
+    site = write_site(releases, tmp_path / "site")
+    assert (site.n_releases, site.left_out) == (3, ())
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert "Pay &lt;of&gt; people" in index
+    for place in releases.glob("*/*/manifest.json"):
+        manifest = json.loads(place.read_text())
+        assert manifest["release_id"] in index
+        pages = tmp_path / "site" / manifest["name"] / manifest["release_id"]
+        for name in ("report.html", "dictionary.md", "datapackage.json", "manifest.json"):
+            assert (pages / name).read_bytes() == (place.parent / name).read_bytes()
+        assert manifest["columns"][0]["treatment"] in (pages / "dictionary.html").read_text()
+    assert index.count("(current)") == 2
+
+
+def test_pages_are_whole_and_their_links_lead_to_files(releases, tmp_path):
+    write_site(releases, tmp_path / "site")
+    for path in (tmp_path / "site").rglob("*.html"):
+        page = Links(path.read_text())
+        assert page.open == []
+        assert not {"script", "img", "link", "iframe", "form"} & set(page.tags)
+        for link in page.links:
+            assert link.startswith("#") or (path.parent / unquote(link)).is_file(), link
+
+
+def test_nothing_that_stays_inside_is_on_it(releases, tmp_path):
+    write_site(releases, tmp_path / "site")
+    written = b"".join(content or b"" for content in tree(tmp_path / "site").values())
+    for inside in (str(releases.parent), "secret-input", "plan_sha256", "prosecutor", "seconds"):
+        assert inside.encode() not in written
+    assert not [name for name in tree(tmp_path / "site") if "internal" in name or "part-" in name]
+
+
+def test_again_it_replaces_its_own_pages_and_no_other_file(releases, tmp_path):
+    copied = tmp_path / "releases"
+    shutil.copytree(releases, copied)
+    write_site(copied, tmp_path / "site")
+    before = tree(tmp_path / "site")
+    (tmp_path / "site" / "CNAME").write_text("data.example.org")
+    shutil.rmtree(copied / "others")
+    assert write_site(copied, tmp_path / "site").n_releases == 2
+    now = tree(tmp_path / "site")
+    assert now["CNAME"] == b"data.example.org"
+    gone = {name for name, content in before.items() if content is not None} - now.keys()
+    assert gone
+    assert all(name.startswith("others/") for name in gone)
+
+
+def test_damaged_releases_are_left_out_and_named(releases, tmp_path, capsys):
+    copied = tmp_path / "releases"
+    shutil.copytree(releases, copied)
+    [place] = copied.glob("others/*/manifest.json")
+    place.write_text("{")
+    assert main(["site", str(copied), "--out", str(tmp_path / "site"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["releases"] == 2
+    assert said["left_out"] == [f"others/{place.parent.name}"]
+    assert main(["site", str(copied), "--out", str(tmp_path / "site")]) == 0
+    assert re.search(r"2 releases in .*index.html", capsys.readouterr().out)
+
+
+def test_folders_with_other_files_are_refused(releases, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "index.html").write_text("mine")
+    with pytest.raises(OutputError, match="has files and no site"):
+        write_site(releases, tmp_path / "mine")
+    (tmp_path / "mine" / LIST).write_text('{"files": 1}')
+    with pytest.raises(OutputError, match="is damaged"):
+        write_site(releases, tmp_path / "mine")
+    assert (tmp_path / "mine" / "index.html").read_text() == "mine"
+
+
+def test_a_list_that_was_edited_removes_nothing_outside(releases, tmp_path):
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    (tmp_path / "site").mkdir()
+    listed = {"files": ["../outside.txt", str(outside)]}
+    (tmp_path / "site" / LIST).write_text(json.dumps(listed))
+    write_site(releases, tmp_path / "site")
+    assert outside.read_text() == "mine"
