@@ -43,16 +43,19 @@ help:
 	@echo "make lock        resolve the locks anew from pyproject.toml (needs uv)"
 	@echo "make clean       remove the environment, caches, and the demonstration's files"
 
+# The kernels are compiled beside the making of the data, once for this environment.
 # Prefect's database stays beside the demonstration's files instead of in the home folder.
 demo: $(VENV)/.run
 	@mkdir -p demo
-	@if [ -d demo/discharges ] && [ "$$(cat demo/.rows 2>/dev/null || echo $(ROWS))" = "$(ROWS)" ]; \
+	@[ -e $(VENV)/.warm ] || { $(BIN)/tclose warm-up && touch $(VENV)/.warm; } & \
+	if [ -d demo/discharges ] && [ "$$(cat demo/.rows 2>/dev/null || echo $(ROWS))" = "$(ROWS)" ]; \
 	then echo "demo/discharges is there already"; \
 	else \
 	    rm -rf demo/discharges; \
 	    echo "tclose generate --rows $(ROWS) --out demo/discharges"; \
 	    $(BIN)/tclose generate --rows $(ROWS) --out demo/discharges && echo $(ROWS) > demo/.rows; \
-	fi
+	fi; \
+	wait
 	@echo "tclose flow config/demo.yaml"
 	@PREFECT_HOME="$${PREFECT_HOME:-$(CURDIR)/demo/.prefect}" $(BIN)/tclose flow config/demo.yaml > demo/.table
 	@echo "tclose audit demo/releases/demo"

@@ -44,7 +44,9 @@ def test_errors_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert shown.err.startswith("tclose: ")
 
 
-@pytest.mark.parametrize("command", ["run", "flow", "plan", "frontier", "generate", "audit"])
+@pytest.mark.parametrize(
+    "command", ["run", "flow", "plan", "frontier", "generate", "audit", "warm-up"]
+)
 def test_help_says_what_is_left(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([command, "--help"])

@@ -126,6 +126,8 @@ def _parser() -> argparse.ArgumentParser:
     add_keys_options(_add(commands, "keys", "make a pair of keys for public signatures",
                           "tclose keys --out ~/tclose-keys"))  # fmt: skip
     add_register_commands(functools.partial(_add, commands))
+    add_quiet(_add(commands, "warm-up", "compile the kernels now, instead of in the first run",
+                   "tclose warm-up"))  # fmt: skip
     schema = _add(commands, "schema", "print the JSON Schema of a policy, or of a manifest",
                   "tclose schema > policy.schema.json            # for editors\n"
                   "  tclose schema --manifest > manifest.schema.json")  # fmt: skip
@@ -335,6 +337,13 @@ def _register(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _warm_up(arguments: argparse.Namespace) -> int:
+    from tclose.api.warm_up import warm_up
+
+    warm_up(_progress(arguments))
+    return 0
+
+
 def _schema(arguments: argparse.Namespace) -> int:
     from tclose.policy.policy import policy_schema
     from tclose.releases.manifest.manifest_schema import manifest_schema
@@ -359,6 +368,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "generate": _generate,
     "frontier": _frontier,
     "keys": _keys,
+    "warm-up": _warm_up,
     "schema": _schema,
     "completion": _completion,
     **dict.fromkeys(ANSWERS, _register),

@@ -1,0 +1,80 @@
+"""Compile the kernels before they are needed, in several processes, by releases of a table."""
+
+import multiprocessing
+import os
+import tempfile
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from tclose.kernels.compiler import find_refusal
+from tclose.runtime.progress import Progress
+
+N_ROWS = 1_500
+DOCUMENT: dict[str, Any] = {
+    "name": "warm-up",
+    "attributes": {
+        "patient_id": "identifier",
+        "age": "quasi-identifier",
+        "sex": "quasi-identifier",
+        "zip": {"role": "quasi-identifier", "aggregate": "median"},
+        "admission_date": "quasi-identifier",
+        "length_of_stay": "quasi-identifier",
+        "diagnosis_group": "quasi-identifier",
+        "insurance_type": "quasi-identifier",
+        "charge": "confidential",
+    },
+    "unlisted": "drop",
+    "privacy": {"k": 5, "t": 0.2},
+}
+# What is released, each in a process: what takes longest to compile comes first.
+CASES: dict[str, tuple[str, ...]] = {
+    "the search": ("method.refine=fast",),
+    "the clusters": ("method.refine=off",),
+    "mergers": ("method.name=microaggregate-and-merge", "method.refine=off"),
+    "a category as confidential attribute": (
+        "attributes.charge=non-confidential",
+        "attributes.discharge_status=confidential",
+        "method.refine=off",
+    ),
+}
+
+
+def warm_up(progress: Progress) -> int:
+    """Compile the kernels that most releases use; return how many kinds of releases have been made.
+
+    Kernels that are on disk are not compiled again. Processes share what they have compiled.
+    """
+    from tclose.data.synthetic import write_microdata
+
+    refusal = find_refusal()
+    if refusal:
+        progress.warn(refusal)
+    spawn = multiprocessing.get_context("spawn")
+    n_processes = min(len(os.sched_getaffinity(0)), len(CASES))
+    with tempfile.TemporaryDirectory(prefix="tclose-warm-up-") as name:
+        folder = Path(name)
+        write_microdata(folder / "table.parquet", N_ROWS, 1)
+        with (
+            progress.following("compiling kernels", len(CASES)) as step,
+            ProcessPoolExecutor(n_processes, mp_context=spawn) as processes,
+        ):
+            made = [
+                processes.submit(_release, folder, number, list(overrides))
+                for number, overrides in enumerate(CASES.values())
+            ]
+            for number, future in enumerate(as_completed(made), 1):
+                future.result()
+                progress.info(f"kernels of {number} of {len(CASES)} kinds of releases are there")
+                step()
+    return len(CASES)
+
+
+def _release(folder: Path, number: int, overrides: list[str]) -> None:
+    """Make a release of the table in this process, in a folder of its own."""
+    from tclose.passes.release import run_release
+    from tclose.policy.policy import parse_policy
+
+    places = [f"input.path={folder / 'table.parquet'}", f"output.path={folder / str(number)}"]
+    policy = parse_policy(DOCUMENT, places + overrides, source="of the warm-up")
+    run_release(policy, Progress("none", cautions=False))

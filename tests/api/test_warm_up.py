@@ -1,0 +1,53 @@
+"""Kernels compiled ahead of time: what releases then need is there."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tclose.api import warm_up as module
+from tclose.api.warm_up import CASES, warm_up
+from tclose.cli.main import main
+from tclose.runtime.progress import Progress
+
+# A release of another table by the same kind of policy, in a process of its own.
+RELEASE = """
+from pathlib import Path
+from tclose.api import warm_up
+folder = Path("again")
+folder.mkdir()
+from tclose.data.synthetic import write_microdata
+write_microdata(folder / "table.parquet", 2_000, 7)
+for number, overrides in enumerate(warm_up.CASES.values()):
+    warm_up._release(folder, number, list(overrides))
+"""
+
+
+def test_each_kind_of_release_is_made_and_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "CASES", {"the clusters": CASES["the clusters"]})
+    assert main(["warm-up"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert "kernels of 1 of 1 kinds of releases are there" in lines
+
+
+def test_errors_of_a_release_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CASES", {"wrong": ("privacy.k=0",)})
+    with pytest.raises(Exception, match=r"privacy\.k"):
+        warm_up(Progress("none"))
+
+
+@pytest.mark.nightly
+def test_nothing_is_compiled_afterwards(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "tclose", "warm-up", "--quiet"]
+    subprocess.run(command, env=environment, cwd=tmp_path, check=True, timeout=600)
+    (folder,) = (tmp_path / "cache").iterdir()
+    kept = sorted(folder.iterdir())
+    assert len(kept) > 20
+    command = [sys.executable, "-c", RELEASE]
+    subprocess.run(command, env=environment, cwd=tmp_path, check=True, timeout=600)
+    assert sorted(folder.iterdir()) == kept
