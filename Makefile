@@ -96,6 +96,7 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.run --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.quality --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.microaggregation --out benchmarks/RESULTS.md
 
 bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.run --full --out benchmarks/RESULTS.md
