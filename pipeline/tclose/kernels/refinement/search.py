@@ -26,6 +26,7 @@ from tclose.kernels.refinement.pair_arrays import (
     gather_class,
     make_scratch,
 )
+from tclose.kernels.stable_order import stable_order
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
@@ -266,7 +267,7 @@ def repair_block(block, k, n_sweeps):
                 distances[b] = 0.0
                 for j in range(totals.shape[1]):
                     distances[b] += (totals[a, j] / sizes[a] - totals[b, j] / sizes[b]) ** 2
-            for b in np.argsort(distances, kind="mergesort"):
+            for b in stable_order(distances):
                 if b == a:
                     continue
                 for _ in range(sizes[a] + sizes[b]):
