@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -201,6 +202,18 @@ def test_departures_that_are_refused(copied: SeriesMonths) -> None:
 def test_too_few_stay(copied: SeriesMonths) -> None:
     with pytest.raises(InfeasibleError, match=r"of 700 records would have to be left out.*\n?"):
         copied.publish(3, k=40)
+
+
+def test_persons_who_are_spelled_otherwise(copied: SeriesMonths, tmp_path: Path) -> None:
+    """They would be taken for others, and nothing would be held of them."""
+    table = pq.read_table(copied.files[3])
+    named = [f"x{name}" for name in table["person_id"].to_pylist()]
+    index = table.column_names.index("person_id")
+    other = write_parquet(
+        tmp_path / "other.parquet", table.set_column(index, "person_id", pa.array(named))
+    )
+    with pytest.raises(InfeasibleError, match="0% of the persons of the release before are here"):
+        release(copied.policy(3) | {"input": {"path": str(other)}})
 
 
 def test_events_are_refused(copied: SeriesMonths, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ from tclose.runtime.run import Run
 from tclose.runtime.tasks import Task
 
 MOST_LEFT_OUT = Fraction(1, 10)  # of the records
+LEAST_STAYING = 0.5  # of the persons of the release before
 # Classes are made larger and closer than they have to be: persons leave, and cells shrink by it.
 HEADROOM_K, HEADROOM_T = 2, Fraction(7, 10)
 # Of a partition's complete records: position, both words of the hash, confidential values.
@@ -177,6 +178,7 @@ def _choose_left_out(
         place_release(one, of_one, n_persons, limits)
         for one, of_one in zip(earlier, numbers, strict=True)
     ]
+    _check_staying(_share_staying(window[-1], persons))
     cells = find_cells(window, n_persons)
     kept = keep_records(table, window, cells, persons, settings.k)
     _check_left_out(int((~kept).sum()), n_records, _share_staying(window[-1], persons))
@@ -187,6 +189,21 @@ def _choose_left_out(
 def _share_staying(last: KnownRelease, persons: Int64) -> float:
     """The share of the persons of the release before who are here."""
     return float(np.isin(last.rows, persons).mean())
+
+
+def _check_staying(staying: float) -> None:
+    """Refuse a release that most of the persons of the one before are not in, by their hashes.
+
+    Persons who are spelled otherwise would be taken for others, and nothing would be held of them.
+    """
+    if staying >= LEAST_STAYING:
+        return
+    raise InfeasibleError(
+        f"privacy.over_time: {staying:.0%} of the persons of the release before are here, of whom "
+        "releases of a series need half at least; if they are the same persons, spell them as "
+        "there (the column of role person, its type and its texts); if these are events, or "
+        "others, begin a new series, or take over_time out"
+    )
 
 
 def _check_left_out(n_left_out: int, n_records: int, staying: float) -> None:
