@@ -91,6 +91,16 @@ def test_losses_by_class_size_add_up_to_the_loss(both):
         assert total == pytest.approx(made.internal["information_loss"]["total"], rel=0.01)
 
 
+def test_screen_readers_find_their_way(both):
+    """Every table has heads with words, and no two regions have one name."""
+    page = (both[1].folder / "internal" / "report.html").read_text()
+    assert re.findall(r"<th[^>]*></th>", page) == []
+    names = re.findall(r'role="region" tabindex="0" aria-label="([^"]*)"', page)
+    names += re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
+    assert len(names) == len(set(names)) > 15
+    assert "<script" not in page
+
+
 def test_risks_follow_from_the_sizes_of_the_classes(both):
     classes = ClassesSection(n_classes=20, smallest=4, largest=9, mean=5.0)
     risk = measure_identification(classes, 100, 0.1)

@@ -144,7 +144,7 @@ def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
     ]
     if pairs:
         head = ("columns", "before", "after")
-        table = data_table("Correlations before and after", head, pairs)
+        table = data_table("Correlations of two columns", head, pairs)
         yield section("correlations", "Correlations before and after", table)
 
 
@@ -204,7 +204,7 @@ def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None)
         f"{previous.release_id}, published {previous.published_at}. tclose diff compares policies "
         "and files too; tclose attack measures what both give away together."
     )
-    table = data_table("Difference to the release before", ("", "before", "now"), rows)
+    table = data_table("Difference to the release before", ("figure", "before", "now"), rows)
     return section("previous", "The release before", said, table)
 
 
@@ -230,7 +230,7 @@ def _show_provenance(manifest: InternalManifest) -> str:
 
 def _leave_room() -> str:
     rows = [(role, "", "", "", "") for role in ("Prepared by", "Reviewed by", "Released by")]
-    table = data_table("Signatures", ("", *_SIGNED), rows)
+    table = data_table("Signatures", ("Task", *_SIGNED), rows)
     said = paragraph("I have read this report; the release may be handed out as the terms say.")
     return section("signature", "Decision", said, table)
 

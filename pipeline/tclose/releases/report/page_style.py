@@ -38,7 +38,8 @@ th,td{text-align:left;vertical-align:top;padding:.4rem .7rem .4rem 0;
 border-bottom:1px solid var(--line);min-width:4.5rem}
 thead th{color:var(--soft);font-size:.85rem}
 thead th,td{overflow-wrap:normal}
-tbody th{min-width:8rem;overflow-wrap:break-word}
+tbody th{min-width:6rem;overflow-wrap:break-word}
+td:last-child{min-width:8rem}
 .columns{display:grid;gap:.8rem;padding:0;max-width:none;list-style:none}
 .columns li{margin:0;padding:.7rem .9rem;border:1px solid var(--line);border-radius:.3rem;
 break-inside:avoid}

@@ -62,7 +62,7 @@ def _list_name(number: int, name: str, listed: Sequence[ListedPage]) -> str:
     said = paragraph(about.description) if about is not None and about.description else ""
     table = link_table(
         f"Releases of {name}",
-        ("release", "published", "verdict", "records", "k", "largest t", "loss", "read"),
+        ("release", "read", "published", "verdict", "records", "k", "largest t", "loss"),
         [_list_release(one) for one in listed],
     )
     return section(f"name-{number}", title, said, table)
@@ -79,13 +79,13 @@ def _list_release(listed: ListedPage) -> list[str]:
         links.insert(0, ("report", "report.html"))
     return [
         text(f"{manifest.release_id}{mark}"),
+        ", ".join(link(said, f"{quote(listed.place)}/{file}", manifest) for said, file in links),
         text(manifest.published_at[:10]),
         text(manifest.verdict.upper()),
         text(f"{manifest.records:,}"),
         text(f"{k.achieved:,} of {k.asked:,}"),
         text(max(t, default="-", key=_before_of)),
         text(f"{manifest.information_loss.total:.3g}"),
-        ", ".join(link(said, f"{quote(listed.place)}/{file}", manifest) for said, file in links),
     ]
 
 
@@ -121,8 +121,8 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
     )
     left_out = manifest.left_out
     said = [] if left_out is None else [paragraph(describe_left_out_records(left_out))]
-    rows = [(c.name, c.role, f"{c.kind}, {c.type}", c.treatment) for c in manifest.columns]
-    table = data_table("Columns", ("column", "role", "type", "treatment"), rows)
+    rows = [(c.name, c.role, f"{c.kind}, {c.type}") for c in manifest.columns]
+    table = data_table("Roles and types", ("column", "role", "type"), rows)
     sections = [section("columns", "Columns", *said, table)]
     sections += [_describe(i, column) for i, column in enumerate(manifest.columns)]
     foot = paragraph(f"Made by tclose {manifest.code.tclose} from manifest.json of the release.")
