@@ -140,7 +140,8 @@ def test_column_of_persons_is_that_of_the_role(tmp_path: Path) -> None:
     releases = [Path(str(run_release(policy, QUIET).release)) for policy in policies]
     result = attack_releases(releases, policies, None, None, QUIET)
     assert result.classes_known.below_k_in_one == (0, 0)
-    assert result.classes_known.stayed.alone > 50
+    stayed = result.classes_known.stayed
+    assert stayed.alone > 0.1 * stayed.persons  # though in no class of either release
 
 
 def test_nothing_is_gained_by_a_release_that_is_there_twice(nearest: Series) -> None:
