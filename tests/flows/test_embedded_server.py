@@ -11,6 +11,7 @@ import pytest
 
 from support.intruders.api_intruder import STREAMS
 from support.intruders.other_users import run_module
+from support.length import every
 from support.servers.begun_flow import begun_flow, command_lines, processes_of
 from tclose.data.synthetic import write_microdata
 from tclose.errors import OutputError
@@ -53,6 +54,7 @@ def test_embedded_server_answers_its_run_alone(home_from_before: Path, tmp_path:
     write_microdata(discharges, 200_000, 5)
     folder, routes = home_from_before.parent, api_routes()
     assert len(routes) > 100
+    routes = every(4, routes)
     planted, mark = tmp_path / "others" / "tclose_flows" / "__init__.py", tmp_path / "mark"
     planted.parent.mkdir(parents=True)
     planted.write_text(f"open({str(mark)!r}, 'w')")
