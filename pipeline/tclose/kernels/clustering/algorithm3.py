@@ -16,7 +16,6 @@ weight 1/H, of its nodes at the levels 0 to H-1, so that their sum is the hierar
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.stable_order import stable_order
 
 
 @kernel
@@ -77,15 +76,10 @@ def compact_codes(nominal):
     """Codes renumbered within the block, ascending, and how many there are of each attribute."""
     local = np.empty_like(nominal)
     n_local = np.zeros(nominal.shape[0], dtype=np.int64)
-    codes = np.empty(nominal.shape[1], dtype=np.int64)
     for j in range(nominal.shape[0]):
-        for i in range(codes.size):
-            codes[i] = nominal[j, i]
-        order = stable_order(codes)
-        for m in range(codes.size):
-            if m == 0 or codes[order[m]] != codes[order[m - 1]]:
-                n_local[j] += 1
-            local[j, order[m]] = n_local[j] - 1
+        present = np.unique(nominal[j])
+        local[j] = np.searchsorted(present, nominal[j])
+        n_local[j] = present.size
     return local, n_local
 
 

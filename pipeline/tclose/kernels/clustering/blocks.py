@@ -13,7 +13,6 @@ of height H is H rows of weight 1/H: its nodes at the levels 0 to H-1, numbered 
 import numpy as np
 
 from tclose.kernels.compiler import kernel
-from tclose.kernels.stable_order import stable_order
 
 
 @kernel
@@ -219,7 +218,7 @@ def split_segment(numeric, nominal, axis, cells, segment, n_left):
         keys = axis_keys(numeric, nominal, axis, segment)
         select_smallest(keys, segment, n_left)
         return
-    by_cell = segment[stable_order(of_rows)]
+    by_cell = segment[np.argsort(of_rows, kind="mergesort")]
     n_rows = segment.size
     start, filled_left, filled_right = 0, 0, n_left
     while start < n_rows:

@@ -8,7 +8,6 @@ from tclose.kernels.clustering.algorithm3 import compact_codes
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered_delta import N_RANK_TERMS, SAME, fill_rank_terms
 from tclose.kernels.emd.tree_delta import sum_nodes, take_records
-from tclose.kernels.stable_order import stable_order
 
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
@@ -95,13 +94,10 @@ def gather_block(records, by_class, classes):
 @kernel
 def _fill_classes(block):
     first = 0
-    values = np.empty(block.sizes.max())
     for c in range(block.sizes.size):
         size = block.sizes[c]
         for a in range(block.record_terms.shape[0]):
-            for m in range(size):
-                values[m] = block.record_terms[a, first + m, 0]
-            by_value = stable_order(values[:size])
+            by_value = np.argsort(block.record_terms[a, first : first + size, 0], kind="mergesort")
             for m in range(size):
                 block.members[a, c, m] = first + by_value[m]
                 block.ranks[a, first + by_value[m]] = m

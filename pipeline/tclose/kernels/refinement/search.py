@@ -26,7 +26,6 @@ from tclose.kernels.refinement.pair_arrays import (
     gather_class,
     make_scratch,
 )
-from tclose.kernels.stable_order import stable_order
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
@@ -267,7 +266,7 @@ def repair_block(block, k, n_sweeps):
                 distances[b] = 0.0
                 for j in range(totals.shape[1]):
                     distances[b] += (totals[a, j] / sizes[a] - totals[b, j] / sizes[b]) ** 2
-            for b in stable_order(distances):
+            for b in np.argsort(distances, kind="mergesort"):
                 if b == a:
                     continue
                 for _ in range(sizes[a] + sizes[b]):
