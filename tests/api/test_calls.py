@@ -117,6 +117,7 @@ def test_what_is_gone_is_said(tmp_path):
     assert not release.audit().passed
 
 
+@pytest.mark.usefixtures("scratch")
 def test_scratch_files_are_private_and_removed(tmp_path, monkeypatch):
     seen = {}
     run_release = passes.run_release
@@ -132,6 +133,7 @@ def test_scratch_files_are_private_and_removed(tmp_path, monkeypatch):
     assert _left_behind() == []
 
 
+@pytest.mark.usefixtures("scratch")
 def test_scratch_files_are_removed_after_a_failure(tmp_path):
     with pytest.raises(tclose.InfeasibleError):
         tclose.release(TABLE, _by_severity(tmp_path, t=0.01))
@@ -200,6 +202,7 @@ def test_nothing_is_printed_unless_asked_for(tmp_path, capsys):
     assert isinstance(err, str)
 
 
+@pytest.mark.usefixtures("scratch")
 @pytest.mark.parametrize(
     ("data", "error"),
     [

@@ -12,7 +12,7 @@ import pytest
 from support.cases.discharge_policies import data_digests, shared_file
 from support.cases.people import folder_of
 from tclose.assess.auditing.audit import audit_release
-from tclose.data.taxonomy import build_from_mapping
+from tclose.data.taxonomy import Taxonomy, build_from_mapping
 from tclose.errors import DataError
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy, parse_policy
@@ -33,6 +33,10 @@ VALUES = ["apple", "beet", "carrot", "cherry", "pear", "plum", "sloe"]
 TAXONOMY = build_from_mapping(FRUIT)
 HEIGHT = TAXONOMY.height
 N_RECORDS = 600
+# So many that classes cannot have one value each.
+MANY = {"any": {f"kind {n}": [f"{n}{letter}" for letter in "abcdef"] for n in range(10)}}
+OF_MANY = build_from_mapping(MANY)
+LEAVES = [value for values in MANY["any"].values() for value in values]
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,20 @@ def table(tmp_path_factory) -> Path:
         "pay": rng.integers(0, 200, N_RECORDS),
     }
     pq.write_table(pa.table(columns), path, row_group_size=250)
+    return path
+
+
+def write_many_values(path: Path) -> Path:
+    """Records of every value, at all ages."""
+    rng = np.random.default_rng(5)
+    food = rng.choice(LEAVES, N_RECORDS)
+    columns = {
+        "age": rng.integers(20, 80, N_RECORDS),
+        "food": food,
+        "original": food,
+        "pay": rng.integers(0, 200, N_RECORDS),
+    }
+    pq.write_table(pa.table(columns), path)
     return path
 
 
@@ -179,19 +197,21 @@ class TestModes:
 
     @pytest.mark.parametrize("aggregate", ["mode", "ancestor"])
     @pytest.mark.parametrize("refine", ["off", "fast"])
-    def test_are_nearer_than_where_all_values_are_equally_far(
-        self, refine, aggregate, table, tmp_path
-    ):
+    def test_are_nearer_than_where_all_values_are_equally_far(self, refine, aggregate, tmp_path):
         """Of the same values, by the distance of the taxonomy: classes hold near values."""
-        method = {"refine": refine}
-        outcome, near = release(table, tmp_path / "tree", with_taxonomy(aggregate), method=method)
-        _, far = release(table, tmp_path / "plain", "quasi-identifier", method=method)
+        table = write_many_values(tmp_path / "in.parquet")
+        given = {
+            "method": {"refine": refine},
+            "privacy": {"k": 12, "t": 0.2},
+        }  # of a value there are 10
+        outcome, near = release(table, tmp_path / "tree", with_taxonomy(aggregate, MANY), **given)
+        _, far = release(table, tmp_path / "plain", "quasi-identifier", **given)
         if aggregate == "mode":
             stated = outcome.manifest.information_loss.per_attribute["food"]
-            assert stated == pytest.approx(mean_distance(near, "food"), rel=5e-3)
-            assert mean_distance(near, "food") < 0.9 * mean_distance(far, "food")
+            assert stated == pytest.approx(mean_distance(near, "food", OF_MANY), rel=5e-3)
+            assert mean_distance(near, "food", OF_MANY) < 0.9 * mean_distance(far, "food", OF_MANY)
         else:
-            assert mean_height(near) < 0.9 * mean_height(far)
+            assert mean_height(near, OF_MANY) < 0.9 * mean_height(far, OF_MANY)
 
 
 class TestOthers:
@@ -236,16 +256,16 @@ def test_adult(refine, tmp_path):
     assert frame.groupby(quasi).size().min() >= 5
 
 
-def mean_distance(frame: pd.DataFrame, column: str) -> float:
+def mean_distance(frame: pd.DataFrame, column: str, taxonomy: Taxonomy = TAXONOMY) -> float:
     """Between the values and what they are released as, values themselves."""
-    a, b = (TAXONOMY.encode(frame[name].tolist(), name) for name in ("original", column))
-    return float(TAXONOMY.distance(a, b).mean())
+    a, b = (taxonomy.encode(frame[name].tolist(), name) for name in ("original", column))
+    return float(taxonomy.distance(a, b).mean())
 
 
-def mean_height(frame: pd.DataFrame) -> float:
+def mean_height(frame: pd.DataFrame, taxonomy: Taxonomy = TAXONOMY) -> float:
     """Of the lowest node above the values of each class, as a share of the taxonomy's."""
     total = 0.0
     for _, rows in frame.groupby(["age", "food"]):
-        leaves = TAXONOMY.encode(rows["original"].tolist(), "original")
-        total += len(rows) * TAXONOMY.distance(leaves[:1], leaves).max()
+        leaves = taxonomy.encode(rows["original"].tolist(), "original")
+        total += len(rows) * taxonomy.distance(leaves[:1], leaves).max()
     return total / len(frame)

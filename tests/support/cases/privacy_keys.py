@@ -217,6 +217,7 @@ CASES: dict[str, Demand] = {
 OTHERS = {
     *("name", "seed", "input.path", "input.format", "input.delimiter", "input.missing_values"),
     *("input.decimal", "input.thousands", "input.date_format", "input.encoding"),
+    "input.sampling_fraction",
     *("attributes.decimal", "attributes.thousands", "attributes.date_format", "unconfirmed"),
     *(
         "output.path",
