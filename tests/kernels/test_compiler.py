@@ -3,6 +3,8 @@
 import contextlib
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ from tclose.kernels.compile_lock import hold_compile_lock
 from tclose.kernels.compiler import is_kept, kernel
 from tclose.security.trusted_paths import TrustedFolder, open_trusted
 
+TESTS = Path(__file__).parents[1]
 WHOLE, REAL = np.array([1, 2, 3]), np.array([0.5, 0.25])
 
 
@@ -122,6 +125,24 @@ def held_turn(folder):
     yield path, holder
     holder.kill()
     holder.join()
+
+
+def test_codes_of_several_processes_call_what_they_were_compiled_with(tmp_path):
+    """Their names for functions of the library are their own: of one name the first would count."""
+
+    def call(*names: str, others: int = 0) -> list[str]:
+        ended = subprocess.run(
+            [sys.executable, "-m", "support.checks.sorting_kernels", str(others), *names],
+            env=os.environ | {"PYTHONPATH": str(TESTS), "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True, text=True, check=True, timeout=300,
+        )  # fmt: skip
+        return ended.stdout.splitlines()
+
+    # After so many others the sort of positions has the number that the sort of values had.
+    alone = [*call("ascending"), *call("positions", others=3)]
+    assert alone == [str([*range(1_000, 1_040)]), str([*range(39, -1, -1)])]
+    assert call("ascending", "positions") == alone
+    assert call("positions", "ascending") == alone[::-1]
 
 
 class TestTurns:

@@ -8,6 +8,11 @@ is named by all sources, the function, its signature and the processor, repeats 
 content, and is written atomically; a file whose content does not match is compiled again. Of
 several processes that need one signature at once, one compiles it.
 
+What a function calls is in its file, under names that the compiler makes different by numbers. It
+counts them from 1 in each process, and of two functions of one name in a process the first to be
+loaded serves all callers: the sort of values where positions were to be sorted, for instance. Here
+the numbers are drawn, so that no two processes have the same.
+
 A user who can write these files can have code run by all who load them. So the folder and each file
 must belong to root or the user and be closed to others (see `trusted_paths`); another folder is not
 used, and every process compiles for itself. The digest in a file detects damage by a full disk or a
@@ -20,6 +25,7 @@ import functools
 import hashlib
 import os
 import pickle
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -32,6 +38,7 @@ from tclose.security.working_folder import away_from_working_folder
 with away_from_working_folder():
     import numba
     from numba.core import config
+    from numba.core.bytecode import FunctionIdentity
     from numba.core.caching import _Cache
     from numba.core.compiler import CompileResult
     from numba.core.compiler_lock import global_compiler_lock
@@ -41,6 +48,10 @@ with away_from_working_folder():
 # numba takes settings from the working folder, where others may write: when it is imported, and
 # whenever it compiles.
 config._config_fname = os.devnull  # noqa: SLF001  # it has no other way
+
+# From the system, as processes that are forked would draw the same numbers otherwise.
+_numbers: Any = iter(lambda: secrets.randbits(62), None)
+FunctionIdentity._unique_ids = _numbers  # noqa: SLF001  # it has no other way
 
 _DIGEST_BYTES = 32
 _CODE = ".code"
