@@ -176,7 +176,20 @@ def diff_manifests(release: Location, manifest: Manifest) -> list[str]:
     public, inside = manifest.to_json(), internal.to_json()
     keys = dict.fromkeys((*public, "documents"))  # no key, no documents: seen too
     differing = [key for key in keys if key != "code" and inside.get(key) != public.get(key)]
-    return [f"{MANIFEST}: {key!r} differs from the internal manifest" for key in differing]
+    damage = [f"{MANIFEST}: {key!r} differs from the internal manifest" for key in differing]
+    return damage + _find_other_register(release, internal)
+
+
+def _find_other_register(release: Location, internal: InternalManifest) -> list[str]:
+    """Say that the register of a release of a series is not the one that was published."""
+    if internal.over_time is None:
+        return []
+    place = internal_of(release) / REGISTER_FILE
+    if not place.is_file():
+        return [f"{INTERNAL}/{REGISTER_FILE}: is missing"]
+    if file_sha256(place) != internal.over_time.register_sha256:
+        return [f"{INTERNAL}/{REGISTER_FILE}: its content has changed"]
+    return []
 
 
 def find_broken_seals(release: Location) -> list[str]:

@@ -71,13 +71,15 @@ class ReleaseRepository:
     """The releases of one name below an output folder.
 
     ``work_path``: where working files go, if the policy says it; ``lease_token``: of the lease that
-    is held, without which nothing is written.
+    is held, without which nothing is written; ``beside``: another one whose lease has to be held,
+    too.
     """
 
     output: Location
     name: str
     work_path: Path | None = None
     lease_token: LeaseToken | None = None
+    beside: "ReleaseRepository | None" = None
 
     @property
     def root(self) -> Location:
@@ -136,6 +138,8 @@ class ReleaseRepository:
             Another run has taken it over, or there never was one.
         """
         lease.check_lease(self.store, self._lease_token)
+        if self.beside is not None:
+            self.beside.check_lease()
 
     @property
     def _lease_token(self) -> LeaseToken:

@@ -106,7 +106,8 @@ def _acquire_leases(
         held = stack.enter_context(repository.acquire_lease(seconds, progress.info))
         if policy.privacy.over_time is not None and policy.series_name != policy.name:
             of_series = replace(repository, name=policy.series_name)
-            stack.enter_context(of_series.acquire_lease(seconds, progress.info))
+            claimed = stack.enter_context(of_series.acquire_lease(seconds, progress.info))
+            held = replace(held, beside=claimed)
         yield held
 
 
@@ -137,7 +138,15 @@ def _begin(
     }
     release_id = make_release_id(repository.release_key(), content)
     workspace = Workspace(repository.work_folder(release_id))
-    run = Run(policy, release_id, workspace.root, engine, lease_token=repository.lease_token)
+    beside = repository.beside
+    run = Run(
+        policy,
+        release_id,
+        workspace.root,
+        engine,
+        lease_token=repository.lease_token,
+        series_token=None if beside is None else beside.lease_token,
+    )
     repository.clear_leftovers(keep=release_id)
     if is_intact(repository.release(release_id)):
         # A run that was stopped between its two last steps is finished; so is a lost pointer.

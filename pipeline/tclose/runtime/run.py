@@ -34,14 +34,18 @@ class Run:
     engine: Engine
     flow_run: str | None = None
     lease_token: LeaseToken | None = None
+    series_token: LeaseToken | None = None  # of the lease of a series that has a name of its own
     signed_now: bool = False  # a release that stood, without a signature by the policy's key
     versions: Mapping[str, dict[str, int]] = field(default_factory=dict)
     access: Access | None = None  # of the pass that the run was handed to
 
     @property
     def repository(self) -> ReleaseRepository:
-        """Return the repository of the release, writable under the run's lease."""
-        return replace(repository_of(self.policy), lease_token=self.lease_token)
+        """Return the repository of the release, writable under the run's leases."""
+        own = repository_of(self.policy)
+        claimed = replace(own, name=self.policy.series_name, lease_token=self.series_token)
+        beside = None if self.series_token is None else claimed
+        return replace(own, lease_token=self.lease_token, beside=beside)
 
     @property
     def workspace(self) -> Workspace:

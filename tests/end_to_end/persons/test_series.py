@@ -24,6 +24,7 @@ from tclose.errors import (
     BusyError,
     ConflictError,
     InfeasibleError,
+    LostLeaseError,
     OutputError,
     PolicyError,
     VerificationError,
@@ -385,3 +386,55 @@ def test_attack_without_registers(copied: SeriesMonths, made: list[Released]) ->
     result = attack_releases(places, policies, None, ["income"], QUIET)
     assert result.classes_known is None
     assert len(result.notes) == 2
+
+
+def test_newest_release_without_its_internal_part(
+    copied: SeriesMonths, made: list[Released]
+) -> None:
+    """Nothing else tells that it is of the series, and that the next one is held to it."""
+    folder = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    (folder / "internal" / "manifest.json").unlink()
+    with pytest.raises(OutputError, match="is missing or cannot be read, so it cannot be told"):
+        copied.publish(3)
+
+
+def test_register_that_is_missing_is_found(copied: SeriesMonths, made: list[Released]) -> None:
+    folder = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    register = folder / "internal" / "register.parquet"
+    register.write_bytes(register.read_bytes()[:-1])
+    assert any("register.parquet: its content" in f for f in audit_release(folder).findings)
+    register.unlink()
+    assert any("register.parquet: is missing" in f for f in audit_release(folder).findings)
+    with pytest.raises(OutputError, match="was published in series 'panel' and is damaged"):
+        copied.publish(1)
+
+
+def test_lost_claim_of_the_series_publishes_nothing(
+    copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the run still has the lease of its name."""
+    check = publishing._check_series
+
+    def lose(run: Any, series: Any) -> None:
+        check(run, series)
+        monkeypatch.setattr(type(run.repository.beside), "check_lease", _lost)
+
+    monkeypatch.setattr(publishing, "_check_series", lose)
+    with pytest.raises(LostLeaseError):
+        copied.publish(3)
+    assert not list((copied.folder / "releases").glob("panel-3/[0-9a-f]*"))
+
+
+def _lost(repository: ReleaseRepository) -> None:
+    if repository.beside is None:  # the series's
+        raise LostLeaseError("the lease of the series was taken over")
+    repository.beside.check_lease()
+
+
+def test_internal_report_tells_of_the_series(made: list[Released]) -> None:
+    said = (made[2].folder / "internal" / "report.html").read_text()
+    held = made[2].internal["over_time"]
+    assert "Release 3 of series panel: 2 earlier ones are held together with it" in said
+    assert f"{held['leavers_exposed']:,} of {held['leavers']:,} who left are found" in said
+    assert (f"{held['left_out']:,} more (" in said) == (held["left_out"] > 0)
+    assert "k counts persons, who may have several records each" in said

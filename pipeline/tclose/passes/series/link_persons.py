@@ -86,8 +86,10 @@ def load_window(run: Run, window: SeriesWindow) -> list[ReleasedPersons]:
 
     Raises
     ------
+    InfeasibleError
+        They are not those that were there before.
     OutputError
-        They are not those that were there before, or one cannot be read.
+        One cannot be read.
     """
     found, releases = look_up_window(run)
     if found != window:

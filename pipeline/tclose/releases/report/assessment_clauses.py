@@ -76,9 +76,10 @@ def list_indicators(manifest: InternalManifest) -> list[Row]:
             "Singling out",
             "can one record be told from all others?",
             (
-                f"Not by quasi-identifiers: every record shares them with {k - 1:,} others at "
-                "least. Confidential and non-confidential values are released record by record, "
-                "and a rare one is one record's."
+                f"Not by quasi-identifiers: every record shares them with those of {k - 1:,} "
+                f"other {manifest.privacy.counted or 'records'} at least. Confidential and "
+                "non-confidential values are released record by record, and a rare one is one "
+                "record's."
             ),
         ),
         (
@@ -104,6 +105,13 @@ def _count_roles(manifest: InternalManifest) -> dict[str, int]:
 
 
 def _name_others(manifest: InternalManifest) -> str:
+    if manifest.over_time is not None:
+        held = manifest.over_time
+        return (
+            f"Release {held.number:,} of series {held.series}: {len(held.releases):,} earlier ones "
+            f"are held together with it, in cells of {held.smallest_cell:,} persons at least; "
+            f"{held.leavers_exposed:,} of {held.leavers:,} who left are found by subtraction."
+        )
     if not manifest.same_input:
         return "No other release of the same input files is in the output folder."
     named = ", ".join(other.release for other in manifest.same_input)

@@ -81,10 +81,18 @@ def _show_warnings(manifest: InternalManifest) -> str:
 
 def _show_dropped(manifest: InternalManifest) -> str:
     n_read, n_dropped = manifest.records_read or 0, manifest.records_dropped or 0
-    said = paragraph(
+    n_held_back = 0 if manifest.over_time is None else manifest.over_time.left_out
+    n_read += n_held_back  # which the manifest does not count among them
+    text = (
         f"{n_read:,} records were read, {n_dropped:,} of them ({_percent(n_dropped, n_read)}) left "
         "out for a missing value. A record can lack several."
     )
+    if n_held_back:
+        text += (
+            f" {n_held_back:,} more ({_percent(n_held_back, n_read)}) were left out, as too few of "
+            "those who shared their earlier classes are still there, or as these are above a t."
+        )
+    said = paragraph(text)
     rows = [
         (name, f"{n:,}", _percent(n, n_read))
         for name, n in sorted(manifest.values_missing.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -97,6 +105,13 @@ def _show_dropped(manifest: InternalManifest) -> str:
 
 
 def _show_risk(manifest: InternalManifest) -> str:
+    if manifest.privacy.counted == "persons":
+        said = (
+            "k counts persons, who may have several records each: how likely one of them is taken "
+            "for another does not follow from how many records classes have. Every class has "
+            f"{manifest.privacy.k.achieved:,} persons at least."
+        )
+        return section("risk", "Risks of identification", paragraph(said))
     fraction = _find_fraction(manifest)
     risk = measure_identification(manifest.classes, manifest.records, fraction)
     of = (
@@ -108,7 +123,7 @@ def _show_risk(manifest: InternalManifest) -> str:
     )
     rows = [
         ("prosecutor", "knows that the person is in the data", f"{risk.prosecutor:.3g}, at most"),
-        ("journalist", "does not know that", f"{risk.journalist:.3g}, at most"),
+        ("journalist", "does not know that", f"{risk.journalist:.3g}, estimated"),
         ("marketer", "wants many, and minds no errors", f"{risk.marketer:.3g}, on average"),
     ]
     head = ("intruder", "who", "probability that a record is taken for the right person's")

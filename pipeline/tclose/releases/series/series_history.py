@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
-from tclose.releases.contents import read_origin
+from tclose.releases.contents import MANIFEST, read_origin
 from tclose.releases.manifest.internal_manifest import SeriesEntry
 from tclose.releases.noise_draws import find_releases
 from tclose.releases.repository import ReleaseRepository
@@ -60,6 +60,12 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
                 f"release {place}: internal/manifest.json {error}, so it cannot be told whether it "
                 f"is of series {series!r}; put it back as it was"
             ) from None
+        if origin is None and (place / MANIFEST).is_file():
+            raise OutputError(
+                f"release {place}: internal/manifest.json is missing or cannot be read, so it "
+                f"cannot be told whether it is of series {series!r}; put it back, or take the "
+                "release out of the output folder"
+            )
         entry = None if origin is None else origin.over_time
         if entry is None or entry.series != series:
             continue
