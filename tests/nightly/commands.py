@@ -49,7 +49,7 @@ COMMANDS: dict[str, list[str]] = {
         "--originals",
         "{policy}",
         "--set",
-        "seed=3",
+        "seed=4",
     ],
     "audit": ["audit", "{root}/{third}"],
     "rollback": ["rollback", "{root}", "{first}"],
