@@ -1,7 +1,7 @@
 """Values of the input prepared a second time, value by value, for the comparison with the release.
 
-It shares no code with `tclose.data.preparation`: a fault there gives other values than these, and
-nothing is published.
+But for the labels of bands it shares no code with `tclose.data.preparation`: a fault there gives
+other values than these, and nothing is published. A wrong label is not found.
 """
 
 from bisect import bisect_right
