@@ -320,7 +320,7 @@ class TestMessages:
     )
     def test_columns_of_any_name(self, name):
         message = self.refused(attributes={name: {"role": "quasi-identifier", "colour": 1}})
-        known = "aggregate, bands, bottom, date_format, decimal, description"
+        known = "aggregate, bands, bottom, calendar, date_format, decimal, description"
         assert f"attributes.{name}.colour: unknown key; allowed: {known}" in message
 
     @pytest.mark.parametrize(

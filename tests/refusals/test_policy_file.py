@@ -40,7 +40,7 @@ class TestPolicyFile:
             (("privacy",), "joint, k, models, over_time, t"),
             (
                 ("attributes", "pay"),
-                "aggregate, bands, bottom, date_format, decimal, description, distance",
+                "aggregate, bands, bottom, calendar, date_format, decimal, description, distance",
             ),
             (
                 ("method",),

@@ -98,7 +98,7 @@ def _check_aggregate(column: Column) -> None:
     allowed = (
         ("mean", "median", LOW_MEDIAN) if column.kind in _AVERAGED else (default, REPRESENTATIVE)
     )
-    if column.attribute.taxonomy:
+    if column.attribute.taxonomy or column.attribute.grouping is not None:
         allowed = (*allowed, ANCESTOR)
     if aggregate is not None and aggregate not in allowed:
         raise DataError(

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from tclose.model.column_terms import Distance, Kind, Role, Scale
+from tclose.model.grouping import GroupRule
 from tclose.model.preparation import Preparation
 
 # The aggregate that releases the lowest node of a taxonomy above a class's values.
@@ -41,7 +42,8 @@ class Attribute:
     ``intervals``: widths and origin of the intervals that numbers are generalised to, as texts;
     ``combines``: of a joint attribute the names of those whose combinations are its values;
     ``scale``: of a quasi-identifier, None for the default; ``weight``: of its squared differences;
-    ``preparation``: what is done to its values as they are read.
+    ``preparation``: what is done to its values as they are read; ``grouping``: how the taxonomy is
+    made of the values, once they are counted.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Attribute:
     scale: Scale | None = None
     weight: float = 1.0
     preparation: Preparation | None = None
+    grouping: GroupRule | None = None
 
 
 @dataclass(frozen=True)

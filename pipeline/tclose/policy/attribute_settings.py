@@ -14,6 +14,7 @@ from tclose.errors import PolicyError
 from tclose.methods.generalisation.intervals import build_intervals
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Attribute, Noise
 from tclose.model.column_terms import Distance, Kind, Role, Scale
+from tclose.model.grouping import CALENDAR, GroupRule
 from tclose.model.preparation import MISSING, Preparation
 from tclose.model.setting_fields import (
     Line,
@@ -97,6 +98,19 @@ class AttributeSettings(Settings):
         description="Of nominal values: a file .yaml or .csv, or nested keys and lists as in "
         "{any: {fruit: [apple, pear]}}.",
         examples=["taxonomies/zip.yaml", {"any": {"fruit": ["apple", "pear"]}}],
+    )
+    prefixes: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(),
+        description="Of codes, in place of a taxonomy: values with the same first characters are a "
+        "group; numbers of characters.",
+        examples=[[2, 3]],
+        exclude_if=lambda lengths: not lengths,
+    )
+    calendar: tuple[Literal["month", "quarter", "year"], ...] = Field(
+        default=(),
+        description="Of dates, likewise: days of the same month, quarter or year are a group.",
+        examples=[["month", "year"]],
+        exclude_if=lambda parts: not parts,
     )
     intervals: IntervalSettings | None = Field(
         default=None, description="Of numbers: what incognito generalises them to."
@@ -239,6 +253,7 @@ class AttributeSettings(Settings):
         self._check_numbers()
         self._check_missing()
         self._check_formats()
+        self._check_grouping()
         self._check_intervals()
         self._check_order()
         self._check_distance()
@@ -266,7 +281,15 @@ class AttributeSettings(Settings):
             scale=None if self.scale is None else Scale(self.scale),
             weight=self.weight,
             preparation=self._prepare(),
+            grouping=self._group(),
         )
+
+    def _group(self) -> GroupRule | None:
+        """How a taxonomy is made of the values; None where the policy has it, or there is none."""
+        if not (self.prefixes or self.calendar):
+            return None
+        calendar = tuple(part for part in CALENDAR if part in self.calendar)
+        return GroupRule(tuple(sorted(self.prefixes)), calendar)
 
     def _prepare(self) -> Preparation | None:
         """What is done to the values as they are read; None where nothing is."""
@@ -296,12 +319,12 @@ class AttributeSettings(Settings):
     @property
     def _is_nominal(self) -> bool:
         """True if values are names: persons are as they are spelled, and 07 is not 7."""
-        return bool(self.taxonomy) or self.role is Role.PERSON
+        return bool(self.taxonomy or self.prefixes) or self.role is Role.PERSON
 
     @property
     def _spelled_kind(self) -> Kind | None:
         """The kind whose spelling or preparation is given."""
-        if self.date_format is not None:
+        if self.date_format is not None or self.calendar:
             return Kind.DATE
         if self._prepares_numbers or self.decimal is not None or self.thousands is not None:
             return Kind.NUMERIC
@@ -363,10 +386,30 @@ class AttributeSettings(Settings):
         if self.decimal is not None:
             check_marks(self.decimal, self.thousands)
 
+    def _check_grouping(self) -> None:
+        """Refuse groups of what is no code or date, and a second taxonomy beside them."""
+        for key, given, kind in (
+            ("prefixes", self.prefixes, Kind.NOMINAL),
+            ("calendar", self.calendar, Kind.DATE),
+        ):
+            if not given:
+                continue
+            if self.role is not Role.QUASI_IDENTIFIER:
+                raise ValueError(f"{key} belongs to quasi-identifiers only")
+            if self.type not in (None, kind) or self._spelled_kind not in (None, kind):
+                raise ValueError(f"{key} goes with type: {kind}")
+            if self.taxonomy or self.intervals or (self.prefixes and self.calendar):
+                raise ValueError(f"{key} makes a taxonomy of its own; take the others out")
+            if len(set(given)) != len(given):
+                raise ValueError(f"{key} names a group twice")
+            if self.aggregate not in (None, "mode", REPRESENTATIVE, ANCESTOR):
+                raise ValueError(f"{key}: aggregate can be {ANCESTOR}, mode or {REPRESENTATIVE}")
+
     def _check_scale(self) -> None:
         if self.role is not Role.QUASI_IDENTIFIER and (self.scale or self.weight != 1):
             raise ValueError("scale and weight belong to quasi-identifiers only")
-        if self.scale and (self.taxonomy or self.type in (Kind.NOMINAL, Kind.BOOLEAN)):
+        is_grouped = bool(self.taxonomy or self.prefixes or self.calendar)
+        if self.scale and (is_grouped or self.type in (Kind.NOMINAL, Kind.BOOLEAN)):
             raise ValueError("scale goes with values that have an order: numeric, date or ordinal")
 
     def _check_intervals(self) -> None:
@@ -403,9 +446,9 @@ class AttributeSettings(Settings):
             raise ValueError("order names a value twice")
 
     def _check_aggregate(self) -> None:
-        if self.aggregate == ANCESTOR and not self.taxonomy:
-            raise ValueError("aggregate: ancestor needs a taxonomy")
-        if self.aggregate is None or self.type is None:
+        if self.aggregate == ANCESTOR and not (self.taxonomy or self.prefixes or self.calendar):
+            raise ValueError("aggregate: ancestor needs a taxonomy, prefixes or a calendar")
+        if self.aggregate is None or self.type is None or self.calendar:
             return
         allowed = AGGREGATES[self.type]
         if self.aggregate not in allowed:

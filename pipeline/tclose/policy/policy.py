@@ -338,7 +338,13 @@ class Policy(Settings):
         """The attributes as values, each confidential one with the t that holds for it."""
         pairs = self.attributes.items()
         resolved = (settings.resolve(name, self.privacy.limit(name)) for name, settings in pairs)
-        return tuple(map(self._limit_noise, resolved))
+        return tuple(self._release_groups(self._limit_noise(one)) for one in resolved)
+
+    def _release_groups(self, attribute: Attribute) -> Attribute:
+        """The attribute; of grouped values a class releases the group, if it is not told else."""
+        if attribute.grouping is None or attribute.aggregate or self.method.generalises:
+            return attribute
+        return replace(attribute, aggregate=ANCESTOR)
 
     def _limit_noise(self, attribute: Attribute) -> Attribute:
         """The attribute, its noise with the t that it is held to."""

@@ -19,8 +19,8 @@ class WarningKind:
 MODE_OF_MANY = WarningKind(
     "TC-W001",
     "mode of more than 100 values",
-    "give it a taxonomy with aggregate: ancestor, or group its values; a number or a date gets "
-    "its type or format",
+    "give it prefixes, or a taxonomy with aggregate: ancestor, or group its values; a number or a "
+    "date gets its type or format",
 )
 LOOKS_LIKE_DATES = WarningKind(
     "TC-W002",

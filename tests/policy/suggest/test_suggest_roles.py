@@ -8,7 +8,7 @@ from tclose.model.column_terms import Kind, Role
 from tclose.policy.suggest.column_profile import profile_column
 from tclose.policy.suggest.column_words import find_word, split_name
 from tclose.policy.suggest.spellings import PLAIN
-from tclose.policy.suggest.suggest_roles import Suggestion, suggest_roles
+from tclose.policy.suggest.suggest_roles import Suggestion, suggest_prefixes, suggest_roles
 
 N_RECORDS = 1_000
 RNG = np.random.default_rng(8)
@@ -133,3 +133,23 @@ def test_words_of_names(name, parts) -> None:
 def test_short_words_are_found_whole_only() -> None:
     assert find_word("storage", "age") is None
     assert find_word("Kundennummer", "nummer") == "nummer"
+
+
+class TestPrefixes:
+    @pytest.mark.parametrize(
+        ("texts", "prefixes"),
+        [
+            (numbers(1_000, 1_300, "0{}"), (2, 3)),
+            (numbers(100, 300, "A{}"), (2,)),
+            (["04897", "10115"] * (N_RECORDS // 2), ()),
+            (numbers(0, 300, "ward {}"), ()),
+            (numbers(10**8, 10**8 + 300, "{}x"), ()),
+        ],
+        ids=["postcodes", "letters and digits", "few", "of many lengths", "long"],
+    )
+    def test_of_codes(self, texts, prefixes):
+        assert suggest_prefixes(suggest(age=AGES, debt=AGES, zip=texts)["zip"]) == prefixes
+
+    def test_not_of_numbers(self):
+        found = suggest(PLZ=AGES, debt=AGES, **{"year born": numbers(1_000, 9_000)})
+        assert [suggest_prefixes(one) for one in found.values()] == [(), (), ()]

@@ -227,7 +227,7 @@ OTHERS = {
         "engine",
     ),
     *("attributes.intervals", "attributes.aggregate", "attributes.round", "attributes.subsets_by"),
-    *("attributes.scale", "attributes.weight"),
+    *("attributes.scale", "attributes.weight", "attributes.prefixes", "attributes.calendar"),
     *("attributes.label", "attributes.unit", "attributes.description", "attributes.persistent"),
     *("about.title", "about.description", "about.publisher"),
     *("about.contact", "about.licence", "about.citation"),

@@ -25,6 +25,8 @@ def resolve_prepared(attribute: Attribute, dtype: pa.DataType) -> Column:
         As `resolve_column`; or values of the type cannot be prepared so.
     """
     preparation, plain = attribute.preparation, plain_type(dtype)
+    if attribute.grouping is not None and attribute.grouping.calendar:
+        attribute = _take_dates(attribute, plain)
     if preparation is None:
         return resolve_column(attribute, dtype)
     where = f"column {attribute.name!r}"
@@ -55,3 +57,13 @@ def resolve_prepared(attribute: Attribute, dtype: pa.DataType) -> Column:
         return resolve_column(attribute, dtype)
     banded = replace(attribute, kind=Kind.ORDINAL, order=preparation.labels)
     return resolve_column(banded, pa.string())
+
+
+def _take_dates(attribute: Attribute, plain: pa.DataType) -> Attribute:
+    """The attribute of dates that are names of days, with groups above them."""
+    if pa.types.is_date(plain) or pa.types.is_timestamp(plain):
+        return replace(attribute, kind=Kind.NOMINAL)
+    raise DataError(
+        f"column {attribute.name!r}: calendar goes with dates, the data hold type "
+        f"{name_type(plain)}; store dates, or say how they are written by date_format"
+    )

@@ -9,6 +9,7 @@ from tclose.data.keys import Encoding, plain_type
 from tclose.methods.generalisation.full_domain import describe_level, height_of
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Column, Noise
 from tclose.model.column_terms import Distance, Kind, Role
+from tclose.model.grouping import GroupRule
 from tclose.model.preparation import Preparation
 from tclose.passes.plan.describe_plan import describe_scale
 from tclose.passes.plan.plan import Plan
@@ -91,11 +92,19 @@ def _describe_encoded(encoding: Encoding, plan: Plan, levels: Levels) -> Release
         entry |= _describe_confidential(plan)
     if column.role is Role.CONFIDENTIAL:
         entry["distance"] = column.distance
-    if column.attribute.taxonomy:
+    if column.attribute.grouping is not None:  # its taxonomy would list the values of the table
+        entry |= _describe_groups(column.attribute.grouping, str(entry["treatment"]))
+    elif column.attribute.taxonomy:
         entry["taxonomy"] = [list(row) for row in column.attribute.taxonomy]
     if column.kind is Kind.ORDINAL:
         entry["order"] = list(column.attribute.order)
     return _describe(column, encoding.release_type, entry)
+
+
+def _describe_groups(grouping: GroupRule, treatment: str) -> Keys:
+    entry: Keys = {"treatment": f"{treatment}; values are {grouping.describe()}"}
+    entry |= {"prefixes": list(grouping.prefixes)} if grouping.prefixes else {}
+    return entry | ({"calendar": list(grouping.calendar)} if grouping.calendar else {})
 
 
 def _describe_generalised(encoding: Encoding, levels: Sequence[int]) -> str:

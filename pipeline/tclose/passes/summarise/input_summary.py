@@ -5,8 +5,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tclose.data.keys import Keys
-from tclose.data.value_counts import TableSummary
+from tclose.data.value_counts import ColumnSummary, TableSummary
 from tclose.data.widths import NO_WIDTHS, PassthroughWidths
+from tclose.errors import DataError
+from tclose.model.attributes import Column
+from tclose.model.grouping import ROOT
 from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source
 from tclose.passes.summarise.summarise_task import PartitionSummary
@@ -51,6 +54,34 @@ def forget_left_out(summary: InputSummary) -> InputSummary:
     columns = table.columns | {reading.person: counted}
     table = replace(table, n_read=table.n_read - n_left_out, columns=columns)
     return replace(summary, table=table)
+
+
+def grow_taxonomies(summary: InputSummary) -> InputSummary:
+    """The summary with the taxonomies of grouped columns, made of the values that were counted.
+
+    Raises
+    ------
+    DataError
+        A value could be taken for the name of a group.
+    """
+    counted = summary.table.columns
+    columns = tuple(_group(c, counted.get(c.name)) for c in summary.source.columns)
+    return replace(summary, source=replace(summary.source, columns=columns))
+
+
+def _group(column: Column, counted: ColumnSummary | None) -> Column:
+    grouping = column.attribute.grouping
+    if grouping is None or counted is None:
+        return column
+    texts = sorted(str(value) for value in counted.categories if value is not None)
+    n_alike = sum(text.endswith(ROOT) for text in texts)
+    if n_alike:
+        raise DataError(
+            f"column {column.name!r}: {n_alike:,} of its values end in {ROOT!r}, as names of "
+            "groups do; write them otherwise, or give a taxonomy"
+        )
+    rows = tuple(map(grouping.chain, texts))
+    return replace(column, attribute=replace(column.attribute, taxonomy=rows))
 
 
 INPUT_SUMMARY = Artifact("summary", InputSummary, version=2)

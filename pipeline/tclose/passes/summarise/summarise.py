@@ -19,6 +19,7 @@ from tclose.passes.summarise.input_summary import (
     PARTITIONS,
     InputSummary,
     forget_left_out,
+    grow_taxonomies,
     merge_summaries,
 )
 from tclose.passes.summarise.records import SOURCE
@@ -76,8 +77,9 @@ def _summarise(context: PassContext) -> None:
     )
     summary = forget_left_out(merge_summaries(source, pieces))
     _check_summary(summary, partitions, policy.missing)
+    summary = grow_taxonomies(summary)
     context.write(PARTITIONS, partitions)
-    context.write(SOURCE, source)
+    context.write(SOURCE, summary.source)
     context.write(SERIES, series)
     context.write(INPUT_SUMMARY, summary)
 

@@ -37,8 +37,8 @@ class ColumnProfile:
     ``kind``: None where no run reads the type; ``pattern``: what all texts are, in words; ``mode``:
     share of the commonest value; ``skew``: third standardised moment of numbers; ``n_words``: mean
     words of a text; ``is_sequence``: numbers that count up; ``n_odd``: texts among numbers or
-    dates; ``is_even``: whole numbers spread evenly over their range; ``is_padded``: digits that
-    begin with zeros.
+    dates; ``is_even``: whole numbers spread evenly over their range; ``length``: of texts, all of
+    them, 0 where they differ; ``is_padded``: digits that begin with zeros.
     """
 
     name: str
@@ -55,6 +55,7 @@ class ColumnProfile:
     is_sequence: bool = False
     is_even: bool = False
     has_one_length: bool = False
+    length: int = 0
     is_padded: bool = False
     n_odd: int = 0
     rarest: int = 0
@@ -105,12 +106,14 @@ def _describe_texts(profile: ColumnProfile, texts: pa.Array) -> ColumnProfile:
         return _describe_numbers(profile, rewritten.cast(pa.float64()).combine_chunks())
     if kind is not Kind.NOMINAL or not len(distinct):
         return profile
-    lengths = pc.utf8_length(distinct)
+    lengths = pc.min_max(pc.utf8_length(distinct)).as_py()
+    has_one_length = lengths["min"] == lengths["max"]
     digits = bool(pc.all(pc.match_substring_regex(distinct, r"^\d+$")).as_py())
     return replace(
         profile,
         n_words=pc.mean(pc.count_substring_regex(distinct, r"\s+")).as_py() + 1,
-        has_one_length=pc.min(lengths).as_py() == pc.max(lengths).as_py(),
+        has_one_length=has_one_length,
+        length=lengths["max"] if has_one_length else 0,
         is_padded=digits and bool(pc.any(pc.starts_with(distinct, "0")).as_py()),
     )
 
@@ -160,6 +163,7 @@ def _describe_numbers(profile: ColumnProfile, present: pa.Array) -> ColumnProfil
         is_sequence=is_integer and _counts_up(numbers),
         is_even=is_integer and _is_even(numbers),
         has_one_length=is_integer and low >= _LONG and len(f"{low:.0f}") == len(f"{high:.0f}"),
+        length=len(f"{low:.0f}") if is_code_of and len(f"{low:.0f}") == len(f"{high:.0f}") else 0,
     )
 
 

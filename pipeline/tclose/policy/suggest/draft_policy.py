@@ -14,7 +14,12 @@ from tclose.policy.suggest.column_profile import ColumnProfile, profile_column
 from tclose.policy.suggest.input_sample import InputSample, read_sample
 from tclose.policy.suggest.scales import order_values
 from tclose.policy.suggest.spellings import Spellings, find_spellings
-from tclose.policy.suggest.suggest_roles import Suggestion, describe_spread, suggest_roles
+from tclose.policy.suggest.suggest_roles import (
+    Suggestion,
+    describe_spread,
+    suggest_prefixes,
+    suggest_roles,
+)
 from tclose.security.redaction import redact_place
 
 _MUCH_MISSING = 0.05
@@ -138,6 +143,7 @@ def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
     if profile.missing > _MUCH_MISSING:
         notes.append(f"{profile.missing:.0%} of the records have no value and are dropped")
     is_wide = profile.kind is Kind.NOMINAL and profile.n_distinct > _MANY_CATEGORIES
+    is_wide = is_wide and not suggest_prefixes(suggestion)
     if is_wide and suggestion.role is Role.QUASI_IDENTIFIER:
         notes.append(
             f"of {profile.n_distinct:,} categories a class keeps one: give it a taxonomy, or make "

@@ -7,7 +7,7 @@ from tclose.data.files.character_sets import UTF8
 from tclose.data.files.text_formats import TextFormat
 from tclose.model.column_terms import Kind, Role
 from tclose.policy.suggest.draft_policy import Draft
-from tclose.policy.suggest.suggest_roles import Suggestion
+from tclose.policy.suggest.suggest_roles import Suggestion, suggest_prefixes
 
 SCHEMA_NAME = "tclose.schema.json"
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")
@@ -105,6 +105,9 @@ def _attribute(draft: Draft, suggestion: Suggestion) -> str:
             own = _spelling_keys(profile.text_format, draft.spellings.general)
             wanted = ("date_format",) if kind is Kind.DATE else ("decimal", "thousands")
             keys |= {key: own[key] for key in wanted if key in own}
+        prefixes = suggest_prefixes(suggestion)
+        if kind is Kind.NOMINAL and prefixes:
+            keys["prefixes"] = f"[{', '.join(map(str, prefixes))}]"
         value = f"{{{', '.join(f'{key}: {text}' for key, text in keys.items())}}}"
     line = f"  {quote_name(profile.name)}: {value}"
     return f"{line:<{_WIDTH}}  # {_one_line(_describe(suggestion))}"

@@ -24,6 +24,7 @@ _HEAVY_TIES = 0.6
 _STRONG_SKEW = 3.0
 _FEW_ROWS = 20  # of a person, on average
 _UNKNOWN_TEXTS = 50
+_CODE_LENGTHS = (4, 8)  # of codes that begin with what groups them, such as postcodes
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,18 @@ def _replace(
     suggested: list[Suggestion], chosen: list[Suggestion], role: Role, reason: str
 ) -> list[Suggestion]:
     return [Suggestion(s.profile, role, reason) if s in chosen else s for s in suggested]
+
+
+def suggest_prefixes(suggestion: Suggestion) -> tuple[int, ...]:
+    """Numbers of characters that codes of one length are grouped by; none of other values."""
+    profile = suggestion.profile
+    if suggestion.role is not Role.QUASI_IDENTIFIER or profile.kind is not Kind.NOMINAL:
+        return ()
+    shortest, longest = _CODE_LENGTHS
+    has_length = shortest <= profile.length <= longest and profile.n_words <= 1
+    is_code = profile.is_padded or profile.is_integer or profile.n_distinct > _UNKNOWN_TEXTS
+    has_many = profile.n_distinct > _FEW_ROWS
+    return tuple(range(2, profile.length - 1)) if has_length and is_code and has_many else ()
 
 
 def describe_spread(profile: ColumnProfile) -> list[str]:

@@ -305,6 +305,10 @@ class ReleasedColumn(Section):
     """The measure of its information loss, if that is not the difference."""
     taxonomy: Annotated[list[list[str]], AfterValidator(_check_rows)] = Field(default_factory=list)
     """Each value with the names above it, up to the root's."""
+    prefixes: list[Positive] = Field(default_factory=list)
+    """Numbers of characters: values that begin with the same ones are a group of its taxonomy."""
+    calendar: list[Literal["month", "quarter", "year"]] = Field(default_factory=list)
+    """Parts of the calendar: dates of the same one are a group of its taxonomy."""
     order: Names | None = None
     """Of ordinal values, lowest first."""
     label: str | None = None
