@@ -5,6 +5,7 @@ A partition's summary counts; merging adds, so the result does not depend on how
 
 from collections import Counter
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.columns import CHECKED_ROLES
-from tclose.data.keys import Keys, has_float_keys, one_zero, plain_type, to_keys
+from tclose.data.keys import Keys, has_float_keys, is_text, one_zero, plain_type, to_keys
 from tclose.data.listed_values import read_listed
 from tclose.errors import DataError
 from tclose.model.array_types import Int64
@@ -270,6 +271,25 @@ def confidential_keys(table: pa.Table, column: Column) -> Keys:
 def own_values(categories: Counter[Any]) -> list[Any]:
     """The values of a nominal confidential attribute in a piece of the table, ascending."""
     return sorted(value for value in categories if value is not None)
+
+
+def number_values(values: pa.Array) -> Int64:
+    """Numbers that are equal where values without nulls are, in any piece of the table: int64 (n,).
+
+    Texts have 64 bits of their digest.
+    """
+    if not (is_text(values.type) or pa.types.is_binary(values.type)):
+        try:
+            return to_keys(values, "").view(np.int64)
+        except (DataError, pa.ArrowException):  # of a type that is a category here
+            values = values.cast(pa.string())
+    listed = values.dictionary_encode()
+    digests = [
+        int.from_bytes(blake2b(str(text).encode(), digest_size=8).digest(), "big", signed=True)
+        for text in listed.dictionary.to_pylist()
+    ]
+    numbers = np.array(digests, dtype=np.int64)
+    return cast(Int64, numbers[listed.indices.to_numpy(zero_copy_only=False)])
 
 
 def sampled_rows(positions: Int64, seed: int, share: float) -> Int64:

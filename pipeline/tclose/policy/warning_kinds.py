@@ -62,6 +62,18 @@ SAME_PERSONS = WarningKind(
     "measure what they give away by `tclose attack` before this one is handed out; distribute one "
     "of them, or only persons who are new",
 )
+TOLD_BY_OTHERS = WarningKind(
+    "TC-W009",
+    "columns that tell the confidential value",
+    "leave one of them out, or make the values of either coarser (round, bands, groups), so that "
+    "they are not nearly the same column twice",
+)
+OUTLIERS = WarningKind(
+    "TC-W010",
+    "outliers and heavy tails",
+    "set the outermost values to a bound in the data, or leave these records out; a scale of the "
+    "column (trimmed, rank) says that they are meant",
+)
 
 KINDS = {
     kind.code: kind
@@ -74,5 +86,7 @@ KINDS = {
         NEARLY_DISTINCT,
         RARE_VANISH,
         SAME_PERSONS,
+        TOLD_BY_OTHERS,
+        OUTLIERS,
     )
 }

@@ -138,6 +138,56 @@ def test_classes_that_were_merged_to_one_are_warned_of_when_they_are_made(tmp_pa
     assert "TC-W005" in [w["code"] for w in followed["warnings"]]
 
 
+class TestTelling:
+    @pytest.fixture(autouse=True)
+    def _pay_scale(self, monkeypatch):
+        years = RNG.integers(0, 4, N)
+        rank = RNG.integers(0, 4, N)
+        steps = 1_000 * (7 * rank + years)
+        monkeypatch.setitem(COLUMNS, "years", years.tolist())
+        monkeypatch.setitem(COLUMNS, "rank", [f"rank {r}" for r in rank])
+        monkeypatch.setitem(COLUMNS, "scale", steps.tolist())
+
+    def test_two_columns_that_tell_a_third(self, tmp_path, capsys):
+        roles = {"years": QUASI, "sex": QUASI, "rank": QUASI, "scale": SECRET, "grade": SECRET}
+        said = planned(capsys, write(tmp_path, roles))
+        assert said.keys() == {"TC-W009"}
+        assert said["TC-W009"]["columns"] == ["scale", "years", "rank"]
+        assert (
+            "'years' and 'rank' together tell its value for 100% of" in said["TC-W009"]["message"]
+        )
+
+    def test_one_of_them_tells_nothing(self, tmp_path, capsys):
+        roles = {"years": QUASI, "sex": QUASI, "scale": SECRET}
+        assert planned(capsys, write(tmp_path, roles)) == {}
+
+    def test_strict_runs_refuse_it(self, tmp_path, capsys):
+        policy = write(tmp_path, {"years": QUASI, "rank": QUASI, "scale": SECRET})
+        assert main(["plan", policy, "--quiet", "--strict"]) == 3
+        assert "TC-W009: column 'scale'" in capsys.readouterr().err
+
+
+class TestTails:
+    @pytest.fixture(autouse=True)
+    def _debts(self, monkeypatch):
+        monkeypatch.setitem(COLUMNS, "debt", [*RNG.integers(0, 900, N - 1).tolist(), 90_000])
+
+    def test_a_record_far_from_all_others(self, tmp_path, capsys):
+        said = planned(capsys, write(tmp_path, {"debt": QUASI, "grade": SECRET}))
+        assert said.keys() == {"TC-W010"}
+        assert said["TC-W010"]["columns"] == ["debt"]
+        assert "90" not in said["TC-W010"]["message"].replace("98 %", "")
+
+    def test_a_scale_says_that_it_is_meant(self, tmp_path, capsys):
+        roles = {"debt": {"role": QUASI, "scale": "trimmed"}, "grade": SECRET}
+        assert planned(capsys, write(tmp_path, roles)) == {}
+
+    def test_strict_runs_refuse_it(self, tmp_path, capsys):
+        policy = write(tmp_path, {"debt": QUASI, "grade": SECRET})
+        assert main(["plan", policy, "--quiet", "--strict"]) == 3
+        assert "TC-W010: column 'debt'" in capsys.readouterr().err
+
+
 class TestStrict:
     @pytest.fixture
     def policy(self, tmp_path):

@@ -15,6 +15,7 @@ from tclose.passes.plan.notices.plan_warnings import (
     find_warnings,
     report_warnings,
 )
+from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
@@ -61,6 +62,7 @@ def decide_plan(context: PassContext) -> None:
     context.write(PERSON_SKETCHES, sketches)
     warnings = (
         *find_warnings(plan, summary.table, load_distributions(context.workspace, plan)),
+        *warn_of_telling_columns(plan, summary.sampled),
         *warn_of_shared_persons(run, sketches),
     )
     context.write(PLAN_WARNINGS, warnings)

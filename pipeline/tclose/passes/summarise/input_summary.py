@@ -8,6 +8,7 @@ from tclose.data.keys import Keys
 from tclose.data.value_counts import ColumnSummary, TableSummary
 from tclose.data.widths import NO_WIDTHS, PassthroughWidths
 from tclose.errors import DataError
+from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.grouping import ROOT
 from tclose.model.input_pieces import Partition
@@ -21,7 +22,8 @@ from tclose.runtime.engines.engine import merge_in_tree
 class InputSummary:
     """The summaries of pass 1, by partition and of all together.
 
-    ``scale_keys``: of the columns whose scale is measured, sampled keys, ascending.
+    ``scale_keys``: of the columns whose scale is measured, sampled keys, ascending; ``sampled``: of
+    the deciding columns, a number for each value of some records, equal where values are.
     """
 
     source: Source
@@ -29,6 +31,7 @@ class InputSummary:
     table: TableSummary
     passthrough: PassthroughWidths = NO_WIDTHS
     scale_keys: dict[str, Keys] = field(default_factory=dict)
+    sampled: dict[str, Int64] = field(default_factory=dict)
 
 
 def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSummary:
@@ -39,8 +42,12 @@ def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSumm
         name: np.sort(np.concatenate([piece.scale_keys[name] for piece in pieces]))
         for name in source.scaled
     }
-    pieces = [replace(piece, scale_keys={}) for piece in pieces]
-    return InputSummary(source, pieces, table, passthrough, scale_keys)
+    sampled = {
+        name: np.concatenate([piece.sampled[name] for piece in pieces])
+        for name in pieces[0].sampled
+    }
+    pieces = [replace(piece, scale_keys={}, sampled={}) for piece in pieces]
+    return InputSummary(source, pieces, table, passthrough, scale_keys, sampled)
 
 
 def forget_left_out(summary: InputSummary) -> InputSummary:

@@ -30,7 +30,8 @@ class Source:
 
     ``joint``: attributes whose values are combinations of confidential ones; ``compared``: what the
     release is compared with the input by, if there is to be one; ``scaled``: names of the numbers
-    whose scale is measured on sampled keys, ``scale_share``: of the records that are sampled.
+    whose scale is measured on sampled keys, ``scale_share``: of the records that are sampled;
+    ``known_share``: of those on which it is tried whether some columns tell another.
     """
 
     reading: Reading
@@ -42,6 +43,7 @@ class Source:
     compared: Compared | None = None
     scaled: tuple[str, ...] = ()
     scale_share: float = 1.0
+    known_share: float = 1.0
 
     @property
     def checked(self) -> tuple[Column, ...]:

@@ -30,6 +30,7 @@ from tclose.policy.policy import Policy
 from tclose.runtime.engines.engine import merge_in_tree
 from tclose.runtime.pipeline import PassContext
 
+KNOWN_RECORDS = 10_000  # on which it is tried whether some columns tell another
 _MOST_NAMES = 5
 
 
@@ -171,6 +172,7 @@ def make_source(
         joint=policy.combine_attributes(),
         scaled=() if policy.method.generalises else tuple(c.name for c in columns if _is_scaled(c)),
         scale_share=min(1.0, SAMPLE_RECORDS / n_read),
+        known_share=min(1.0, KNOWN_RECORDS / n_read),
     )
 
 

@@ -16,6 +16,7 @@ from tclose.data.value_counts import (
     confidential_keys,
     count_values,
     merge_counts,
+    number_values,
     sampled_rows,
     summarise_table,
 )
@@ -70,7 +71,8 @@ class PartitionSummary:
     ``spans``: per confidential attribute and release partition, which rows of the counts file are
     its; ``joint_spans``: the same per joint attribute; ``digest``: of the records that are
     complete; ``passthrough``: widths of the passthrough columns; ``scale_keys``: sampled keys of
-    the columns whose scale is measured, by name.
+    the columns whose scale is measured, by name; ``sampled``: of the deciding columns, a number for
+    each sampled value, equal where values are, by name: int64 (n,).
     """
 
     table: TableSummary
@@ -79,6 +81,7 @@ class PartitionSummary:
     digest: RecordDigest | None = None
     passthrough: PassthroughWidths = NO_WIDTHS
     scale_keys: dict[str, Keys] = field(default_factory=dict)
+    sampled: dict[str, Int64] = field(default_factory=dict)
 
 
 def summarise_task(
@@ -112,7 +115,7 @@ def summarise_task(
         pending.new(SAMPLE).write(kept.take(pa.array(rows)))
     return PartitionSummary(
         summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough,
-        _sample_keys(kept, positions, source),
+        _sample_keys(kept, positions, source), _sample_values(kept, positions, source),
     )  # fmt: skip
 
 
@@ -128,6 +131,13 @@ def _sample_keys(kept: pa.Table, positions: Int64, source: Source) -> dict[str, 
     )
     sample = kept.select(source.scaled).take(pa.array(rows))
     return {name: to_keys(sample[name].combine_chunks(), name) for name in source.scaled}
+
+
+def _sample_values(kept: pa.Table, positions: Int64, source: Source) -> dict[str, Int64]:
+    """Sample the values of deciding columns; records are drawn by position and seed."""
+    rows = sampled_rows(positions, source.seed, source.known_share)
+    sample = kept.take(pa.array(rows))
+    return {name: number_values(sample[name].combine_chunks()) for name in sample.column_names}
 
 
 def _write_joint(

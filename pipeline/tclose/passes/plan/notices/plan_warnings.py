@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tclose.data.column_scales import HEAVY_TAILS
 from tclose.data.files.text_formats import TextFormat, number_pattern
 from tclose.data.keys import Encoding, is_text
 from tclose.data.value_counts import TableSummary
 from tclose.model.attributes import Column
-from tclose.model.column_terms import Distance, Kind
+from tclose.model.column_terms import Distance, Kind, Scale
 from tclose.model.distribution import Distribution
 from tclose.model.verification import Verdict
 from tclose.passes.plan.plan import Plan
@@ -54,6 +55,7 @@ def find_warnings(
         *_warn_of_dropped(table),
         *_warn_of_whole_partitions(plan),
         *_warn_of_distinct(plan, distributions),
+        *_warn_of_tails(plan),
     )
 
 
@@ -203,3 +205,19 @@ def _warn_of_distinct(plan: Plan, distributions: Sequence[Distribution]) -> Iter
             )
         message = f"column {column.name!r}: {n_distinct:,} distinct values in {n_records:,} records"
         yield make_warning(warning_kinds.NEARLY_DISTINCT, f"{message}; {meaning}", [column.name])
+
+
+def _warn_of_tails(plan: Plan) -> Iterator[PlanWarning]:
+    """Find numbers that are scaled by their middle records, which nobody has asked for."""
+    for encoding in plan.encodings:
+        name, scale = encoding.column.name, encoding.by.kind
+        if encoding.column.attribute.scale is not None or scale is not Scale.TRIMMED:
+            continue
+        yield make_warning(
+            warning_kinds.OUTLIERS,
+            f"column {name!r}: its range is more than {HEAVY_TAILS} times that of the middle 98 % "
+            "of the records: the outermost ones are far from all others, so that their classes "
+            "lose most of what these columns say, and an aggregate may still tell that one of "
+            "them is in it",
+            [name],
+        )
