@@ -1,23 +1,41 @@
 """What it costs to hold the releases of a series together: loss, records left out, by month.
 
-``python -m benchmarks.held_series [--persons N] [--months N] [--k N] [--t T] [--out RESULTS.md]``
+``python -m benchmarks.held_series [--persons N] [--months N] [--k N] [--t T] [--churn C]
+[--departures HOW] [--no-bound] [--out RESULTS.md]``
 
 A generated panel (2 % leave and 2 % join a month) with one confidential value that lasts, the
 income. Each month is released twice: held together with the months before, and by itself. The
-releases are held to k 5 and t 0.1; cells to ``--k`` and ``--t``.
+releases are held to k 5 and t 0.1; cells to ``--k`` and ``--t``. A second table says whose the loss
+is, and what it cannot be less than (`benchmarks.held_parts`).
 """
 
 import argparse
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.held_parts import (
+    N_QUASI,
+    TAG,
+    Followed,
+    Rows,
+    Shares,
+    bound_newcomers,
+    read_rows,
+    render_parts,
+    share_parts,
+    tag_persons,
+)
 from benchmarks.results import describe_command, update_page
 from tclose.data.synthetic.panel_files import write_panel
 from tclose.passes.release import run_release
+from tclose.passes.series.headroom import choose_size
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository import read_internal
 from tclose.runtime.progress import Progress
@@ -49,6 +67,7 @@ class HeldMonth:
     leavers: int
     exposed: int
     seconds: tuple[float, float]
+    release: Path
 
     @property
     def ratio(self) -> float:
@@ -66,7 +85,12 @@ def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) 
         "name": name,
         "input": {"path": str(file)},
         "unlisted": "drop",
-        "attributes": {"person_id": "person", **QUASI, "income": "confidential"},
+        "attributes": {
+            "person_id": "person",
+            TAG: "non-confidential",
+            **QUASI,
+            "income": "confidential",
+        },
         "privacy": privacy,
         "output": {"path": str(output)},
     }
@@ -74,7 +98,7 @@ def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) 
 
 def measure_month(file: Path, output: Path, over_time: dict[str, Any]) -> HeldMonth:
     """Release a month both ways."""
-    manifests, seconds = [], []
+    manifests, seconds, places = [], [], []
     for asked in (over_time, None):
         start = time.perf_counter()
         policy = parse_policy(describe_policy(file, output / str(asked is None), asked))
@@ -83,6 +107,7 @@ def measure_month(file: Path, output: Path, over_time: dict[str, Any]) -> HeldMo
         inside = read_internal(outcome.release)
         assert inside is not None
         manifests.append(inside)
+        places.append(Path(str(outcome.release)))
     held, alone = manifests
     series = held.over_time
     assert series is not None
@@ -96,7 +121,50 @@ def measure_month(file: Path, output: Path, over_time: dict[str, Any]) -> HeldMo
         leavers=series.leavers,
         exposed=series.leavers_exposed,
         seconds=(seconds[0], seconds[1]),
+        release=places[0],
     )
+
+
+def measure_alone(file: Path, output: Path, k: int, t: float) -> float:
+    """The loss of a release by itself, with a k and a t of its own."""
+    document = describe_policy(file, output / f"{file.stem}-{k}-{t:g}", None)
+    document["privacy"] = {"k": k, "t": t}
+    inside = read_internal(run_release(parse_policy(document), Progress("none")).release)
+    assert inside is not None
+    return inside.information_loss.total
+
+
+@dataclass
+class Bound:
+    """What a held series cannot lose less than, month by month."""
+
+    folder: Path
+    k: int
+    t: float
+    churn: float
+    n_months: int
+    newcomers: list[float] = field(default_factory=list)  # loss of each month's
+
+    def measure(
+        self, file: Path, rows: Rows, first: dict[str, Any], is_other: np.ndarray
+    ) -> tuple[float, float, float]:
+        """The sums over the records of a month, by their terms."""
+        month = len(self.newcomers)
+        since = np.array([first[person][0] for person in rows.persons])
+        if month == 0:
+            size = max(5, choose_size(self.k, self.churn, self.n_months - 1))
+            self.newcomers.append(measure_alone(file, self.folder, size, self.t))
+        else:
+            self.newcomers.append(bound_newcomers(rows.originals, since == month, self.k))
+        size = max(5, choose_size(self.k, self.churn, self.n_months - 1))
+        left = size * (1 - self.churn) ** month
+        shrunk = (1 - 1 / left) / (1 - 1 / size)
+        of_month = np.bincount(since, minlength=month + 1)
+        return (
+            float(of_month[0] * self.newcomers[0] * shrunk),
+            float(of_month[1:] @ np.array(self.newcomers[1:])),
+            float(is_other.sum()) / N_QUASI,
+        )
 
 
 def render_months(months: list[HeldMonth]) -> str:
@@ -114,6 +182,35 @@ def render_months(months: list[HeldMonth]) -> str:
     return "\n".join([HEAD, "|---|" + "---:|" * 9, *rows, "", last])
 
 
+def measure_series(arguments: argparse.Namespace, folder: Path) -> str:
+    """Release all months, and say what they lost, left out, and why."""
+    over_time = {
+        "k": arguments.k,
+        "t": arguments.t,
+        "window": arguments.months,
+        "departures": arguments.departures,
+    }
+    files = write_panel(
+        folder / "panel", arguments.persons, 1, range(arguments.months), churn=arguments.churn
+    )
+    bound = Bound(folder, arguments.k, arguments.t, arguments.churn, arguments.months)
+    followed, measured, shares = Followed(), [], []
+    for month, file in enumerate(files):
+        tag_persons(file)
+        measured.append(measure_month(file, folder, over_time))
+        rows = read_rows(measured[-1].release, file)
+        parts = followed.follow(month, rows, pq.read_table(file))
+        terms = (0.0, 0.0, 0.0)
+        if arguments.bound:
+            terms = bound.measure(file, rows, followed.first, parts[1])
+        alone = measured[-1].independent
+        scaled = tuple(term / len(rows.persons) / alone for term in terms)
+        shares.append(Shares(*share_parts(rows, parts, alone), scaled, parts[2]))
+        print(render_months(measured).splitlines()[-3], flush=True)
+        print(render_parts(shares).splitlines()[-3], flush=True)
+    return f"{render_months(measured)}\n\n{render_parts(shares)}"
+
+
 def main() -> None:
     """Measure, and print the table or write it to a page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -122,21 +219,17 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=5)
     parser.add_argument("--t", type=float, default=0.1)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--churn", type=float, default=0.02)
+    parser.add_argument("--departures", default="report")
+    parser.add_argument("--no-bound", dest="bound", action="store_false")
     arguments = parser.parse_args()
-    over_time = {"k": arguments.k, "t": arguments.t, "window": arguments.months}
     with tempfile.TemporaryDirectory() as folder:
-        files = write_panel(Path(folder) / "panel", arguments.persons, 1, range(arguments.months))
-        measured = []
-        for file in files:
-            measured.append(measure_month(file, Path(folder), over_time))
-            print(render_months(measured).splitlines()[-3], flush=True)
+        tables = measure_series(arguments, Path(folder))
     title = (
         f"Series: {arguments.persons:,} persons, {arguments.months} months, cells of "
-        f"{arguments.k} persons within {arguments.t:g}"
+        f"{arguments.k} persons within {arguments.t:g}, departures: {arguments.departures}"
     )
-    text = (
-        f"{describe_command('benchmarks.held_series', sys.argv[1:])}\n\n{render_months(measured)}\n"
-    )
+    text = f"{describe_command('benchmarks.held_series', sys.argv[1:])}\n\n{tables}\n"
     if arguments.out is None:
         print(text)
     else:

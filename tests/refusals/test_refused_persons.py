@@ -191,7 +191,11 @@ OVER = {"k": 2, "t": 0.5}
         ({"privacy": {"over_time": OVER | {"k": 1}}}, ("over_time.k: has to be at least 2",)),
         ({"privacy": {"over_time": OVER | {"t": 0}}}, ("over_time.t: has to be",)),
         ({"privacy": {"over_time": OVER | {"window": 1}}}, ("over_time.window: has to be",)),
-        ({"privacy": {"over_time": OVER | {"departures": "hold"}}}, ("report", "refuse")),
+        (
+            {"privacy": {"over_time": OVER | {"departures": "hold"}}},
+            ("report", "unite", "drop", "refuse"),
+        ),
+        ({"privacy": {"over_time": OVER | {"churn": 0.6}}}, ("over_time.churn: has to be",)),
         ({"privacy": {"over_time": None}}, ("series: goes with privacy.over_time", "take series")),
         ({"series": "a/b"}, ("series: ",)),
     ],

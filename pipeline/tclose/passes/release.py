@@ -19,12 +19,19 @@ from tclose.passes.plan.notices.estimate import estimate_run
 from tclose.passes.plan.notices.plan_warnings import PLAN_WARNINGS
 from tclose.passes.plan.notices.sibling_warning import warn_by_policy
 from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.publish.describe_series import plan_series
 from tclose.passes.publish.publish import PUBLISH
+from tclose.passes.series.link_persons import SERIES
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
-from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument, PlanWarning
+from tclose.releases.manifest.plan_document import (
+    CostEstimate,
+    PlanDocument,
+    PlannedSeries,
+    PlanWarning,
+)
 from tclose.releases.manifest.public_signatures import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
@@ -72,8 +79,8 @@ def run_release(policy: Policy, progress: Progress) -> Outcome:
 
 def decide_only(
     policy: Policy, scratch: Path, progress: Progress
-) -> tuple[Plan, TableSummary, tuple[PlanWarning, ...]]:
-    """Return the plan, the counts of the table, and the warnings, made in a scratch folder."""
+) -> tuple[Plan, TableSummary, tuple[PlanWarning, ...], PlannedSeries | None]:
+    """Return the plan, the table's counts, warnings and series, made in a scratch folder."""
     check_scheduler(policy.engine)
     find_signer(policy.output.signing_key)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
@@ -83,13 +90,18 @@ def decide_only(
         warn_by_policy(run, progress)
         warnings = run.workspace.load(PLAN_WARNINGS)
         refuse_warnings(warnings, policy.engine)
-        return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table, warnings
+        series = plan_series(policy, run.workspace.load(SERIES))
+        return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table, warnings, series
 
 
 def describe_only(policy: Policy, progress: Progress) -> tuple[PlanDocument, CostEstimate, int]:
     """Return what a release would be, its expected cost, and how many records would be dropped."""
     with scratch_folder("plan") as scratch:
-        plan, table, warnings = decide_only(policy, scratch, progress)
+        plan, table, warnings, series = decide_only(policy, scratch, progress)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     estimate = estimate_run(plan, policy.engine, n_bytes)
-    return describe_plan(plan, warnings), estimate, table.n_read - table.n_complete
+    return (
+        describe_plan(plan, warnings, over_time=series),
+        estimate,
+        table.n_read - table.n_complete,
+    )

@@ -75,10 +75,19 @@ class OverTimeSettings(Settings):
         le=1000,
         description="How many releases of the series are held together, the new one among them.",
     )
-    departures: Literal["report", "refuse"] = Field(
+    churn: float | None = Field(
+        default=None,
+        ge=0,
+        le=0.5,
+        description="Share of the persons who leave from one release to the next, for which the "
+        "first classes have room; by default what was seen in the window, or 0.02.",
+        exclude_if=lambda churn: churn is None,
+    )
+    departures: Literal["report", "unite", "drop", "refuse"] = Field(
         default="report",
         description="What is done where persons leave who can be found by subtraction: they are "
-        "counted, or the release is refused.",
+        "counted; classes are united until k have left each or none; what is left of their cell is "
+        "left out; or the release is refused.",
     )
 
     def limit(self, own: Fraction | None) -> Fraction:

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.internal_manifest import CategoryShares, Utility
-from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument, PlannedPartition
+from tclose.releases.manifest.plan_document import (
+    CostEstimate,
+    PlanDocument,
+    PlannedPartition,
+    PlannedSeries,
+)
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
     ClassesSection,
@@ -205,12 +210,35 @@ def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> lis
         rows.append(("subsets of", plan.subsets_of))
     rows.append(("method", plan.method))
     rows += [(f"scale of {name}", text) for name, text in plan.scales.items()]
+    rows += _series_rows(plan.over_time)
     rows += [(f"warning {w.code}", f"{w.message}; {w.remedy}") for w in plan.warnings]
     for partition in plan.release_partitions:
         rows += _partition_rows(partition, plan.cut_by_subsets)
     rows.append(("expected memory", f"about {estimate.megabytes:,.0f} MB per worker"))
     rows.append(("expected time", f"about {estimate.seconds:,.0f} s, {estimate.on}"))
     rows.append(("plan digest", plan.digest))
+    return rows
+
+
+def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
+    """The room that classes have for persons who leave, and what those who left cost."""
+    if series is None:
+        return []
+    closest = ", ".join(f"{t:g} for {name}" for name, t in series.made_t.items())
+    room = (
+        f"new classes of {series.made_k:,} persons within {closest}, if {series.churn:.1%} leave "
+        f"from one release to the next; cells that fall below k = {series.k} then take "
+        f"{series.expected_left_out:.2%} of the records, and {series.expected_classes_left:.0%} of "
+        f"the classes are left by 1 to {series.k - 1} persons each time"
+    )
+    rows = [("room over time", room)]
+    if series.earlier:
+        cost = (
+            f"{series.leavers:,} persons of the release before are not in this one; "
+            f"{series.classes_left:,} of its classes were left by 1 to {series.k - 1} "
+            f"({series.departures}); records left out: {series.left_out:,}"
+        )
+        rows.append(("who left", cost))
     return rows
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import Released, release, write_parquet
-from support.cases.series_months import K, SeriesMonths, T, read_classes, write_months
+from support.cases.series_months import K, SeriesMonths, T, read_classes, read_groups, write_months
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.assess.over_time.attack import attack_releases
@@ -200,6 +200,19 @@ def test_departures_that_are_refused(copied: SeriesMonths) -> None:
         copied.publish(3, departures="refuse")
 
 
+def test_reported_departures_are_found(made: list[Released]) -> None:
+    """Or those of unions prove nothing."""
+    said = made[1].internal["over_time"]
+    assert min(read_groups(made[:2])) == said["smallest_leaver_group"] < K
+    assert said["leaver_groups_below_k"] > 0
+
+
+def test_cells_are_not_dropped_after_reports(copied: SeriesMonths) -> None:
+    """Who was found in an earlier release of the window is found still."""
+    with pytest.raises(InfeasibleError, match=r"departures: \d+ persons have left earlier class"):
+        copied.publish(3, departures="drop")
+
+
 def test_too_few_stay(copied: SeriesMonths) -> None:
     with pytest.raises(InfeasibleError, match=r"of 700 records would have to be left out.*\n?"):
         copied.publish(3, k=40)
@@ -228,13 +241,25 @@ def test_events_are_refused(copied: SeriesMonths, tmp_path: Path) -> None:
 def test_plan_of_the_next_month(
     copied: SeriesMonths, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """It warns of no release that this one is held together with."""
+    """It says what room classes have, and warns of no release that this one is held with."""
     path = tmp_path / "next.yaml"
     path.write_text(json.dumps(copied.policy(3)))
     assert main(["plan", str(path), "--json", "--quiet"]) == 0
-    assert [
-        one for one in json.loads(capsys.readouterr().out)["warnings"] if one["code"] == "TC-W008"
-    ] == []
+    planned = json.loads(capsys.readouterr().out)
+    assert [one for one in planned["warnings"] if one["code"] == "TC-W008"] == []
+    said = planned["over_time"]
+    assert main(["plan", str(path), "--quiet"]) == 0
+    shown = capsys.readouterr().out
+    [last] = copied.publish(3)
+    held = last.internal["over_time"]
+    assert (said["number"], said["earlier"]) == (4, 3)
+    assert {key: said[key] for key in ("made_k", "churn", "left_out", "leavers")} == {
+        key: held[key] for key in ("made_k", "churn", "left_out", "leavers")
+    }
+    assert 0 < said["classes_left"] <= said["leavers"]
+    assert 0 < said["expected_left_out"] <= 0.001
+    assert f"new classes of {said['made_k']} persons within 0.21 for income, if " in shown
+    assert f"{said['leavers']:,} persons of the release before are not in this one" in shown
 
 
 def test_one_run_at_a_time(copied: SeriesMonths) -> None:

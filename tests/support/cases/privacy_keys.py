@@ -236,7 +236,7 @@ OTHERS = {
     *("attributes.bottom", "attributes.top", "attributes.bands", "attributes.missing"),
     # of several releases together: tests/end_to_end/persons/test_series.py
     *("series", "privacy.over_time.k", "privacy.over_time.t", "privacy.over_time.window"),
-    "privacy.over_time.departures",
+    *("privacy.over_time.departures", "privacy.over_time.churn"),
 }
 
 

@@ -1,5 +1,6 @@
 """Months of a small panel whose rows say whose they are, and a policy that holds them together."""
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -56,3 +57,22 @@ def read_classes(made: Released) -> dict[str, tuple[Any, Any]]:
     """Of each person in a release, the class and the confidential value."""
     rows = made.table.select(["tag", *QUASI, "income"]).to_pylist()
     return {row["tag"]: (tuple(row[name] for name in QUASI), row["income"]) for row in rows}
+
+
+def read_groups(made: list[Released]) -> list[int]:
+    """Persons who left each connected set of classes of an earlier release and the last one."""
+    *earlier, last = [{p: c for p, (c, _) in read_classes(one).items()} for one in made]
+    found = []
+    for before in earlier:
+        parts = {c: {("before", c)} for c in set(before.values())}
+        for person, c in before.items():
+            if person in last:
+                joined = parts[c] | {("now", last[person])}
+                for part in parts.values():
+                    if part & joined:
+                        joined = joined | part
+                parts |= {other: joined for other, part in parts.items() if part & joined}
+        left = Counter(c for p, c in before.items() if p not in last)
+        sets = {frozenset(part) for part in parts.values()}
+        found += [sum(n for c, n in left.items() if ("before", c) in of) for of in sets]
+    return [n for n in found if n]

@@ -123,4 +123,6 @@ def _find_other_figures(said: SeriesSection, verdict: SeriesVerdict) -> list[str
         "leavers": verdict.n_leavers,
         "leavers_exposed": verdict.n_exposed,
     }
+    if said.leaver_groups_below_k is not None:  # which earlier versions did not count
+        found["leaver_groups_below_k"] = verdict.n_small_groups
     return [name for name, value in found.items() if getattr(said, name) != value]

@@ -23,7 +23,7 @@ from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.series.link_persons import SERIES
-from tclose.passes.series.series_units import UNITS
+from tclose.passes.series.series_units import EARLIER, UNITS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
@@ -161,6 +161,7 @@ MICROAGGREGATE = Pass(
         MERGED_PERSON_VALUES,
         SERIES,
         UNITS,
+        EARLIER,
     ),
     writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),

@@ -28,7 +28,7 @@ from tclose.passes.microaggregate.region_classes import (
     release_region,
 )
 from tclose.passes.microaggregate.representatives import represented
-from tclose.passes.microaggregate.series_classes import cluster_series
+from tclose.passes.microaggregate.series_classes import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (
@@ -40,8 +40,8 @@ from tclose.passes.plan.plan_files import (
     record_type,
     stack_codes,
 )
-from tclose.passes.series.link_persons import SERIES
-from tclose.passes.series.series_units import UNITS
+from tclose.passes.series.link_persons import SERIES, SeriesLink
+from tclose.passes.series.series_units import EARLIER, UNITS
 from tclose.passes.summarise.records import JOINTS
 from tclose.runtime.arrays import ArrayFile, WorkingFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
@@ -196,12 +196,25 @@ def _cluster(workspace: Workspace, plan: Plan, gathered: _GatheredRegion) -> Reg
     demand, series = load_person_demand(workspace), workspace.load_shared(SERIES)
     if not series:
         return cluster_region(gathered.records, plan, gathered.distributions, demand)
-    units = None
-    if series[0].window.releases:
-        units = np.asarray(workspace.file(UNITS, 0).read())
     return cluster_series(
-        gathered.records, plan, gathered.distributions, demand, series[0].made_k, units
+        gathered.records,
+        plan,
+        gathered.distributions,
+        demand,
+        series[0].made_k,
+        _load_units(workspace, series[0]),
     )
+
+
+def _load_units(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
+    """Who has to stay together, but in the first release."""
+    if not series.window.releases:
+        return None
+    units = np.asarray(workspace.file(UNITS, 0).read())
+    if not series.united_k:
+        return SeriesUnits(units, None, 0)
+    placed = np.asarray(workspace.file(EARLIER, 0).read())
+    return SeriesUnits(units, placed, series.united_k)
 
 
 def cluster_task(workspace: Workspace, item: RegionInput, pending: PendingFiles) -> ClusteredRegion:

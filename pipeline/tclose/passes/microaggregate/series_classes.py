@@ -1,13 +1,15 @@
 """Classes of a release of a series: persons who were together before stay together.
 
 Units are classes of their own, and only the records of newcomers are clustered, among themselves:
-whatever is united with a unit is another cell, and has to hold by itself.
+whatever is united with a unit is another cell, and has to hold by itself. Classes that persons left
+are united, where that is asked.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tclose.methods.scaling import scale_columns
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_classes import (
@@ -16,8 +18,23 @@ from tclose.passes.microaggregate.region_classes import (
     cluster_region,
     repair_clusters,
 )
+from tclose.passes.microaggregate.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesUnits:
+    """Who has to stay together.
+
+    ``units`` int64 (persons,): of each person, -1 of newcomers; ``placed`` int64 (2, releases,
+    persons): classes of the earlier releases, and who left these, where departures are united for
+    groups of ``departed_k``, else None.
+    """
+
+    units: Int64
+    placed: Int64 | None
+    departed_k: int
 
 
 def cluster_series(
@@ -26,21 +43,21 @@ def cluster_series(
     distributions: tuple[Distribution, ...],
     person_demand: PersonDemand | None,
     made_k: int,
-    units: Int64 | None,
+    series: SeriesUnits | None,
 ) -> RegionClusters:
     """Cluster a region of a release of a series.
 
     Parameters
     ----------
     made_k : records that clusters are made of, at least, where there are as many
-    units : int64 (persons,): of each person, -1 of newcomers; None of the first release
+    series : None of the first release
     """
     made_k = min(made_k, records.keys[0].size)
     roomy = replace(plan, k=made_k)
-    if units is None:
+    if series is None:
         return cluster_region(records, roomy, distributions, person_demand)
     assert records.persons is not None
-    of_records = units[records.persons]
+    of_records = series.units[records.persons]
     stays = of_records >= 0
     labels = np.empty(of_records.size, dtype=np.int64)
     _, labels[stays] = np.unique(of_records[stays], return_inverse=True)
@@ -52,7 +69,15 @@ def cluster_series(
     else:
         labels[new] = n_units
     asked = replace(plan, max_emds=plan.verification_limits)
-    return repair_clusters(labels, records, asked, distributions, person_demand)
+    clusters = repair_clusters(labels, records, asked, distributions, person_demand)
+    if series.placed is None:
+        return clusters
+    placed = series.placed[:, :, records.persons]
+    earlier = EarlierClasses(placed[0], placed[1], series.departed_k)
+    scaled = scale_columns(list(plan.encodings), records.keys)
+    united = unite_classes(clusters.labels, scaled, earlier)
+    again = repair_clusters(united, records, asked, distributions, person_demand)
+    return replace(again, n_repaired=clusters.n_repaired + again.n_repaired)
 
 
 def _take_records(records: RegionRecords, rows: Int64) -> RegionRecords:

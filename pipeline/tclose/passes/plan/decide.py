@@ -20,7 +20,7 @@ from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
-from tclose.passes.series.series_units import UNITS, write_units
+from tclose.passes.series.series_units import EARLIER, UNITS, write_units
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
@@ -118,6 +118,7 @@ DECIDE = Pass(
         PLAN_WARNINGS,
         PERSON_SKETCHES,
         UNITS,
+        EARLIER,
     ),
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),

@@ -14,12 +14,16 @@ from tclose.releases.manifest.plan_document import (
     PlannedModel,
     PlannedPartition,
     PlannedPersons,
+    PlannedSeries,
     PlanWarning,
 )
 
 
 def describe_plan(
-    plan: Plan, warnings: Sequence[PlanWarning] = (), n_repaired: int | None = None
+    plan: Plan,
+    warnings: Sequence[PlanWarning] = (),
+    n_repaired: int | None = None,
+    over_time: PlannedSeries | None = None,
 ) -> PlanDocument:
     """Describe a plan; ``n_repaired``: classes that were repaired, if it was followed."""
     limits = zip(plan.confidential, plan.verification_limits, strict=True)
@@ -37,6 +41,8 @@ def describe_plan(
     scales = {e.column.name: describe_scale(e) for e in plan.encodings}
     if any(scales.values()):
         found["scales"] = {name: text for name, text in scales.items() if text}
+    if over_time is not None:
+        found["over_time"] = over_time
     if n_repaired is not None:
         found["classes_repaired"] = n_repaired
     return PlanDocument(

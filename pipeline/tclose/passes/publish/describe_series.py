@@ -3,10 +3,39 @@
 import hashlib
 from collections.abc import Sequence
 
-from tclose.passes.series.link_persons import SeriesLink, limits_over_time
+from tclose.passes.series.headroom import share_left_out, share_of_classes_left
+from tclose.passes.series.link_persons import SeriesLink, limits_made_for, limits_over_time
 from tclose.passes.series.series_verdict import SeriesVerdict
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.internal_manifest import SeriesSection
+from tclose.releases.manifest.plan_document import PlannedSeries
+
+
+def plan_series(policy: Policy, series: Sequence[SeriesLink]) -> PlannedSeries | None:
+    """Describe the room that a release's classes have, and what those who left cost.
+
+    Parameters
+    ----------
+    series : one, or none of a release that stands alone
+    """
+    settings = policy.privacy.over_time
+    if settings is None or not series:
+        return None
+    link = series[0]
+    return PlannedSeries(
+        number=link.window.number,
+        earlier=len(link.window.releases),
+        k=settings.k,
+        churn=link.churn,
+        made_k=link.made_k,
+        made_t={name: float(t) for name, t in limits_made_for(policy).items()},
+        expected_left_out=share_left_out(link.made_k, settings.k, link.churn, settings.window - 1),
+        expected_classes_left=share_of_classes_left(link.made_k, settings.k, link.churn),
+        left_out=link.n_left_out,
+        departures=settings.departures,
+        leavers=link.n_leavers,
+        classes_left=link.n_classes_left,
+    )
 
 
 def describe_series(
@@ -43,4 +72,8 @@ def describe_series(
         newcomers=verdict.n_newcomers,
         leavers=verdict.n_leavers,
         leavers_exposed=verdict.n_exposed,
+        churn=link.churn,
+        made_k=link.made_k,
+        leaver_groups_below_k=verdict.n_small_groups,
+        smallest_leaver_group=verdict.smallest_group,
     )

@@ -40,7 +40,7 @@ from tclose.passes.publish.build_manifest import (
     full_manifest,
     public_manifest,
 )
-from tclose.passes.publish.describe_series import describe_series
+from tclose.passes.publish.describe_series import describe_series, plan_series
 from tclose.passes.publish.figures import describe_figures
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult
@@ -234,7 +234,12 @@ def _stage_release(
     full = full_manifest(account, made_by)
     inside = {
         "plan.json": dump_json(
-            describe_plan(account.plan, account.warnings, account.n_repaired).to_json()
+            describe_plan(
+                account.plan,
+                account.warnings,
+                account.n_repaired,
+                plan_series(run.policy, run.workspace.load(SERIES)),
+            ).to_json()
         ),
         "lineage.jsonl": lineage.as_bytes(),
         "manifest.json": dump_json(full.to_json()),

@@ -6,6 +6,9 @@ new table. Of one that is above t', persons are left out one by one, each the on
 rest is nearest, as long as k' are left; where that does not help, all of them are. Uniting it with
 others would not: it stays a cell of its own. The table is then another one, so this is repeated
 until nothing changes. Persons who are in no earlier release are one unit, which classes may split.
+
+Where cells are dropped, those who left a cell and those who are left out of it have to be a cell
+that holds; if not, all of it is left out, which is one, as it was in the release before.
 """
 
 from collections.abc import Sequence
@@ -91,7 +94,13 @@ def tabulate_values(values: pa.Array, column: Column) -> tuple[Distribution, Int
 
 
 def keep_records(
-    table: LinkedTable, window: Sequence[KnownRelease], cells: Int64, persons: Int64, k: int
+    table: LinkedTable,
+    window: Sequence[KnownRelease],
+    cells: Int64,
+    persons: Int64,
+    k: int,
+    *,
+    drops: bool = False,
 ) -> Bools:
     """Choose the records that can be released: bool (n,).
 
@@ -99,6 +108,7 @@ def keep_records(
     ----------
     cells : int64 (persons,): of the earlier releases
     persons : int64 (n,): of each record
+    drops : leave all of a cell out where those who left it would be found
     """
     units = np.unique(cells[persons], return_inverse=True)[1].reshape(-1)
     kept = np.ones(units.size, dtype=np.bool_)
@@ -115,11 +125,31 @@ def keep_records(
         left_out = kept & np.isin(units, failing)
         thinned = kept & np.isin(units, np.flatnonzero(is_thinned))
         left_out[_choose_one_each(thinned, units, persons, [*window, now], cells.size)] = True
+        if drops:
+            left_out |= kept & find_left_behind(window, cells, persons, kept & ~left_out, k)
         if not left_out.any():
             break
         kept &= ~left_out
         changed = thinned
     return kept
+
+
+def find_left_behind(
+    window: Sequence[KnownRelease], cells: Int64, persons: Int64, kept: Bools, k: int
+) -> Bools:
+    """Return which records are of cells whose missing persons do not hold by themselves: bool (n,).
+
+    Parameters are those of `keep_records`.
+    """
+    gone = cells.copy()
+    gone[persons[kept]] = -1
+    was = np.zeros(cells.size, dtype=np.bool_)
+    for release in window:
+        was[release.rows] = True
+    gone[~was] = -1
+    failing = np.flatnonzero(measure_cells(gone, window).fail(k))
+    behind: Bools = was[persons] & np.isin(cells[persons], failing)
+    return behind
 
 
 def _place(units: Int64, persons: Int64, chosen: Bools, n_persons: int) -> Int64:

@@ -7,6 +7,7 @@ record that is left out is read without its person from then on, and so is not c
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from tclose.errors import InfeasibleError
 from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
+from tclose.passes.series.headroom import HEADROOM_T, choose_size
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import (
     Bools,
@@ -26,7 +28,7 @@ from tclose.passes.series.series_cells import (
     number_hashes,
     place_release,
 )
-from tclose.passes.series.series_verdict import REFUSE
+from tclose.passes.series.series_verdict import DROP, REFUSE, UNITE
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.policy.policy import Policy
 from tclose.policy.privacy_settings import OverTimeSettings
@@ -43,9 +45,9 @@ from tclose.runtime.run import Run
 from tclose.runtime.tasks import Task
 
 MOST_LEFT_OUT = Fraction(1, 10)  # of the records
+MOST_DROPPED = Fraction(1, 2)  # where cells are dropped
 LEAST_STAYING = 0.5  # of the persons of the release before
-# Classes are made larger and closer than they have to be: persons leave, and cells shrink by it.
-HEADROOM_K, HEADROOM_T = 2, Fraction(7, 10)
+EXPECTED_CHURN = 0.02  # where none is said, and none was seen
 # Of a partition's complete records: position, both words of the hash, confidential values.
 LINKED = FileArtifact("link/persons", TableFile)
 
@@ -54,12 +56,20 @@ LINKED = FileArtifact("link/persons", TableFile)
 class SeriesLink:
     """A release's place in its series.
 
-    ``made_k``: persons that classes are made for; ``n_left_out``: records that are not released.
+    ``made_k``: persons that classes are made for; ``n_left_out``: records that are not released;
+    ``churn``: the share of the persons that is taken to leave from one release to the next;
+    ``united_k``: persons that have to leave united classes together, 0 if none are united;
+    ``n_leavers``: persons of the release before who are not released; ``n_classes_left``: classes
+    of it that 1 to k' - 1 of them left.
     """
 
     window: SeriesWindow
     made_k: int
     n_left_out: int
+    churn: float
+    united_k: int
+    n_leavers: int
+    n_classes_left: int
 
 
 SERIES = Artifact("series", tuple[SeriesLink, ...])  # one, or none of a release that stands alone
@@ -153,17 +163,43 @@ def link_series(
     )
     tables = [context.workspace.file(LINKED, i).read() for i in range(len(partitions))]
     linked = pa.concat_tables(tables).combine_chunks()
-    made_k = max(run.policy.privacy.k, HEADROOM_K * settings.k)
     window, releases = look_up_window(run)
     limits = limits_over_time(run.policy, settings)
     table = LinkedTable.of(linked, source.confidential, limits)
     earlier = [load_register(release) for release in releases]
+    churn = _find_churn(settings, earlier)
+    made_k = max(run.policy.privacy.k, choose_size(settings.k, churn, settings.window - 1))
     left_out = _choose_left_out(table, earlier, settings)
     person = None if source.person is None else source.person.name
     positions = tuple(linked["position"].to_numpy()[left_out].tolist())
     reading = replace(source.reading, person=person, left_out=positions)
-    link = SeriesLink(window, made_k, int(left_out.sum()))
+    united_k = settings.k if settings.departures == UNITE else 0
+    left = _count_leavers(table.hashes[~left_out], earlier, settings.k)
+    link = SeriesLink(window, made_k, int(left_out.sum()), churn, united_k, *left)
     return replace(source, reading=reading), (link,)
+
+
+def _find_churn(settings: OverTimeSettings, earlier: list[ReleasedPersons]) -> float:
+    """The share of the persons that leaves: as the policy says, or as was seen in the window."""
+    if settings.churn is not None:
+        return settings.churn
+    seen = []
+    for before, after in pairwise(earlier):
+        n_persons = number_hashes([before.hashes, after.hashes])[0]
+        seen.append((n_persons - len(after.hashes)) / len(before.hashes))
+    return sum(seen) / len(seen) if seen else EXPECTED_CHURN
+
+
+def _count_leavers(hashes: np.ndarray, earlier: list[ReleasedPersons], k: int) -> tuple[int, int]:
+    """Persons of the release before who are not released; its classes that 1 to k - 1 left."""
+    if not earlier:
+        return 0, 0
+    last = earlier[-1]
+    _, (before, now) = number_hashes([last.hashes, hashes])
+    gone = ~np.isin(before, now)
+    lost = np.bincount(last.classes[gone], minlength=1)
+    sizes = np.bincount(last.classes, minlength=lost.size)[: lost.size]
+    return int(gone.sum()), int(((lost > 0) & (lost < k) & (lost < sizes)).sum())
 
 
 def _choose_left_out(
@@ -182,8 +218,10 @@ def _choose_left_out(
     ]
     _check_staying(_share_staying(window[-1], persons))
     cells = find_cells(window, n_persons)
-    kept = keep_records(table, window, cells, persons, settings.k)
-    _check_left_out(int((~kept).sum()), n_records, _share_staying(window[-1], persons))
+    drops = settings.departures == DROP
+    kept = keep_records(table, window, cells, persons, settings.k, drops=drops)
+    most = (MOST_DROPPED if drops else MOST_LEFT_OUT) * n_records
+    _check_left_out(int((~kept).sum()), n_records, most, _share_staying(window[-1], persons))
     _check_departures(window, cells, persons[kept], settings)
     return ~kept
 
@@ -208,15 +246,16 @@ def _check_staying(staying: float) -> None:
     )
 
 
-def _check_left_out(n_left_out: int, n_records: int, staying: float) -> None:
-    """Refuse a release that most of is left out of."""
-    if n_left_out <= MOST_LEFT_OUT * n_records:
+def _check_left_out(n_left_out: int, n_records: int, most: Fraction, staying: float) -> None:
+    """Refuse a release that too much is left out of."""
+    if n_left_out <= most:
         return
     raise InfeasibleError(
         f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, as "
         "too few persons of their classes are still there, or are no longer within t of every "
-        f"release ({staying:.0%} of the persons of the release before are here); begin a new "
-        "series, which gives up what the releases of this one have together, or ask a smaller "
+        "release, or are dropped with those who left "
+        f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
+        "gives up what the releases of this one have together, or ask a smaller "
         "over_time.k or a larger over_time.t, or publish the values that last once"
     )
 
@@ -225,7 +264,9 @@ def _check_departures(
     window: list[KnownRelease], cells: Int64, kept: Int64, settings: OverTimeSettings
 ) -> None:
     """Refuse persons who leave in a group that subtraction finds, where that is asked."""
-    if settings.departures != REFUSE:
+    if settings.departures == UNITE:
+        _check_unions(window, kept, settings.k)
+    if settings.departures not in {REFUSE, DROP}:
         return
     gone = cells.copy()
     gone[kept] = -1
@@ -237,3 +278,19 @@ def _check_departures(
             f"groups of fewer than k = {settings.k}, or above a t: subtraction finds them; take "
             "departures: report, or wait until more have left"
         )
+
+
+def _check_unions(window: list[KnownRelease], kept: Int64, k: int) -> None:
+    """Refuse a release where all who left an earlier one are too few, so that no union holds."""
+    for release in window:
+        is_here = np.zeros(release.classes.size, dtype=np.bool_)
+        is_here[kept] = True
+        goes_on = np.unique(release.classes[release.rows[is_here[release.rows]]])
+        left = release.rows[~is_here[release.rows]]
+        n_left = int(np.isin(release.classes[left], goes_on).sum())
+        if 0 < n_left < k:
+            raise InfeasibleError(
+                f"privacy.over_time.departures: {n_left:,} persons in all have left the classes of "
+                f"an earlier release that go on, fewer than k = {k}, so subtraction finds them "
+                "whatever is united; wait until more have left, or take departures: report"
+            )

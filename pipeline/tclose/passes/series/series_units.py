@@ -1,5 +1,7 @@
 """Units: persons who are in one cell of the earlier releases, and have to stay in one class."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tclose.model.array_types import Int64
@@ -9,16 +11,21 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.series.link_persons import SeriesLink, load_window
 from tclose.passes.series.series_cells import (
     ABSENT_CLASS,
+    KnownRelease,
     find_cells,
     number_hashes,
     place_release,
 )
+from tclose.passes.series.series_verdict import UNITE
 from tclose.runtime.arrays import ArrayFile
 from tclose.runtime.artifacts import FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext
 
 # int64 (persons,): the unit of each person by her number, -1 of those in no earlier release.
 UNITS = FileArtifact("plan/units", ArrayFile)
+# int64 (2, releases, persons), where departures are united: the class of each person in each
+# earlier release, -1 where she was absent, and how many persons of that class are not here.
+EARLIER = FileArtifact("plan/earlier", ArrayFile)
 
 
 def load_hashes(workspace: Workspace, plan: Plan) -> UInt64:
@@ -45,6 +52,22 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
         is_known |= release.classes != ABSENT_CLASS
     cells = np.where(is_known, find_cells(window, n_persons), -1)[persons]
     context.workspace.new_file(UNITS).write(_number_densely(cells))
+    settings = context.run.policy.privacy.over_time
+    if settings is not None and settings.departures == UNITE:
+        context.workspace.new_file(EARLIER).write(_place_earlier(window, persons))
+
+
+def _place_earlier(window: Sequence[KnownRelease], persons: Int64) -> Int64:
+    """What `EARLIER` has of the persons of a release, given by their numbers: int64 (n,)."""
+    placed = np.zeros((2, len(window), persons.size), dtype=np.int64)
+    for r, release in enumerate(window):
+        classes = release.classes[persons]
+        there = classes != ABSENT_CLASS
+        gone = np.bincount(release.classes[release.rows])
+        gone -= np.bincount(classes[there], minlength=gone.size)
+        placed[0, r] = classes
+        placed[1, r, there] = gone[classes[there]]
+    return placed
 
 
 def _number_densely(cells: Int64) -> Int64:

@@ -235,7 +235,16 @@ class SeriesSection(SeriesEntry):
     leavers: Count
     """Persons of the release before who are not in this one."""
     leavers_exposed: Count
-    """Of these, those whom subtraction finds among fewer than k, or above a t."""
+    """Of these, those whose cell has fewer than k persons or is above a t: they are found by
+    subtraction, or by values that last, and that nobody else of their class had."""
+    churn: float | None = None
+    """Share of the persons that classes have room for, from one release to the next."""
+    made_k: Count | None = None
+    """Persons that classes are made for, as some leave."""
+    leaver_groups_below_k: Count | None = None
+    """Groups of 1 to k - 1 persons that subtracting classes from earlier ones finds."""
+    smallest_leaver_group: Count | None = None
+    """Of all such groups; 0 if there is none."""
 
 
 class Origin(Section):

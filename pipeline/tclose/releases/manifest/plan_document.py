@@ -25,6 +25,33 @@ class PlannedPersons(Section):
     """Records of one person, at most."""
 
 
+class PlannedSeries(Section):
+    """The room that classes have for persons who leave, and what those who left cost."""
+
+    number: int
+    """Of the release in its series."""
+    earlier: int
+    """Releases that it is held to."""
+    k: int
+    churn: float
+    """Share of the persons that is taken to leave from one release to the next."""
+    made_k: int
+    """Persons that new classes are made of, at least."""
+    made_t: dict[str, float]
+    """Of each confidential attribute, that new classes are made within."""
+    expected_left_out: float
+    """Share of the records, over a window, of cells of ``made_k`` that fall below k."""
+    expected_classes_left: float
+    """Share of such classes that 1 to k - 1 persons leave from one release to the next."""
+    left_out: int
+    """Records of this one."""
+    departures: str
+    leavers: int
+    """Persons of the release before who are not in this one."""
+    classes_left: int
+    """Classes of it that 1 to k - 1 persons left: they are reported, united or dropped."""
+
+
 class PlannedPartition(Section):
     """A release partition in counts: records, clusters, subsets, regions and blocks."""
 
@@ -73,6 +100,7 @@ class PlanDocument(Section):
     """Of a plan that was followed."""
     warnings: tuple[PlanWarning, ...] = ()
     release_partitions: list[PlannedPartition]
+    over_time: PlannedSeries | None = None
 
 
 class CostEstimate(Section):

@@ -107,10 +107,17 @@ def _count_roles(manifest: InternalManifest) -> dict[str, int]:
 def _name_others(manifest: InternalManifest) -> str:
     if manifest.over_time is not None:
         held = manifest.over_time
+        groups = ""
+        if held.departures == "unite" and held.smallest_leaver_group:
+            groups = (
+                f" Classes were united, so that {held.smallest_leaver_group:,} or more left each "
+                "set of classes; the others are found where values last and are rare."
+            )
         return (
             f"Release {held.number:,} of series {held.series}: {len(held.releases):,} earlier ones "
             f"are held together with it, in cells of {held.smallest_cell:,} persons at least; "
             f"{held.leavers_exposed:,} of {held.leavers:,} who left are found by subtraction."
+            f"{groups}"
         )
     if not manifest.same_input:
         return "No other release of the same input files is in the output folder."
