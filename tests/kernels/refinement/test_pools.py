@@ -1,5 +1,6 @@
 """Pools of classes are cut anew within k and every limit, and only where less is lost."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,19 +10,19 @@ from hypothesis import strategies as st
 
 from support.naive import naive_refine
 from support.tables.classed_records import ClassedRecords, classed_records
-from support.tables.random_tables import repeatable, starts_of
+from support.tables.random_tables import distribution_of, repeatable, starts_of
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered_delta import table_sums
 from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
-from tclose.kernels.refinement.pools import (
+from tclose.kernels.refinement.pool_parts import (
     MOST_POOLED,
     grow_parts,
     make_pool,
     measure_apart,
-    pool_blocks,
     settle_parts,
     sum_parts,
 )
+from tclose.kernels.refinement.pools import pool_blocks
 from tclose.model.array_types import Int64
 
 PASSES = [(3, 0), (4, 1), (4, -1), (2, 1)]
@@ -29,8 +30,8 @@ PASSES = [(3, 0), (4, 1), (4, -1), (2, 1)]
 
 def cut_pools(
     records: ClassedRecords, groups: list[list[int]], seed: int = 1
-) -> tuple[Int64, int, int]:
-    """Labels, which may have gaps; records of pools that were cut, and pools that were kept."""
+) -> tuple[Int64, tuple[int, int, int]]:
+    """Labels, which may have gaps; records of pools that were cut, pools kept, pools broken."""
     values, levels, weights, terms, sums, limits, trees = records.arrays()
     if records.tables:
         ordered = [records.tables[a] for a in records.ordered] or list(records.tables[:1])
@@ -41,7 +42,7 @@ def cut_pools(
     points = represent_classes(*columns, records.n_levels, *by_class, CENTRE, draws)
     in_groups = np.array([c for group in groups for c in group], dtype=np.int64)
     labels = records.labels.copy()
-    n_cut, n_kept = pool_blocks(
+    tally = pool_blocks(
         (*columns, terms, sums, limits, trees),
         records.n_levels,
         labels,
@@ -52,7 +53,7 @@ def cut_pools(
         np.array(PASSES),
         0.0,
     )
-    return labels, n_cut, n_kept
+    return labels, tally
 
 
 def numbers(values: list[float], labels: list[int], k: int) -> ClassedRecords:
@@ -77,7 +78,8 @@ class TestPools:
     ) -> None:
         cut = data.draw(st.integers(0, before.n_classes - 1))
         groups = [g for g in (list(range(cut)), list(range(cut, before.n_classes - 1))) if g]
-        labels, _, n_kept = cut_pools(before, groups)
+        labels, (_, n_kept, n_broken) = cut_pools(before, groups)
+        assert n_broken == 0 or before.tables
         is_changed = False
         for group in [*groups, [before.n_classes - 1]]:
             rows = np.flatnonzero(np.isin(before.labels, group))
@@ -95,14 +97,14 @@ class TestPools:
 
     def test_split_a_class(self) -> None:
         records = numbers([0, 1, 50, 51, 100, 101], [0, 0, 0, 0, 1, 1], 2)
-        labels, _, n_kept = cut_pools(records, [[0, 1]])
-        assert n_kept
+        labels, (_, n_kept, n_broken) = cut_pools(records, [[0, 1]])
+        assert n_kept > n_broken == 0
         assert len(set(labels.tolist())) == 3
         assert labels[0] == labels[1] != labels[2] == labels[3]
 
     def test_dissolve_a_class_into_its_neighbours(self) -> None:
         records = numbers([0, 0, 0, 9, 9, 9, 0, 9], [0, 0, 0, 1, 1, 1, 2, 2], 2)
-        labels, _, _ = cut_pools(records, [[0, 1, 2]])
+        labels, _ = cut_pools(records, [[0, 1, 2]])
         assert labels[6] in labels[:3]
         assert labels[7] in labels[3:6]
         assert not set(labels[[0, 1, 2, 6]]) & set(labels[[3, 4, 5, 7]])
@@ -110,12 +112,39 @@ class TestPools:
     def test_leave_large_classes(self) -> None:
         n_large = MOST_POOLED
         records = numbers([0.0, 9.0] * (n_large // 2) + [0.0, 9.0], [0] * n_large + [1, 1], 1)
-        labels, n_cut, n_kept = cut_pools(records, [[0, 1]])
-        assert (n_cut, n_kept) == (0, 0)
+        labels, tally = cut_pools(records, [[0, 1]])
+        assert tally == (0, 0, 0)
+        assert labels.tolist() == records.labels.tolist()
+
+    def test_that_break_a_limit_are_counted(self) -> None:
+        """Near records have the same confidential value, so classes that lose less are above t."""
+        table, codes = distribution_of([0, 1] * 4)
+        records = replace(
+            numbers([0, 9] * 4, [0, 0, 0, 0, 1, 1, 1, 1], 4),
+            codes=codes[np.newaxis],
+            tables=(table,),
+            limits=(0.1,),
+        )
+        labels, (_, n_kept, n_broken) = cut_pools(records, [[0, 1]])
+        assert n_broken > n_kept == 0
         assert labels.tolist() == records.labels.tolist()
 
 
 class TestParts:
+    @pytest.mark.parametrize("scale", [2.0**-60, 2.0**40])
+    def test_units_change_nothing(self, scale: float) -> None:
+        values = np.random.default_rng(5).random(40)
+        parts = []
+        for unit in (1.0, scale):
+            records = numbers((unit * values).tolist(), [0] * 20 + [1] * 20, 4)
+            pool = make_pool()
+            pool.rows[:40], pool.part[:40] = np.arange(40), records.labels
+            measure_apart(*records.arrays()[:3], pool, 40)
+            grow_parts(pool, 40, 8, 4, 3)
+            settle_parts(pool, 40, 8, 4)
+            parts.append(pool.part[:40].tolist())
+        assert parts[0] == parts[1]
+
     @repeatable
     @given(classed_records(n_classes=st.integers(2, 4), max_attributes=0), st.integers(0, 99))
     def test_loss_is_that_of_the_search(self, records: ClassedRecords, first: int) -> None:

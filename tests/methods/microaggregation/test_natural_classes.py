@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 from support.naive import naive_kernels as naive
 from support.tables.random_tables import distribution_of, repeatable, seeds
 from support.tables.value_encodings import encode
+from tclose.kernels.clustering.mdav import mdav
 from tclose.methods.clustering_problem import ClusteringProblem, SubsetCut
 from tclose.methods.method import Method
-from tclose.methods.microaggregation import natural_classes
-from tclose.methods.microaggregation.natural_classes import (
+from tclose.methods.microaggregation import starts
+from tclose.methods.microaggregation.natural_classes import find_natural
+from tclose.methods.microaggregation.starts import (
+    choose_start,
     cluster_by_subsets,
-    find_natural,
-    keep_natural,
+    cluster_near,
+    take_records,
 )
 from tclose.methods.scaling import scale_columns
 from tclose.model.column_terms import Role
@@ -143,13 +146,14 @@ def test_fewer_than_k_others_join_the_nearest_class() -> None:
     assert sorted(in_classes) == [[10], [48, 50]]
 
 
-def test_blocks_end_before_the_natural_classes() -> None:
+def test_blocks_end_before_the_natural_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only clusters are worked on in blocks that are balanced."""
     rng = np.random.default_rng(1)
     ages = [10] * 40 + rng.integers(50, 90, 40).tolist()
     problem = problem_of(ages, ["a"] * 80, (list(range(20)) * 4), k=4, limit=Fraction(1, 5), size=5)
     assert problem.cut is not None
-    start = keep_natural(problem, cluster_by_subsets(problem.scaled, problem.cut))
+    monkeypatch.setattr(starts, "NEAR_SHARE", 0.0)
+    start = choose_start(problem, cluster_by_subsets(problem.scaled, problem.cut))
     assert start.block_starts is not None
     natural = np.flatnonzero(problem.keys[0] == 10)
     assert set(start.labels[natural]) == {start.block_starts[-1]}
@@ -177,7 +181,7 @@ def test_others_that_are_unlike_the_table_keep_the_plain_start(
     assert problem.cut is not None
     plain = naive.groups(cluster_by_subsets(problem.scaled, problem.cut).labels.tolist())
     assert sorted(start_of(problem)) == sorted(plain)
-    monkeypatch.setattr(natural_classes, "MORE_ABOVE", 1.0)
+    monkeypatch.setattr(starts, "MORE_ABOVE", 1.0)
     assert sorted(start_of(problem)) != sorted(plain)
 
 
@@ -189,3 +193,38 @@ def test_further_models_count() -> None:
     diverse = PrivacyModel("distinct-l-diversity", "pay", Fraction(3))
     models = PrivacyModels((bind(diverse, 0, nothing, nothing, ()),))
     assert find_natural(replace(problem, privacy_models=models))[1].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 10), False)])
+def test_near_records_are_together_where_t_allows(limit: Fraction, is_near: bool) -> None:
+    rng = np.random.default_rng(3)
+    ages = rng.permutation(np.arange(60)).tolist()
+    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=20)
+    assert problem.cut is not None
+    plain = cluster_by_subsets(problem.scaled, problem.cut)
+    near = cluster_near(problem, np.arange(60))
+    start = choose_start(problem, plain)
+    assert start.labels.tolist() == (near if is_near else plain).labels.tolist()
+    assert loss_of(problem, naive.groups(near.labels.tolist())) < 0.1 * loss_of(
+        problem, naive.groups(plain.labels.tolist())
+    )
+
+
+@repeatable
+@given(problem=problems())
+def test_near_clusters_are_of_k_records_and_of_one_block_where_it_is_small(
+    problem: ClusteringProblem,
+) -> None:
+    rows = np.flatnonzero(np.arange(problem.keys[0].size) % 3)
+    if rows.size < problem.k:
+        rows = np.arange(problem.keys[0].size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(starts, "NEAR_RECORDS", 8)
+        clustered = cluster_near(problem, rows)
+    assert clustered.block_starts is None
+    assert np.unique(clustered.labels).tolist() == list(range(clustered.labels.max() + 1))
+    assert np.bincount(clustered.labels).min() >= problem.k
+    if rows.size <= 8:
+        part = take_records(problem.scaled, rows)
+        expected = mdav(part.numeric, part.nominal, problem.k, part.weights)
+        assert clustered.labels.tolist() == expected.tolist()

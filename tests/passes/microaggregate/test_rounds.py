@@ -12,12 +12,9 @@ from support.tables.random_tables import distribution_of, repeatable
 from support.tables.refined_regions import keep, refiner_of
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate import refine_classes
-from tclose.passes.microaggregate.refine_classes import (
-    ROUNDS_BEFORE_MERGING,
-    Round,
-    is_little,
-    merge_rounds,
-)
+from tclose.passes.microaggregate.pool_classes import Pooled
+from tclose.passes.microaggregate.refine_classes import ROUNDS_BEFORE_MERGING
+from tclose.passes.microaggregate.rounds import Round, is_little, merge_rounds
 from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
 
 
@@ -110,7 +107,7 @@ class TestFreeEffort:
             (0.02, False, False),
             (0.005, False, True),
             (0.005, True, False),
-            (0.0001, True, True),
+            (0.000003, True, True),
         ],
     )
     def test_asks_for_less(self, share: float, is_free: bool, expected: bool) -> None:
@@ -123,6 +120,38 @@ class TestFreeEffort:
         refined = [refiner_of(records).refine(records.labels, b, keep, 1.0) for b in budgets]
         assert len(refined[0][1]) < len(refined[1][1])
         assert refined[1][1][-1].loss < refined[0][1][-1].loss
+
+
+class TestSearchThatComesFirst:
+    def test_is_gone_on_from(self) -> None:
+        records, first = TestBudget().region(), SearchBudget(3, n_sweeps=1)
+        both = SearchBudget(2, n_neighbours=30, after=first)
+        alone, together = (
+            refiner_of(records).refine(records.labels, budget, keep, 1.0)[1]
+            for budget in (first, both)
+        )
+        assert together[:4] == alone
+        assert len(together) == 6
+        assert together[-1].loss < alone[-1].loss
+
+
+class TestBarredPools:
+    @pytest.mark.parametrize(
+        ("n_kept", "n_broken", "n_cut"), [(0, 1, 2), (1, 11, 2), (1, 10, 4), (0, 0, 4)]
+    )
+    def test_are_cut_in_two_rounds(
+        self, n_kept: int, n_broken: int, n_cut: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls = []
+
+        def pool_classes(records, n_levels, labels, *_):
+            calls.append(labels.size)
+            return labels, Pooled(50, n_kept, n_broken)
+
+        monkeypatch.setattr(refine_classes, "pool_classes", pool_classes)
+        _, rounds = TestBudget().refine(SearchBudget(4))
+        assert len(rounds) == 5
+        assert len(calls) == n_cut
 
 
 losses = st.floats(0, 1e6)

@@ -22,6 +22,7 @@ from tclose.kernels.emd.tree import star_metric
 from tclose.model.distribution import Distribution
 from tclose.passes.plan.class_sizes import (
     MAX_TRIED_VALUES,
+    SHARE_OF_T,
     ClassSize,
     choose_class_size,
     fit_class_size,
@@ -31,7 +32,7 @@ from tclose.passes.plan.class_sizes import (
     wanted_size,
 )
 from tclose.passes.plan.quantile_subsets import cut_subsets
-from tclose.passes.plan.search_budget import MAX_SEARCHED, SHARE_OF_T
+from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.privacy.t_closeness import rounding_work
 
 TINY = Fraction(1, 10**18)

@@ -35,6 +35,10 @@ class TestEffort:
         assert choose_search_budget("full", FULL_RECORDS) is WIDE
         assert choose_search_budget("full", FULL_RECORDS + 1) is FULL
 
+    def test_full_goes_on_from_where_fast_ends(self) -> None:
+        """So that it never loses more."""
+        assert FULL.after is WIDE.after is FAST
+
     def test_names_are_in_order(self) -> None:
         assert OFF.n_rounds == 0 < LEAN.n_rounds < FAST.n_rounds
         assert LEAN.least_gain <= FULL.least_gain < FAST.least_gain

@@ -3,9 +3,7 @@
 Exchanges between two classes stop at partitions that only a change of several classes would better.
 Here the records of three to eight neighbours are cut into as many classes, or one more or fewer, so
 that a class can be split, or dissolved into its neighbours: each is grown around a record that is
-far from the others, and then records are exchanged and moved among them all. All of it goes by the
-distances between the records of the pool, which are computed once: the loss of a class is the sum
-of them over its pairs, divided by its size.
+far from the others, and then records are exchanged and moved among them all.
 
 Classes that are cut anew are not balanced: where t binds, nearly all are above it, and the search
 of a group ends after a few.
@@ -18,23 +16,21 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered_delta import rank_work
 from tclose.kernels.refinement.neighbours import find_neighbours
+from tclose.kernels.refinement.pool_parts import (
+    MOST_PARTS,
+    MOST_POOLED,
+    ROUNDING,
+    grow_parts,
+    make_pool,
+    measure_apart,
+    settle_parts,
+    sum_parts,
+)
 from tclose.kernels.refinement.refine_blocks import measure_classes
 
-# Records of a pool at most.
-MOST_POOLED = 128
-# Classes of a pool at most, once it is cut anew.
-MOST_PARTS = 10
-# Gains below this are rounding.
-LEAST = 1e-12
 # Pools that come out above t, beyond so many times those that are kept, end a group's search.
 BROKEN, BROKEN_PER_KEPT = 24, 12
 
-# The records of a pool and their parts.
-#   rows int64 (s,), part int64 (s,)   the records, and the part of each; -1: none yet
-#   apart float64 (s, s)               squared distances
-#   sums float64 (s, parts)            of the distances of each record to those of each part
-#   sizes int64 (parts,), within float64 (parts,)   records, and the sum over their pairs
-Pool = namedtuple("Pool", "rows part apart sums sizes within")
 # The classes of a group, with room for as many again.
 #   nearest int32 (c, w)               neighbours of each
 #   lists int64 (2c, s), sizes int64 (2c,)   records of each, none if it is gone or not searched
@@ -42,127 +38,6 @@ Pool = namedtuple("Pool", "rows part apart sums sizes within")
 #   tally int64 (4,)                   classes so far; records of pools that were cut; pools that
 #                                      were kept; pools that would have saved, but broke a limit
 PooledGroup = namedtuple("PooledGroup", "nearest lists sizes pooled tally")
-
-
-@kernel
-def make_pool():
-    """Allocate a pool."""
-    return Pool(
-        np.empty(MOST_POOLED, dtype=np.int64),
-        np.empty(MOST_POOLED, dtype=np.int64),
-        np.empty((MOST_POOLED, MOST_POOLED)),
-        np.empty((MOST_POOLED, MOST_PARTS)),
-        np.empty(MOST_PARTS, dtype=np.int64),
-        np.empty(MOST_PARTS),
-    )
-
-
-@kernel
-def measure_apart(values, levels, weights, pool, n_records):
-    """Fill in the distances between the records of a pool."""
-    apart, rows = pool.apart, pool.rows
-    for i in range(n_records):
-        apart[i, i] = 0.0
-        for j in range(i):
-            distance = 0.0
-            for f in range(values.shape[1]):
-                difference = values[rows[i], f] - values[rows[j], f]
-                distance += difference * difference
-            for f in range(levels.shape[1]):
-                if levels[rows[i], f] != levels[rows[j], f]:
-                    distance += weights[f]
-            apart[i, j] = distance
-            apart[j, i] = distance
-
-
-@kernel
-def sum_parts(pool, n_records, n_parts):
-    """Fill in what is known of the parts, and return the loss of them all."""
-    part, apart, sums, sizes, within = pool.part, pool.apart, pool.sums, pool.sizes, pool.within
-    for p in range(n_parts):
-        sizes[p], within[p] = 0, 0.0
-    for i in range(n_records):
-        sizes[part[i]] += 1
-        for p in range(n_parts):
-            sums[i, p] = 0.0
-        for j in range(n_records):
-            sums[i, part[j]] += apart[i, j]
-        within[part[i]] += 0.5 * sums[i, part[i]]
-    loss = 0.0
-    for p in range(n_parts):
-        loss += within[p] / sizes[p]
-    return loss
-
-
-@kernel
-def grow_parts(pool, n_records, n_parts, k, first):
-    """Cut a pool into parts of k records, but for the last one, which takes all others.
-
-    The first grows around the record ``first``, each other one around the record that is farthest
-    from the average of those left, by the next nearest to all that it has.
-    """
-    part, apart, sums = pool.part, pool.apart, pool.sums
-    for i in range(n_records):
-        part[i] = n_parts - 1
-        sums[i, 0] = 0.0
-        for j in range(n_records):
-            sums[i, 0] += apart[i, j]
-    for p in range(n_parts - 1):
-        chosen = first if p == 0 else -1
-        for i in range(n_records):
-            sums[i, 1] = 0.0
-            if p and part[i] == n_parts - 1 and (chosen < 0 or sums[i, 0] > sums[chosen, 0]):
-                chosen = i
-        for _ in range(k):
-            part[chosen] = p
-            nearest = -1
-            for i in range(n_records):
-                if part[i] == n_parts - 1:
-                    sums[i, 0] -= apart[i, chosen]
-                    sums[i, 1] += apart[i, chosen]
-                    if nearest < 0 or sums[i, 1] < sums[nearest, 1]:
-                        nearest = i
-            chosen = nearest
-
-
-@kernel
-def settle_parts(pool, n_records, n_parts, k):
-    """Move and exchange records among the parts until nothing is saved; return the loss."""
-    part, apart, sums, sizes, within = pool.part, pool.apart, pool.sums, pool.sizes, pool.within
-    sum_parts(pool, n_records, n_parts)
-    is_changed = True
-    while is_changed:
-        is_changed = False
-        for x in range(n_records):
-            for y in range(-n_parts, x):  # below 0: x moves to that part, and no record comes back
-                a = part[x]
-                b = part[y] if y >= 0 else y + n_parts
-                if a == b or (y < 0 and sizes[a] == k):
-                    continue
-                if y >= 0:
-                    of_a = sums[y, a] - sums[x, a] - apart[x, y]
-                    of_b = sums[x, b] - sums[y, b] - apart[x, y]
-                    change = of_a / sizes[a] + of_b / sizes[b]
-                else:
-                    of_a, of_b = -sums[x, a], sums[x, b]
-                    change = (within[a] + of_a) / (sizes[a] - 1) - within[a] / sizes[a]
-                    change += (within[b] + of_b) / (sizes[b] + 1) - within[b] / sizes[b]
-                if not change < -LEAST:
-                    continue
-                is_changed = True
-                within[a] += of_a
-                within[b] += of_b
-                part[x] = b
-                if y >= 0:
-                    part[y] = a
-                else:
-                    sizes[a] -= 1
-                    sizes[b] += 1
-                for i in range(n_records):
-                    moved = apart[i, x] - (apart[i, y] if y >= 0 else 0.0)
-                    sums[i, a] -= moved
-                    sums[i, b] += moved
-    return sum_parts(pool, n_records, n_parts)
 
 
 @kernel
@@ -239,7 +114,7 @@ def cut_pool(records, state, pool, n_records, n_before, n_parts, k, draw, least)
     if before <= least:
         return 0
     grow_parts(pool, n_records, n_parts, k, draw % n_records)
-    if not settle_parts(pool, n_records, n_parts, k) < before - LEAST:
+    if not settle_parts(pool, n_records, n_parts, k) < before * (1.0 - ROUNDING):
         return 0
     for p in range(n_parts):
         if not is_part_close(records, pool, n_records, p):
@@ -331,11 +206,12 @@ def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, p
 
     Returns
     -------
-    records of all pools that were cut, and how many were kept
+    records of all pools that were cut; how many were kept; how many would have saved loss, but
+    broke a limit
     """
     classes, group_starts = groups
     k, n_neighbours, seed = settings
-    n_classes, n_tried, n_kept = by_class[1].size - 1, 0, 0
+    n_classes, n_tried, n_kept, n_broken = by_class[1].size - 1, 0, 0, 0
     pool = make_pool()
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]
@@ -344,6 +220,7 @@ def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, p
         before = measure_lists(records, n_levels, state) if n_levels > 1 else np.inf
         pool_group(records, state, pool, k, passes, seed + g, least)
         n_tried += state.tally[1]
+        n_broken += state.tally[3]
         if state.tally[2] == 0 or not (
             n_levels == 1 or measure_lists(records, n_levels, state) < before
         ):
@@ -354,4 +231,4 @@ def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, p
             n_classes += c >= group.size
             for i in range(state.sizes[c]):
                 labels[state.lists[c, i]] = label
-    return n_tried, n_kept
+    return n_tried, n_kept, n_broken

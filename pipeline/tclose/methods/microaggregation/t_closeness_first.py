@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class TClosenessFirst(Method):
     """Clusters within t by construction, in blocks of near records."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     cuts_by_subsets: ClassVar[bool] = True
     counts_persons: ClassVar[bool] = True
 
@@ -53,12 +53,12 @@ class TClosenessFirst(Method):
     def make_classes(self, problem: "ClusteringProblem") -> "Clustering":
         """Clusters of each block, and where each block's begin; natural classes after them.
 
-        A table that is one block, or whose class size the policy says, is clustered as the
-        algorithm is printed.
+        Near records are together where t allows that. A table that is one block, or whose class
+        size the policy says, is clustered as the algorithm is printed.
         """
-        from tclose.methods.microaggregation.natural_classes import cluster_by_subsets, keep_natural
+        from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
 
         assert problem.cut is not None
         plain = cluster_by_subsets(problem.scaled, problem.cut)
         is_printed = self.is_one_block or self.class_size != "auto"
-        return plain if is_printed else keep_natural(problem, plain)
+        return plain if is_printed else choose_start(problem, plain)

@@ -6,7 +6,6 @@ from typing import Any
 from tclose.errors import InfeasibleError
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
-from tclose.passes.microaggregate.refine_classes import merge_rounds
 from tclose.passes.microaggregate.region_task import (
     CLASS_TYPES,
     CLUSTER_TASK,
@@ -19,6 +18,7 @@ from tclose.passes.microaggregate.region_task import (
     write_row_ranges,
 )
 from tclose.passes.microaggregate.representatives import apportion_regions, represented
+from tclose.passes.microaggregate.rounds import merge_rounds
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
@@ -167,5 +167,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=3,
+    version=4,
 )

@@ -1,5 +1,6 @@
 """The second half of a round of refinement: pools of neighbouring classes are cut anew."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,30 @@ PASSES = (
 BY_TURNS = (CENTRE, FARTHEST, DRAWN, DRAWN)
 # The time that the first half takes for a record, in records of pools.
 EFFORT_OF_ROUND = 25
+# Pools are barred by t where more than so many would save loss and are above it, for each that is
+# kept; after so many rounds in a row none are cut any more.
+BARRED_PER_KEPT, BARRED_ROUNDS = 10, 2
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The pools of a round.
+
+    ``n_records``: of all that were cut; ``n_kept``; ``n_broken``: those that would have saved loss,
+    and were not kept because of a limit.
+    """
+
+    n_records: int
+    n_kept: int
+    n_broken: int
+
+    @property
+    def are_barred(self) -> bool:
+        """Whether limits leave hardly a pool."""
+        return self.n_broken > BARRED_PER_KEPT * self.n_kept
+
+
+NO_POOLS = Pooled(0, 0, 0)
 
 
 def pool_classes(
@@ -29,7 +54,7 @@ def pool_classes(
     groups: tuple[Int64, Int64],
     settings: tuple[int, int, int],
     of_round: tuple[int, float, Float64],
-) -> tuple[Int64, int]:
+) -> tuple[Int64, Pooled]:
     """Cut pools of classes anew wherever that saves loss, within k and every t.
 
     Parameters
@@ -42,14 +67,16 @@ def pool_classes(
 
     Returns
     -------
-    labels without gaps, and how many records there were in all pools that were cut
+    labels without gaps, and what became of the pools
     """
     r, mean_loss, draws = of_round
     by_class = group_by_label(labels, draws.size)
     kind = BY_TURNS[r % len(BY_TURNS)]
     points = represent_classes(*records[:3], n_levels, *by_class, kind, draws)
     passes = np.array(PASSES[r % len(PASSES)])
-    n_cut, n_kept = pool_blocks(
-        records, n_levels, labels, by_class, groups, points, settings, passes, mean_loss
+    pooled = Pooled(
+        *pool_blocks(
+            records, n_levels, labels, by_class, groups, points, settings, passes, mean_loss
+        )
     )
-    return (np.unique(labels, return_inverse=True)[1] if n_kept else labels), n_cut
+    return (np.unique(labels, return_inverse=True)[1] if pooled.n_kept else labels), pooled

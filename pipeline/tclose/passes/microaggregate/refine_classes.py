@@ -5,7 +5,7 @@ The loss is the objective, k and t are the constraints: a round keeps both, so i
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -26,7 +26,7 @@ from tclose.kernels.refinement.neighbours import (
     represent_classes,
     turn_points,
 )
-from tclose.kernels.refinement.pools import MOST_POOLED
+from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
     measure_classes,
     refine_blocks,
@@ -36,7 +36,14 @@ from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
-from tclose.passes.microaggregate.pool_classes import EFFORT_OF_ROUND, PASSES, pool_classes
+from tclose.passes.microaggregate.pool_classes import (
+    BARRED_ROUNDS,
+    EFFORT_OF_ROUND,
+    NO_POOLS,
+    Pooled,
+    pool_classes,
+)
+from tclose.passes.microaggregate.rounds import Round, is_little
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances, stack_trees
 
@@ -49,33 +56,6 @@ SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
 AXIS_SPREAD = 2.0
-# Share of the loss that a round has to save while effort is free.
-FREE_GAIN = 0.0002
-
-
-@dataclass(frozen=True)
-class Round:
-    """The state of a region after a round: loss, sum over its records; largest distance."""
-
-    loss: float
-    largest_emd: float
-
-    def merge(self, other: "Round") -> "Round":
-        """Both regions together."""
-        return Round(self.loss + other.loss, max(self.largest_emd, other.largest_emd))
-
-
-def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
-    """Rounds of the whole table; a region that stopped early stays as it was."""
-    n_rounds = max((len(rounds) for rounds in of_regions), default=0)
-    merged = []
-    for r in range(n_rounds):
-        there = [rounds[min(r, len(rounds) - 1)] for rounds in of_regions if rounds]
-        total = there[0]
-        for other in there[1:]:
-            total = total.merge(other)
-        merged.append(total)
-    return tuple(merged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,25 +104,49 @@ class Refiner:
         """
         if search_budget.n_rounds == 0:
             return labels, ()
-        started, effort = time.monotonic(), 0
         rounds = [self.measure(labels)]
         if block_starts is not None:
             labels = self.repair(labels, block_starts)
             rounds.append(self.measure(labels))
-        for r in count():
+        numbers = count()
+        for budget in (search_budget.after, search_budget):
+            if budget is not None:
+                labels, more = self._search(labels, budget, merge, share, (rounds[-1], numbers))
+                rounds += more
+        return labels, tuple(rounds)
+
+    def _search(
+        self,
+        labels: Int64,
+        search_budget: SearchBudget,
+        merge: Callable[[Int64], Int64],
+        share: float,
+        begin: tuple[Round, Iterator[int]],
+    ) -> tuple[Int64, list[Round]]:
+        """Run the rounds of one budget.
+
+        ``begin``: the state of the region, and the numbers of the rounds to come.
+        """
+        rounds, numbers = [begin[0]], begin[1]
+        started, effort, n_barred = time.monotonic(), 0, 0
+        for _ in range(search_budget.n_rounds):
             spent = time.monotonic() - started
-            late = search_budget.seconds is not None and spent >= search_budget.seconds * share
-            if r == search_budget.n_rounds or late:
+            if search_budget.seconds is not None and spent >= search_budget.seconds * share:
                 break
-            labels, n_pooled = self._run_round(labels, search_budget, r, rounds[-1].loss)
-            effort += n_pooled + EFFORT_OF_ROUND * labels.size
+            r, is_pooled = next(numbers), n_barred < BARRED_ROUNDS
+            labels, pooled = self._run_round(
+                labels, search_budget, r, rounds[-1].loss, is_pooled=is_pooled
+            )
+            if is_pooled:
+                n_barred = n_barred + 1 if pooled.are_barred else 0
+            effort += pooled.n_records + EFFORT_OF_ROUND * labels.size
             if r + 1 == ROUNDS_BEFORE_MERGING:
                 labels = merge(labels)
             rounds.append(self.measure(labels))
             is_free = effort < search_budget.free_effort * share
             if r >= ROUNDS_BEFORE_MERGING and is_little(rounds, search_budget, is_free=is_free):
                 break
-        return labels, tuple(rounds)
+        return labels, rounds[1:]
 
     def repair(self, labels: Int64, block_starts: Int64) -> Int64:
         """Work off what is above t within the blocks, which are balanced, at any loss.
@@ -171,9 +175,9 @@ class Refiner:
         )  # fmt: skip
 
     def _run_round(
-        self, labels: Int64, search_budget: SearchBudget, r: int, loss: float
-    ) -> tuple[Int64, int]:
-        """Search groups of classes, then cut pools of them anew; labels, and how many records."""
+        self, labels: Int64, search_budget: SearchBudget, r: int, loss: float, *, is_pooled: bool
+    ) -> tuple[Int64, Pooled]:
+        """Search groups of classes, then, unless t bars pools, cut pools of them anew."""
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
         draws = rng.random(starts.size - 1)
@@ -183,7 +187,7 @@ class Refiner:
         )
         searched = np.flatnonzero(np.diff(starts) <= MAX_SEARCHED)
         if searched.size < 2:
-            return labels, 0
+            return labels, NO_POOLS
         groups = self._group_classes(points, searched, search_budget.block_classes, rng)
         records = self._records(int(np.diff(starts)[searched].max()))
         labels = labels.copy()
@@ -191,8 +195,8 @@ class Refiner:
         mean_loss = loss / (starts.size - 1)
         least_gain = max(LEAST_GAIN, search_budget.least_exchange * mean_loss)
         refine_blocks(records, labels, (order, starts), groups, points, how, least_gain)
-        if not search_budget.n_pooled:
-            return labels, 0
+        if not is_pooled or not search_budget.n_pooled:
+            return labels, NO_POOLS
         records = self._records(MOST_POOLED)
         settings = self.k, search_budget.n_pooled, int(rng.integers(1 << 30))
         return pool_classes(records, self.n_levels, labels, groups, settings, (r, mean_loss, draws))
@@ -237,17 +241,6 @@ class Refiner:
             emds = class_distances(codes[order], starts, distribution)
             largest = max(largest, float(emds.max()))
         return Round(loss, largest)
-
-
-def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool) -> bool:
-    """Return whether the last rounds saved little: of two, which group by different axes.
-
-    While effort is free they are as many as cut pools of all kinds twice, and less is enough.
-    """
-    n_rounds = 2 * len(PASSES) if is_free else 2
-    gain = min(search_budget.least_gain, FREE_GAIN) if is_free else search_budget.least_gain
-    before = rounds[max(0, len(rounds) - 1 - n_rounds)].loss
-    return before - rounds[-1].loss <= n_rounds * gain * before
 
 
 def orthonormal(rows: Float64) -> Float64:

@@ -26,12 +26,13 @@ from tclose.passes.microaggregate.losses import (
     measure_generalising,
 )
 from tclose.passes.microaggregate.merge_classes import merge_until
-from tclose.passes.microaggregate.refine_classes import Round, make_refiner
+from tclose.passes.microaggregate.refine_classes import make_refiner
 from tclose.passes.microaggregate.representatives import (
     Wanted,
     choose_representatives,
     group_classes,
 )
+from tclose.passes.microaggregate.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.bound_models import meet_all
 from tclose.privacy.person_closeness import PersonDemand
@@ -133,6 +134,8 @@ def cluster_region(
         (plan.seed, *records.name),
     )
     labels, block_starts, levels = _make_clusters(records, plan, distributions, scaled)
+    if plan.method.cuts_by_subsets and block_starts is None:
+        labels = merger.merge(labels)  # near records, of which exchanges would bring far ones
     labels, rounds = refiner.refine(
         labels, plan.search_budget, merger.merge, records.share, block_starts
     )

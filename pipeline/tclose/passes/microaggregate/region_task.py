@@ -19,7 +19,6 @@ from tclose.passes.microaggregate.class_files import (
     StoredClasses,
 )
 from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
-from tclose.passes.microaggregate.refine_classes import Round
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
     RegionClusters,
@@ -28,6 +27,7 @@ from tclose.passes.microaggregate.region_classes import (
     release_region,
 )
 from tclose.passes.microaggregate.representatives import represented
+from tclose.passes.microaggregate.rounds import Round
 from tclose.passes.microaggregate.series_classes import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region

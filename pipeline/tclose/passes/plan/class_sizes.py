@@ -8,9 +8,11 @@ from math import ceil
 import numpy as np
 
 from tclose.model.distribution import Distribution
-from tclose.passes.plan.search_budget import MAX_SEARCHED, SHARE_OF_T
+from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.privacy.t_closeness import ROUNDED, expected_emd, is_equal, rounding_work
 
+# At what share of t clusters are on average before refinement, which spends the rest.
+SHARE_OF_T = 0.5
 AUTO, WITHIN, LARGE, GIVEN = "half of t", "within t", "too large to be searched", "given"
 HALVES = "half of the records"
 # Clusters of k records could not give one away; of this many times k, every few can.
@@ -93,12 +95,10 @@ def fit_class_size(
     k: int,
     demands: list[Demand],
     joint: Sequence[Demand] = (),
-    share_of_t: float = SHARE_OF_T,
 ) -> ClassSize:
     """Class size that leaves refinement room in t and in k.
 
-    The smallest at which clusters of one record per subset are, on average, at a share of t: half
-    of it, or more where refinement is wide and there is one confidential attribute. Several
+    The smallest at which clusters of one record per subset are, on average, at half of t. Several
     attributes share the records of a class, so from the third on it grows with their number; but
     blocks are balanced in all of them, so that one record less does. Larger classes lose more,
     smaller ones cannot exchange: both ends were measured, see the benchmarks.
@@ -109,8 +109,7 @@ def fit_class_size(
     joint : of the joint ones, which ask for no records beside those of their parts; half of their
         t would take several times the records, for no less loss (measured on Adult)
     """
-    share = share_of_t if len(demands) == 1 and not joint else SHARE_OF_T
-    sizes = [wanted_size(demand, n_records, share) for demand in demands]
+    sizes = [wanted_size(demand, n_records) for demand in demands]
     by_distance = ceil(max(sizes, default=0) * max(1.0, len(demands) / 2))
     if len(demands) > 1:
         by_distance = max(1, by_distance - 1)
@@ -132,7 +131,7 @@ def _can_halve(n_records: int, k: int, demands: Sequence[Demand], joint: Sequenc
     return size >= k and all(near) and all(surely_within(d, n_records) <= size for d in joint)
 
 
-def wanted_size(demand: Demand, n_records: int, share_of_t: float = SHARE_OF_T) -> int:
+def wanted_size(demand: Demand, n_records: int) -> int:
     """Records of a class that one attribute asks for.
 
     Classes that are too large to be searched spend nothing of what is left to them. By the equal
@@ -140,7 +139,7 @@ def wanted_size(demand: Demand, n_records: int, share_of_t: float = SHARE_OF_T) 
     but for two standard deviations; the few that are above t for all that are merged.
     """
     distribution, t = demand
-    mean = share_of_t * float(t)
+    mean = SHARE_OF_T * float(t)
     half = _smallest_size(lambda size: mean_cluster_emd(distribution, size) <= mean, n_records)
     if not is_equal(distribution) or half <= MAX_SEARCHED:
         return half

@@ -198,8 +198,7 @@ class _PartitionPlanner:
             of_partition = self.counts.of(key, a)
             assert of_partition is not None
             demands.append((of_partition, t))
-        share = self.plan.search_budget.share_of_t
-        return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:], share)
+        return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:])
 
     def _choose_primary(self, drafts: list[_Draft]) -> int:
         """The attribute whose subsets are taken: the one with the least distance left anywhere.

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-# At what share of t clusters are on average before refinement, which spends the rest.
-SHARE_OF_T = 0.5
-
 
 @dataclass(frozen=True)
 class SearchBudget:
@@ -14,11 +11,10 @@ class SearchBudget:
     search; ``n_together``: classes whose records are dealt out anew at once, 0 for none;
     ``least_exchange``: share of a class's mean loss that an exchange has to save;
     ``least_gain``: share of the loss that a round has to save for another one to follow;
-    ``seconds``: computing time for the whole table, over all workers;
-    ``share_of_t``: where clusters of one confidential attribute start, on average; ``n_pooled``:
-    neighbours of a class that pools are made of, 0 for no pools; ``free_effort``: records of pools,
-    for the whole table, up to which rounds go on that save less than ``least_gain``: about a
-    second, so that small tables are searched thoroughly.
+    ``seconds``: computing time for the whole table, over all workers; ``n_pooled``: neighbours of a
+    class that pools are made of, 0 for no pools; ``free_effort``: records of pools, for the whole
+    table, up to which rounds go on that save less than ``least_gain``: some seconds, so that small
+    tables are searched thoroughly; ``after``: of a search that comes first.
     """
 
     n_rounds: int
@@ -29,9 +25,9 @@ class SearchBudget:
     least_exchange: float = 0.0
     least_gain: float = 0.0
     seconds: float | None = None
-    share_of_t: float = SHARE_OF_T
     n_pooled: int = 10
     free_effort: int = 0
+    after: "SearchBudget | None" = None
 
 
 OFF = SearchBudget(0)
@@ -39,7 +35,7 @@ OFF = SearchBudget(0)
 # would go on for ever.
 FAST = SearchBudget(
     256,
-    free_effort=4_000_000,
+    free_effort=6_000_000,
     block_classes=256,
     n_neighbours=8,
     n_sweeps=2,
@@ -47,15 +43,15 @@ FAST = SearchBudget(
     least_exchange=0.003,
     least_gain=0.01,
 )
-# Between off and fast: an eighth of the time per record of fast.
+# Between off and fast: a quarter of the time per record of fast.
 LEAN = SearchBudget(
-    4, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.02, n_pooled=0
+    6, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.01, n_pooled=0
 )
-FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005)
-# What full is for smaller tables: dealing out n classes anew takes n^3, and among more of them
-# smaller ones find an exchange.
+# What full does goes on from where fast ends, so that it never loses more.
+FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005, after=FAST)
+# What full is for smaller tables: dealing out n classes anew takes n^3.
 FULL_RECORDS = 25_000
-WIDE = SearchBudget(40, block_classes=1024, n_together=1024, least_gain=0.0003, share_of_t=0.6)
+WIDE = SearchBudget(40, block_classes=1024, n_together=1024, least_gain=0.0003, after=FAST)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 

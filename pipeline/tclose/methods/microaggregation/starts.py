@@ -1,0 +1,140 @@
+"""Starts of a search: several partitions of a region, of which that with the least loss is taken.
+
+Clusters of a record per quantile subset are like the table, whatever that loses; clusters of near
+records lose little, and are above t where it binds.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.clustering.algorithm3 import cluster_blocks
+from tclose.kernels.clustering.blocks import cut_blocks
+from tclose.kernels.clustering.mdav import mdav
+from tclose.kernels.refinement.refine_blocks import measure_classes
+from tclose.methods.clustering_problem import Clustering, ClusteringProblem, SubsetCut
+from tclose.methods.microaggregation.natural_classes import find_natural, keep_natural
+from tclose.methods.scaling import Scaled
+from tclose.model.array_types import Int64
+
+# What more of the records may be in classes above t than in the plain start, which is balanced.
+MORE_ABOVE = 0.2
+# Records that MDAV clusters together, at most: its time per record grows with them.
+NEAR_RECORDS = 4096
+# What near clusters may lose, as a share of the other starts' loss: of k records each, they have no
+# room for moves, and a search that has some ends at less loss where the start's is not much more.
+NEAR_SHARE = 0.5
+
+
+def choose_start(problem: ClusteringProblem, plain: Clustering) -> Clustering:
+    """The start that loses least, of those with few more records above t than the plain one.
+
+    The others keep the natural classes; the rest of the records is cut into subsets of its own, or
+    clustered by nearness alone. Where natural classes take too much of what the rest needs to be
+    like the table, or near records have like confidential values, more of them are above t.
+    """
+    groups, is_natural = find_natural(problem)
+    most_above = _share_above(problem, plain) + MORE_ABOVE
+    best, least = plain, _measure(problem, plain)
+
+    def cluster_alike(rows: Int64) -> Clustering:
+        return cluster_by_subsets(take_records(problem.scaled, rows), _cut(problem, rows))
+
+    def cluster_close(rows: Int64) -> Clustering:
+        return cluster_near(problem, rows)
+
+    for cluster, share in ((cluster_alike, 1.0), (cluster_close, NEAR_SHARE)):
+        if cluster is cluster_alike and not is_natural.any():
+            continue
+        start = keep_natural(problem, groups, is_natural, cluster)
+        loss = _measure(problem, start)
+        if loss <= share * least and _share_above(problem, start) <= most_above:
+            best, least = start, loss
+    return best
+
+
+def cluster_by_subsets(scaled: Scaled, cut: SubsetCut) -> Clustering:
+    """Algorithm 3 in blocks of records: clusters of each block, and where each block's begin."""
+    columns = scaled.numeric, scaled.nominal, scaled.weights
+    order, starts, sizes = cut_blocks(
+        *columns,
+        scaled.n_levels,
+        cut.cells,
+        cut.subset_starts,
+        cut.take,
+        cut.n_clusters,
+        cut.block_clusters,
+    )
+    labels = cluster_blocks(*columns, order, starts, sizes, cut.take)
+    block_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return Clustering(labels, block_starts=block_starts)
+
+
+def cluster_near(problem: ClusteringProblem, rows: Int64) -> Clustering:
+    """MDAV in blocks of some records, which are cut along the quasi-identifiers.
+
+    The blocks are not balanced, so the clustering does not name them.
+    """
+    scaled = take_records(problem.scaled, rows)
+    order, starts, _ = cut_blocks(
+        scaled.numeric,
+        scaled.nominal,
+        scaled.weights,
+        scaled.n_levels,
+        np.zeros(rows.size, np.int64),
+        np.array([0, rows.size]),
+        np.ones(1, np.int64),
+        rows.size,
+        max(NEAR_RECORDS, 2 * problem.k),
+    )
+    labels, n_clusters = np.empty(rows.size, dtype=np.int64), 0
+    for block in np.split(order, starts[1:, 0]):
+        members = np.sort(block)
+        part = take_records(scaled, members)
+        of_block = mdav(part.numeric, part.nominal, problem.k, part.weights)
+        labels[members] = n_clusters + of_block
+        n_clusters += int(of_block.max()) + 1
+    return Clustering(labels)
+
+
+def take_records(scaled: Scaled, rows: Int64) -> Scaled:
+    """Some records, by their rows."""
+    numeric, nominal = scaled.numeric[:, rows], scaled.nominal[:, rows]
+    return replace(
+        scaled, numeric=np.ascontiguousarray(numeric), nominal=np.ascontiguousarray(nominal)
+    )
+
+
+def _cut(problem: ClusteringProblem, rows: Int64) -> SubsetCut:
+    """Subsets of some records, which are in the order of the whole region's subsets."""
+    cut = problem.cut
+    assert cut is not None
+    n_clusters = max(1, rows.size // int(cut.take.sum()))
+    n_subsets = rows.size // n_clusters
+    sizes = np.full(n_subsets, n_clusters)
+    sizes[n_subsets // 2] += rows.size - n_clusters * n_subsets
+    return SubsetCut(
+        cut.cells[rows],
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        np.ones(n_subsets, dtype=np.int64),
+        n_clusters,
+        cut.block_clusters,
+    )
+
+
+def _share_above(problem: ClusteringProblem, clustering: Clustering) -> float:
+    """The share of the records in classes that do not hold what is asked."""
+    order, starts = group_by_label(clustering.labels, int(clustering.labels.max()) + 1)
+    failing = ~problem.holds(order, starts)
+    return int(np.diff(starts)[failing].sum()) / int(order.size)
+
+
+def _measure(problem: ClusteringProblem, clustering: Clustering) -> float:
+    """The loss of classes, as a release has it."""
+    scaled, labels = problem.scaled, clustering.labels
+    order, starts = group_by_label(labels, int(labels.max()) + 1)
+    values, levels = np.ascontiguousarray(scaled.numeric.T), np.ascontiguousarray(scaled.nominal.T)
+    columns = values, levels, scaled.weights
+    loss: float = measure_classes(*columns, scaled.n_levels, order, starts)
+    return loss

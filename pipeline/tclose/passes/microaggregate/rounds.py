@@ -1,0 +1,45 @@
+"""Rounds of refinement: how each left a region, and what ends them."""
+
+from dataclasses import dataclass
+
+from tclose.passes.microaggregate.pool_classes import PASSES
+from tclose.passes.plan.search_budget import SearchBudget
+
+# Share of the loss that a round has to save while effort is free.
+FREE_GAIN = 0.000003
+
+
+@dataclass(frozen=True)
+class Round:
+    """The state of a region after a round: loss, sum over its records; largest distance."""
+
+    loss: float
+    largest_emd: float
+
+    def merge(self, other: "Round") -> "Round":
+        """Both regions together."""
+        return Round(self.loss + other.loss, max(self.largest_emd, other.largest_emd))
+
+
+def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
+    """Rounds of the whole table; a region that stopped early stays as it was."""
+    n_rounds = max((len(rounds) for rounds in of_regions), default=0)
+    merged = []
+    for r in range(n_rounds):
+        there = [rounds[min(r, len(rounds) - 1)] for rounds in of_regions if rounds]
+        total = there[0]
+        for other in there[1:]:
+            total = total.merge(other)
+        merged.append(total)
+    return tuple(merged)
+
+
+def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool) -> bool:
+    """Return whether the last rounds saved little: of two, which group by different axes.
+
+    While effort is free they are as many as cut pools of all kinds twice, and less is enough.
+    """
+    n_rounds = 2 * len(PASSES) if is_free else 2
+    gain = min(search_budget.least_gain, FREE_GAIN) if is_free else search_budget.least_gain
+    before = rounds[max(0, len(rounds) - 1 - n_rounds)].loss
+    return before - rounds[-1].loss <= n_rounds * gain * before
