@@ -24,13 +24,14 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo stack test faults nightly golden check bench bench-full reproduce attacks lock clean
+.PHONY: help demo stack test docs faults nightly golden check bench bench-full reproduce attacks lock clean
 
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
 	@echo "make stack       a scheduled release on PostgreSQL, Prefect and Dask with TLS, all on loopback"
 	@echo "                 (DATABASE=sqlite where PostgreSQL is not to be had; HOLD=1 to look at it until Ctrl-C)"
 	@echo "make test        run the tests (PYTEST_ARGS=...)"
+	@echo "make docs        docs/ as a site in site/, links checked, warnings as errors"
 	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
 	@echo "make nightly     every test at length: all cases, fresh random examples, the faults, $(CASES) drawn"
 	@echo "                 policies and tables, $(FLIPS) flipped bits, $(KILLS) kills, $(INTERRUPTS) interrupts, canaries (CASES=..., SEED=...)"
@@ -68,6 +69,11 @@ stack: $(VENV)/.run
 
 test: $(VENV)/.dev
 	$(PYTEST) $(PYTEST_ARGS)
+
+# NO_MKDOCS_2_WARNING: what the theme says of a later version of mkdocs is no warning about pages.
+# Not --quiet: mkdocs counts the warnings that it shows.
+docs: $(VENV)/.dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "site/index.html"
 
 # More of what the tests do a part of: where faults strike, and which cases, is drawn.
 faults: $(VENV)/.dev
@@ -121,7 +127,7 @@ lock:
 	    pyproject.toml -o deploy/requirements-image.lock
 
 clean:
-	rm -rf $(VENV) demo stack dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo stack site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f .coverage .coverage.*
 	find benchmarks deploy flows pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

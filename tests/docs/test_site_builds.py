@@ -1,0 +1,66 @@
+"""The documentation as a site: it is built, and a link that leads nowhere fails it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.pages import ROOT
+
+pytest.importorskip("mkdocs")
+pytest.importorskip("material")
+NEEDED = (
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "mkdocs.yml",
+    "docs",
+    "benchmarks",
+    "deploy",
+    "config",
+)
+
+
+def build(root: Path, target: Path) -> subprocess.CompletedProcess[str]:
+    """Build the site of a copy of the project."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(
+        [*command, "--config-file", root / "mkdocs.yml", "--site-dir", target],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+
+
+def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    made = build(ROOT, tmp_path / "site")
+    assert made.returncode == 0, made.stderr
+    assert "WARNING" not in made.stderr
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    names = {page.with_suffix(".html").name for page in pages if page.stem != "README"}
+    found = {page.name for page in (tmp_path / "site" / "docs").glob("*.html")}
+    assert found == {*names, "index.html"}
+    first = (tmp_path / "site" / "index.html").read_text()
+    assert "docs/policy.html" in first
+    assert 'src="https:' not in first  # nothing is fetched from elsewhere
+    assert 'href="https://fonts' not in first
+
+
+def test_links_that_lead_nowhere_are_errors(tmp_path: Path) -> None:
+    for name in NEEDED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name)
+        else:
+            shutil.copyfile(source, tmp_path / name)
+    shutil.copytree(
+        ROOT / "pipeline" / "tclose" / "releases", tmp_path / "pipeline/tclose/releases"
+    )
+    page = tmp_path / "docs" / "storage.md"
+    page.write_text(page.read_text() + "\n[gone](nowhere.md), [moved](policy.md#no-such-heading)\n")
+    made = build(tmp_path, tmp_path / "site")
+    assert made.returncode != 0
+    assert "'nowhere.md'" in made.stderr
+    assert "no-such-heading" in made.stderr
