@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tclose.kernels.compile_lock import hold_compile_lock
+from tclose.kernels.linked_code import compiles_kernel, is_part, link_parts
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_trusted
 from tclose.security.working_folder import away_from_working_folder
 
@@ -44,6 +45,7 @@ with away_from_working_folder():
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.registry import cpu_target
     from numba.core.serialize import dumps
+    from numba.core.sigutils import normalize_signature
 
 # numba takes settings from the working folder, where others may write: when it is imported, and
 # whenever it compiles.
@@ -54,7 +56,8 @@ _numbers: Any = iter(lambda: secrets.randbits(62), None)
 FunctionIdentity._unique_ids = _numbers  # noqa: SLF001  # it has no other way
 
 _DIGEST_BYTES = 32
-_CODE = ".code"
+_CODE = ".code"  # of a kernel that Python calls
+_PART = ".part"  # of one that is linked into those
 
 Inline = Literal["never", "always"]
 
@@ -69,19 +72,30 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "neve
     if function is None:
         return functools.partial(kernel, inline=inline)
     dispatcher: Any = numba.njit(nogil=True, inline=inline)(function)
+    link_parts(dispatcher)
     folder = _open_cache()
     if isinstance(folder, TrustedFolder):
         dispatcher._cache = CodeFiles(folder, function)  # noqa: SLF001  # where numba has its own
-        dispatcher.compile = _compile_once(dispatcher)
+    dispatcher.compile = _compile_once(dispatcher)
     return dispatcher
 
 
 def _compile_once(dispatcher: Any) -> Any:
-    """Return a `compile` that compiles a signature, or loads its code, under the compile lock."""
+    """Return a `compile` that compiles a signature, or loads its code, under the compile lock.
+
+    A part, which has no machine code, is compiled again if it is needed by itself.
+    """
     compile_signature, cache = dispatcher.compile, dispatcher._cache  # noqa: SLF001
 
     @global_compiler_lock
     def compile_once(signature: Any) -> Any:
+        arguments = tuple(normalize_signature(signature)[0])
+        there = dispatcher.overloads.get(arguments)
+        if there is not None and (compiles_kernel() or not is_part(there)):
+            return there.entry_point
+        dispatcher.overloads.pop(arguments, None)
+        if not isinstance(cache, CodeFiles):
+            return compile_signature(signature)
         with cache.turn(signature, dispatcher.targetctx):
             return compile_signature(signature)
 
@@ -95,9 +109,10 @@ def load_compiler() -> None:
 
 
 def is_kept(dispatcher: Any) -> bool:
-    """Return whether compiled code of a kernel is on disk, for any signature."""
+    """Return whether compiled code of a kernel that Python calls is on disk, for any signature."""
     cache = dispatcher._cache  # noqa: SLF001  # see `kernel`
-    return isinstance(cache, CodeFiles) and bool(cache.names())
+    names = cache.names() if isinstance(cache, CodeFiles) else ()
+    return any(name.endswith(_CODE) for name in names)
 
 
 def find_refusal() -> str:
@@ -170,14 +185,15 @@ class CodeFiles(_Cache):
     def names(self) -> list[str]:
         """Names of the files with code of the function."""
         names = self._folder.names()
-        return [n for n in names if n.startswith(f"{self._name}-") and n.endswith(_CODE)]
+        of_function = [n for n in names if n.startswith(f"{self._name}-")]
+        return [n for n in of_function if n.endswith((_CODE, _PART))]
 
     def turn(self, sig: Any, target_context: Any) -> AbstractContextManager[None]:
         """Return the lock under which the code of a signature is loaded or compiled."""
         name = self._file(self._key(sig, target_context.codegen()))
         if name in self._folder.names():
             return contextlib.nullcontext()
-        return hold_compile_lock(f"{name.removesuffix(_CODE)}.turn", self._folder.descriptor)
+        return hold_compile_lock(f"{Path(name).stem}.turn", self._folder.descriptor)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Load the code for a signature; None if there is none, or it is damaged."""
@@ -198,13 +214,15 @@ class CodeFiles(_Cache):
         if not self._enabled or data.library.has_dynamic_globals:
             return
         key = self._key(sig, data.codegen)
-        pickled = dumps((key, data._reduce()))  # noqa: SLF001
+        kept = data._replace(type_annotation="")  # a listing of the source, which takes long
+        pickled = dumps((key, kept._reduce()))  # noqa: SLF001
         with contextlib.suppress(OSError):
             self._folder.write(self._file(key), hashlib.sha256(pickled).digest() + pickled)
 
-    def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...]]:
-        return self._name, sig, codegen.magic_tuple()
+    def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...], str]:
+        kind = _PART if compiles_kernel() else _CODE
+        return self._name, sig, codegen.magic_tuple(), kind
 
     def _file(self, key: tuple[Any, ...]) -> str:
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
-        return f"{self._name}-{digest[:20]}{_CODE}"
+        return f"{self._name}-{digest[:20]}{key[-1]}"

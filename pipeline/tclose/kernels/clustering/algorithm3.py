@@ -77,9 +77,13 @@ def compact_codes(nominal):
     local = np.empty_like(nominal)
     n_local = np.zeros(nominal.shape[0], dtype=np.int64)
     for j in range(nominal.shape[0]):
-        present = np.unique(nominal[j])
-        local[j] = np.searchsorted(present, nominal[j])
-        n_local[j] = present.size
+        present = np.sort(nominal[j].astype(np.int64))  # a type that is sorted elsewhere, too
+        for i in range(present.size):
+            if i == 0 or present[i] != present[n_local[j] - 1]:
+                present[n_local[j]] = present[i]
+                n_local[j] += 1
+        for i in range(present.size):
+            local[j, i] = np.searchsorted(present[: n_local[j]], np.int64(nominal[j, i]))
     return local, n_local
 
 
@@ -106,7 +110,7 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
     rows = np.arange(n_records)
     distances = np.empty(n_records)
     labels = np.empty(n_records, dtype=np.int32)
-    alive = np.diff(subset_starts)
+    alive = subset_starts[1:] - subset_starts[:-1]
     sums = np.empty(numeric.shape[0])
     for j in range(numeric.shape[0]):
         sums[j] = numeric[j].sum()

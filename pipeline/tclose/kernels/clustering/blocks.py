@@ -176,7 +176,7 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
     sizes = np.empty(n_nodes, dtype=np.int64)
     counts = np.zeros(n_levels, dtype=np.int64)
     first[0], clusters[0] = subset_starts[:-1], n_clusters
-    extra[0] = np.diff(subset_starts) - n_clusters * take
+    extra[0] = subset_starts[1:] - subset_starts[:-1] - n_clusters * take
     depth, n_blocks, written = 1, 0, 0
     while depth:
         depth -= 1

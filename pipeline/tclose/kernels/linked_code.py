@@ -1,0 +1,156 @@
+"""Machine code of a kernel that Python calls, with the kernels and functions that it calls inside.
+
+By itself numba optimises each function and emits its machine code, then links it into every caller,
+where it is optimised and emitted again; so a chain of calls costs the square of its length. Here
+what a kernel calls is a *part*: it is typed, lowered and linked into the kernel, and the whole is
+optimised and emitted once. A part that Python calls itself is compiled again, by itself.
+
+Parts are kernels, and numba's own functions that kernels use. Functions of others, which could be
+called from Python at any time, are compiled as numba does it.
+"""
+
+import contextlib
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any, Self
+
+from tclose.security.working_folder import away_from_working_folder
+
+with away_from_working_folder():
+    from numba.core import codegen as code_generation
+    from numba.core import event
+    from numba.core.environment import lookup_environment
+    from numba.core.registry import cpu_target
+
+_KIND = "part"  # of serialised code, beside numba's "object" and "bitcode"
+_ENVIRONMENT = "_ZN08NumbaEnv"  # how names of constants of a function begin
+
+_kernels: weakref.WeakSet[Any] = weakref.WeakSet()
+_compiling: list[Any] = []  # dispatchers, the outermost first; the compiler's lock protects it
+
+
+class _Follower(event.Listener):
+    """Keeps track of which functions are being compiled."""
+
+    def on_start(self, event: Any) -> None:
+        """Begin to compile a function."""
+        _compiling.append(event.data["dispatcher"])
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        """End it."""
+        _compiling.pop()
+
+
+def compiles_kernel() -> bool:
+    """Return whether a kernel is being compiled, so that another one it needs would be a part."""
+    return bool(_compiling) and _compiling[0] in _kernels
+
+
+def is_part(compiled: Any) -> bool:
+    """Return whether a compile result of a kernel has no machine code of its own."""
+    return compiled.library.is_part
+
+
+class LinkedLibrary(code_generation.JITCodeLibrary):
+    """The code of one function: a part, which is only linked, or a whole, as numba has it."""
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.is_part = compiles_kernel() and _is_inside()
+
+    def _optimize_final_module(self) -> None:
+        if not self.is_part:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        if self.is_part:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+            return
+        super()._finalize_final_module()
+        for variable in self._final_module.global_variables:
+            if variable.name.startswith(_ENVIRONMENT):
+                environment = lookup_environment(variable.name)
+                if environment is not None:
+                    self.codegen.set_env(variable.name, environment)
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return the address of a function; 0 in a part, as where there is none of that name."""
+        self._ensure_finalized()
+        return 0 if self.is_part else super().get_pointer_to_function(name)
+
+    def serialize_using_object_code(self) -> tuple[str, str, Any]:
+        """Return the code as it is stored: of a part, what is linked."""
+        if not self.is_part:
+            return super().serialize_using_object_code()
+        self._ensure_finalized()
+        return self.name, _KIND, self._final_module.as_bitcode()
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Self:
+        name, kind, data = state
+        if kind != _KIND:
+            return super()._unserialize(codegen, state)
+        library: Self = codegen.create_library(name)
+        library.is_part = True
+        library._final_module = code_generation.ll.parse_bitcode(data)  # type: ignore[attr-defined]
+        library._finalize_final_module()
+        return library
+
+
+def _is_inside() -> bool:
+    """Return whether the function that is being compiled now is one that another one calls."""
+    if cpu_target.target_context._codelib_stack:  # noqa: SLF001  # made for the code of another
+        return True
+    innermost = _compiling[-1]
+    of_numba = innermost.py_func.__module__.startswith("numba.")
+    return len(_compiling) > 1 and (innermost in _kernels or of_numba)
+
+
+def link_parts(dispatcher: Any) -> None:
+    """Have what a kernel calls linked into it, and the kernel into those that call it."""
+    _kernels.add(dispatcher)
+    add_overload, compile_signature = dispatcher.add_overload, dispatcher.compile
+
+    def add(compiled: Any) -> None:
+        if is_part(compiled):  # nothing that Python could call
+            dispatcher.overloads[tuple(compiled.signature.args)] = compiled
+        else:
+            add_overload(compiled)
+
+    def compile_kind(signature: Any) -> Any:
+        wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": compiles_kernel()}
+        dispatcher.targetoptions.update(wrappers)
+        with _no_garbage_collection():
+            return compile_signature(signature)
+
+    dispatcher.add_overload, dispatcher.compile = add, compile_kind
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Look for no garbage: a seventh of the time to compile goes there, with so many objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _use_linked_libraries() -> None:
+    """Make the compiler of this process use `LinkedLibrary`."""
+    event.register("numba:compile", _Follower())
+    codegen = cpu_target.target_context.codegen()
+    set_environment = codegen.set_env
+
+    def set_if_there(name: str, environment: Any) -> None:
+        if codegen._engine.is_symbol_defined(name):  # noqa: SLF001  # parts are not in it
+            set_environment(name, environment)
+
+    codegen._library_class, codegen.set_env = LinkedLibrary, set_if_there  # noqa: SLF001
+
+
+_use_linked_libraries()
