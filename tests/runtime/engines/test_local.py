@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -131,3 +132,25 @@ def end_the_server() -> int:
     for server in servers:
         server.kill()
     return len(servers)
+
+
+def key_of_worker():
+    """Place and mode of the key that a worker was given, and its folder for temporary files."""
+    import dask
+
+    key = Path(dask.config.get("distributed.comm.tls.worker.key"))
+    return str(key), key.stat().st_mode & 0o777, tempfile.gettempdir()
+
+
+def test_the_key_is_in_the_scratch_folder_alone(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a copy of the key is written")
+
+    monkeypatch.setattr("distributed.security.tempfile.TemporaryDirectory", refuse)
+    with local_cluster(TWO) as address, Client(address) as client:
+        found = client.run(key_of_worker)
+    assert len(found) == 2
+    for key, mode, folder in found.values():
+        assert Path(key).is_relative_to(Path(folder) / f"tclose-{os.geteuid()}")
+        assert mode == 0o600
+        assert not Path(key).exists()

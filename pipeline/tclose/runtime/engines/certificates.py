@@ -1,13 +1,16 @@
 """A certificate for the cluster of one run: whoever lacks it is no part of that cluster.
 
 Dask trusts whatever the cluster's authority signed, on both sides of every connection. Here the
-certificate is its own authority, and its key exists in the memory of the run's processes alone.
-``Security.temporary`` of Dask is not used: its certificates are valid from now on for a year, so
-that a clock that is set back parts a run from its workers.
+certificate is its own authority. Certificate and key are files of the run's scratch folder: of
+those that it is given in memory, Dask writes a copy into TMPDIR whenever a process makes or takes
+connections, and a kill at that moment leaves the copy there. ``Security.temporary`` is not used for
+that, nor for its certificates, which are valid from now on for a year, so that a clock that is set
+back parts a run from its workers.
 """
 
 import datetime
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 # A certificate lives as long as its key, which ends with the run. OpenSSL compares these with the
@@ -17,19 +20,27 @@ _LAST = datetime.datetime(9999, 12, 31, tzinfo=datetime.UTC)
 _ROLES = ("client", "scheduler", "worker")
 
 
-def make_tls_configuration() -> Mapping[str, Any]:
-    """Dask's configuration for TLS alone, with a new key and certificate in PEM."""
-    certificate, key = _make_certificate()
+def make_tls_configuration(folder: Path) -> Mapping[str, Any]:
+    """Return Dask's configuration for TLS alone, with a new key and certificate (PEM) in a folder.
+
+    Parameters
+    ----------
+    folder : one that only this user can read, and that lasts as long as the cluster
+    """
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    for path, text in zip((certificate, key), _make_certificate(), strict=True):
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(text)
     configured: dict[str, Any] = {
         "distributed.comm.require-encryption": True,
-        "distributed.comm.tls.ca-file": certificate,
+        "distributed.comm.tls.ca-file": str(certificate),
         "distributed.comm.tls.min-version": 1.3,
         "distributed.comm.tls.max-version": None,
         "distributed.comm.tls.ciphers": None,
     }
     for role in _ROLES:
-        configured[f"distributed.comm.tls.{role}.cert"] = certificate
-        configured[f"distributed.comm.tls.{role}.key"] = key
+        configured[f"distributed.comm.tls.{role}.cert"] = str(certificate)
+        configured[f"distributed.comm.tls.{role}.key"] = str(key)
     return configured
 
 

@@ -141,7 +141,7 @@ def _configuration(scratch: Path, *, forks: bool) -> Mapping[str, Any]:
     import dask
 
     return {
-        **make_tls_configuration(),
+        **make_tls_configuration(scratch),
         **_WITHOUT_PAGES,
         "distributed.worker.multiprocessing-method": "forkserver" if forks else "spawn",
         "distributed.admin.system-monitor.gil.enabled": False,
