@@ -4,7 +4,8 @@
 
 All 13 attributes are quasi-identifiers, divided by their standard deviations; losses are the sum of
 squares within classes, in per cent of all. ``mdav``: the method of that name, unrefined; the others
-are t-closeness-first with that refinement. ``bound``: what no partition can lose less than.
+are t-closeness-first with that refinement. ``bound``: what no partition can lose less than. ``worst
+of fast``: of releases with the seeds 1 to 5; all others have seed 1. Seconds are of the processor.
 """
 
 import argparse
@@ -40,7 +41,12 @@ METHODS: dict[str, dict[str, str]] = {
     "mdav": {"name": "mdav"},
     **{r: {"name": "t-closeness-first", "refine": r} for r in ("off", "lean", "fast", "full")},
 }
-COLUMNS = ("data", "k", "bound by nearest", "bound", *METHODS, "seconds of fast", "of full")
+SEEDS = (1, 2, 3, 4, 5)
+TIMED = ("off", "lean", "fast", "full")
+COLUMNS = (
+    *("data", "k", "bound by nearest", "bound", *METHODS, "worst of fast"),
+    *(f"seconds of {method}" for method in TIMED),
+)
 
 
 def main() -> None:
@@ -54,7 +60,7 @@ def main() -> None:
         for k, at_most in zip(SIZES, wanted, strict=True):
             cells, lost = compare_methods(table, name, k)
             rows.append(cells)
-            targets.append(Target(f"{name}, k = {k}: per cent lost by fast", at_most, lost))
+            targets.append(Target(f"{name}, k = {k}: per cent lost by fast, worst", at_most, lost))
     how = f"`{describe_command('benchmarks.microaggregation', sys.argv[1:])}`"
     parts = [
         f"{how} on {describe_machine()}. {__doc__.split(chr(10) * 2)[2]}",
@@ -68,24 +74,27 @@ def main() -> None:
 
 
 def compare_methods(table: pa.Table, name: str, k: int) -> tuple[list[str], float]:
-    """A row of `COLUMNS`, and what the default loses in per cent."""
+    """A row of `COLUMNS`, and what the default loses in per cent with the worst seed."""
     values = np.array([column.to_numpy().astype(float) for column in table.columns])
     values = (values - values.mean(axis=1, keepdims=True)) / values.std(axis=1, keepdims=True)
     distances = measure_distances(values)
     bounds = [bound(distances, k) / values.size for bound in (bound_by_nearest, bound_by_pairs)]
     measured = {method: measure_loss(table, k, method) for method in METHODS}
-    losses = [*bounds, *(loss for loss, _ in measured.values())]
-    seconds = [f"{measured[method][1]:.1f}" for method in ("fast", "full")]
-    return [name, str(k), *(f"{loss:.2%}" for loss in losses), *seconds], measured["fast"][0] * 100
+    of_seeds = [measure_loss(table, k, "fast", seed)[0] for seed in SEEDS[1:]]
+    worst = max(measured["fast"][0], *of_seeds)
+    losses = [*bounds, *(loss for loss, _ in measured.values()), worst]
+    seconds = [f"{measured[method][1]:.1f}" for method in TIMED]
+    return [name, str(k), *(f"{loss:.2%}" for loss in losses), *seconds], worst * 100
 
 
-def measure_loss(table: pa.Table, k: int, method: str) -> tuple[float, float]:
-    """The share of the sum of squares that a release loses, and the seconds that it took."""
+def measure_loss(table: pa.Table, k: int, method: str, seed: int = 1) -> tuple[float, float]:
+    """The share of the sum of squares that a release loses, and its processor seconds."""
     with tempfile.TemporaryDirectory(prefix="tclose-loss-") as folder:
         pq.write_table(table, f"{folder}/source.parquet")
-        start = time.perf_counter()
-        outcome = run_release(parse_policy(_write_document(table, folder, k, method)), _SILENT)
-        seconds = time.perf_counter() - start
+        document = _write_document(table, folder, k, method) | {"seed": seed}
+        start = time.process_time()
+        outcome = run_release(parse_policy(document), _SILENT)
+        seconds = time.process_time() - start
         manifest = json.loads((outcome.release / "internal" / "manifest.json").read_text())
     shares = []
     for name, lost in manifest["exact_information_loss"]["per_attribute"].items():
