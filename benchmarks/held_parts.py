@@ -7,9 +7,9 @@ The bound has three terms. Cells of the first month need as many persons as leav
 (`choose_size`), so whoever was there then loses no less than in an independent release with classes
 of that size, which have become as small as they do. Newcomers of a month are together with k' - 1
 others of that month at least, so they lose no less than in any partition of them alone into classes
-of k' (`loss_bound`). Of k' persons of whom one has another sex, tariff or insurer than at first,
-one at least is released with a value that is not hers. The first is what the search reaches, not
-what is proved of all partitions.
+of k' (`loss_bound`). Who has another sex, tariff or insurer than at first is released with that of
+the k' - 1 others of her cell, or these with hers. The second is proved. The first is what the
+search reaches; the third holds where the others have one value, and she had it too.
 """
 
 from dataclasses import dataclass, field

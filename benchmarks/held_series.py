@@ -153,7 +153,7 @@ class Bound:
         since = np.array([first[person][0] for person in rows.persons])
         if month == 0:
             size = max(5, choose_size(self.k, self.churn, self.n_months - 1))
-            self.newcomers.append(measure_alone(file, self.folder, size, self.t))
+            self.newcomers.append(measure_alone(file, self.folder, size, min(self.t, 0.1)))
         else:
             self.newcomers.append(bound_newcomers(rows.originals, since == month, self.k))
         size = max(5, choose_size(self.k, self.churn, self.n_months - 1))

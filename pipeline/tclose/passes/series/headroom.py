@@ -3,14 +3,15 @@
 A cell of n persons has k' or more after r releases with the chance that a binomial variable of n
 and (1 - churn)^r is k' or more; if it has 1 to k' - 1, their records are left out. Classes are made
 of as few persons as keep the records left out, over the releases of a window, within what is
-allowed.
+allowed. They are twice k' at least: distances need room too, and smaller classes that are as close
+lose more and come to be above t' sooner.
 """
 
 from fractions import Fraction
 from math import comb
 
 MOST_OF_CELLS = 0.001  # of the records of a window, left out as their cells have become too small
-HEADROOM_T = Fraction(7, 10)
+HEADROOM_K, HEADROOM_T = 2, Fraction(7, 10)
 MOST_ROOM = 20  # times k
 
 
@@ -38,8 +39,8 @@ def share_of_classes_left(size: int, k: int, churn: float) -> float:
 
 
 def choose_size(k: int, churn: float, n_later: int) -> int:
-    """The fewest persons of a class whose cell has room for those who leave."""
-    size = k
+    """The fewest persons of a class whose cell has room for those who leave, from 2 k on."""
+    size = HEADROOM_K * k
     while share_left_out(size, k, churn, n_later) > MOST_OF_CELLS and size < MOST_ROOM * k:
         size += 1
     return size
