@@ -47,7 +47,7 @@ def test_release_is_close(illness, distance, refine, source, tmp_path):
     made = release(document(source, tmp_path, **changes))
     frame = check_release(made, distance, 0.15)
     assert sorted(frame["illness"]) == sorted(patients()["illness"].to_pylist())
-    assert made.manifest["classes"]["n_classes"] > 20
+    assert made.manifest["information_loss"]["total"] < 0.015
 
 
 def test_refinement_loses_less(source, tmp_path):

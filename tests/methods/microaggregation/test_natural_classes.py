@@ -23,7 +23,7 @@ from tclose.methods.microaggregation.starts import (
     choose_start,
     cluster_by_subsets,
     cluster_near,
-    take_records,
+    take_scaled,
 )
 from tclose.methods.scaling import scale_columns
 from tclose.model.column_terms import Role
@@ -225,6 +225,6 @@ def test_near_clusters_are_of_k_records_and_of_one_block_where_it_is_small(
     assert np.unique(clustered.labels).tolist() == list(range(clustered.labels.max() + 1))
     assert np.bincount(clustered.labels).min() >= problem.k
     if rows.size <= 8:
-        part = take_records(problem.scaled, rows)
+        part = take_scaled(problem.scaled, rows)
         expected = mdav(part.numeric, part.nominal, problem.k, part.weights)
         assert clustered.labels.tolist() == expected.tolist()

@@ -39,7 +39,7 @@ def choose_start(problem: ClusteringProblem, plain: Clustering) -> Clustering:
     best, least = plain, _measure(problem, plain)
 
     def cluster_alike(rows: Int64) -> Clustering:
-        return cluster_by_subsets(take_records(problem.scaled, rows), _cut(problem, rows))
+        return cluster_by_subsets(take_scaled(problem.scaled, rows), _cut(problem, rows))
 
     def cluster_close(rows: Int64) -> Clustering:
         return cluster_near(problem, rows)
@@ -76,7 +76,7 @@ def cluster_near(problem: ClusteringProblem, rows: Int64) -> Clustering:
 
     The blocks are not balanced, so the clustering does not name them.
     """
-    scaled = take_records(problem.scaled, rows)
+    scaled = take_scaled(problem.scaled, rows)
     order, starts, _ = cut_blocks(
         scaled.numeric,
         scaled.nominal,
@@ -91,14 +91,14 @@ def cluster_near(problem: ClusteringProblem, rows: Int64) -> Clustering:
     labels, n_clusters = np.empty(rows.size, dtype=np.int64), 0
     for block in np.split(order, starts[1:, 0]):
         members = np.sort(block)
-        part = take_records(scaled, members)
+        part = take_scaled(scaled, members)
         of_block = mdav(part.numeric, part.nominal, problem.k, part.weights)
         labels[members] = n_clusters + of_block
         n_clusters += int(of_block.max()) + 1
     return Clustering(labels)
 
 
-def take_records(scaled: Scaled, rows: Int64) -> Scaled:
+def take_scaled(scaled: Scaled, rows: Int64) -> Scaled:
     """Some records, by their rows."""
     numeric, nominal = scaled.numeric[:, rows], scaled.nominal[:, rows]
     return replace(
