@@ -281,6 +281,8 @@ def number_values(values: pa.Array) -> Int64:
     if not (is_text(values.type) or pa.types.is_binary(values.type)):
         try:
             return to_keys(values, "").view(np.int64)
+        except MemoryError:
+            raise
         except (DataError, pa.ArrowException):  # of a type that is a category here
             values = values.cast(pa.string())
     listed = values.dictionary_encode()
