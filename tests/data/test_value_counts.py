@@ -2,6 +2,7 @@
 
 import datetime
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from tclose.data.value_counts import (
     count_values,
     find_problems,
     merge_counts,
+    number_values,
     sampled_rows,
     summarise_table,
 )
@@ -194,3 +196,21 @@ class TestValues:
         of = column("day", CONFIDENTIAL, pa.date32())
         days = pa.table({"day": pa.array([datetime.date(1970, 1, 3), datetime.date(1969, 12, 31)])})
         assert confidential_keys(days, of).tolist() == [2, -1]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2, 1, 2**64 - 1], pa.uint64()),
+        pa.array([Decimal(2), Decimal(1), Decimal(10**25)], pa.decimal128(30)),
+        pa.array(["2", "", "b"]),
+        pa.array([b"2", b"", b"b"]),
+        pa.array([2.0, -0.5, 1e300]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_numbers_of_values_are_those_of_any_piece(values: pa.Array) -> None:
+    whole = number_values(values)
+    assert np.unique(whole).size == len(values)
+    for i in range(len(values)):
+        assert number_values(values[i : i + 1]).tolist() == [whole[i]]

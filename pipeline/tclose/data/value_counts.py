@@ -276,9 +276,12 @@ def own_values(categories: Counter[Any]) -> list[Any]:
 def number_values(values: pa.Array) -> Int64:
     """Numbers that are equal where values without nulls are, in any piece of the table: int64 (n,).
 
-    Texts have 64 bits of their digest.
+    Texts have 64 bits of their digest, and so have numbers that 64 bits may not hold.
     """
-    if not (is_text(values.type) or pa.types.is_binary(values.type)):
+    is_long = pa.types.is_uint64(values.type) or pa.types.is_decimal(values.type)
+    if is_long:
+        values = values.cast(pa.string())
+    if not (is_long or is_text(values.type) or pa.types.is_binary(values.type)):
         try:
             return to_keys(values, "").view(np.int64)
         except MemoryError:

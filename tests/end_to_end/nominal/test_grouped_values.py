@@ -148,6 +148,10 @@ def test_values_that_could_be_groups_are_refused(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "in.parquet", changed)
     with pytest.raises(DataError, match=r"'zip': 1 of its values end in '\*'"):
         release(make_document(path))
+    codes[3] = ""
+    write_parquet(path, table().drop_columns("zip").append_column("zip", pa.array(codes)))
+    with pytest.raises(DataError, match=r"'zip': has empty values, which are in no group"):
+        release(make_document(path))
 
 
 def test_calendar_goes_with_dates(tmp_path: Path) -> None:

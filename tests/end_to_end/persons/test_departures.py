@@ -1,5 +1,6 @@
 """Persons who leave a series: classes that are united, cells that are dropped, room for them."""
 
+import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,10 @@ from tclose.assess.over_time.series_audit import add_series
 from tclose.errors import InfeasibleError, VerificationError
 
 pytestmark = pytest.mark.usefixtures("small_regions")
+FIGURES = [
+    *("cells", "smallest_cell", "newcomers", "leavers", "leavers_exposed"),
+    *("leaver_groups_below_k", "smallest_leaver_group"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +48,13 @@ def test_departures_that_are_united(months: SeriesMonths, tmp_path: Path) -> Non
         "or more left each set of classes"
         in (made[2].folder / "internal" / "report.html").read_text()
     )
+    path = made[2].folder / "internal" / "manifest.json"
+    for name in FIGURES:
+        altered = json.loads(path.read_text())
+        altered["over_time"][name] += 1
+        path.write_text(json.dumps(altered))
+    findings = add_series(audit_release(made[2].folder)).findings
+    assert [f.split()[-1] for f in findings if "the manifest says other" in f] == FIGURES
     shutil.rmtree(tmp_path / "releases" / "panel-2")
     document = place.policy(2, departures="unite") | {
         "engine": {"scheduler": "local", "workers": 2}
@@ -66,11 +78,12 @@ def test_unions_are_decided_by_what_is_released(
 def test_cells_that_are_dropped(months: SeriesMonths, tmp_path: Path) -> None:
     """Whoever left is in a cell that holds: with all who are left out with her."""
     place = SeriesMonths(tmp_path, months.files)
-    made = place.publish(0, 1, departures="drop")
+    made = place.publish(0, 1, 2, departures="drop")
+    assert made[2].internal["over_time"]["churn"] == 0.02  # nobody who is dropped has left by that
     said = made[1].internal["over_time"]
     assert said["leavers_exposed"] == 0
     assert said["leaver_groups_below_k"] == 0
-    first, second = (read_classes(one) for one in made)
+    first, second = (read_classes(one) for one in made[:2])
     left = Counter(first[p][0] for p in first if p not in second)
     assert min(left.values()) >= K
     n_read = pq.read_metadata(months.files[1]).num_rows

@@ -40,3 +40,10 @@ def test_size_is_the_smallest_with_room() -> None:
     sizes = [choose_size(5, churn, 11) for churn in (0.0, 0.02, 0.05, 0.5)]
     assert sizes == [10, 10, 15, 100]
     assert share_left_out(15, 5, 0.05, 11) <= MOST_OF_CELLS < share_left_out(14, 5, 0.05, 11)
+
+
+def test_large_groups_and_long_windows_have_a_size() -> None:
+    """Binomial coefficients of such groups are beyond any floating-point number."""
+    assert 1_000 <= choose_size(500, 0.02, 11) <= 10_000
+    assert choose_size(1_000, 0.2, 999) == 20_000
+    assert 0.0 < share_left_out(1_500, 300, 0.1, 11) < 1.0

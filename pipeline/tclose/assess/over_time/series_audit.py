@@ -125,4 +125,5 @@ def _find_other_figures(said: SeriesSection, verdict: SeriesVerdict) -> list[str
     }
     if said.leaver_groups_below_k is not None:  # which earlier versions did not count
         found["leaver_groups_below_k"] = verdict.n_small_groups
+        found["smallest_leaver_group"] = verdict.smallest_group
     return [name for name, value in found.items() if getattr(said, name) != value]

@@ -126,6 +126,7 @@ class _Unions:
         size = self.sizes[members].sum()
         centre = np.average(self.centres[members], axis=0, weights=self.sizes[members])
         apart = ((self.centres[candidates] - centre) ** 2).sum(axis=1)
-        apart += (self.modes[candidates] != self.modes[first]) @ self.weights
+        for j, weight in enumerate(self.weights):  # plain sums, which are the same everywhere
+            apart += weight * (self.modes[candidates, j] != self.modes[first, j])
         of_pairs: Float64 = apart * self.sizes[candidates] * size / (self.sizes[candidates] + size)
         return of_pairs

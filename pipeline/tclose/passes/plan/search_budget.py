@@ -47,7 +47,7 @@ FAST = SearchBudget(
 LEAN = SearchBudget(
     6, block_classes=32, n_neighbours=10, n_sweeps=1, least_exchange=0.01, n_pooled=0
 )
-# What full does goes on from where fast ends, so that it never loses more.
+# What full does goes on from where fast ends, so that its search never ends at more loss.
 FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005, after=FAST)
 # What full is for smaller tables: dealing out n classes anew takes n^3.
 FULL_RECORDS = 25_000

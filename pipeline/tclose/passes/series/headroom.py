@@ -7,8 +7,12 @@ allowed. They are twice k' at least: distances need room too, and smaller classe
 lose more and come to be above t' sooner.
 """
 
+from bisect import bisect_left
 from fractions import Fraction
-from math import comb
+
+import numpy as np
+
+from tclose.model.array_types import Float64, Int64
 
 MOST_OF_CELLS = 0.001  # of the records of a window, left out as their cells have become too small
 HEADROOM_K, HEADROOM_T = 2, Fraction(7, 10)
@@ -24,23 +28,32 @@ def share_left_out(size: int, k: int, churn: float, n_later: int) -> float:
     churn : the share of the persons who leave from one release to the next
     n_later : releases after the first
     """
-    staying = [(1.0 - churn) ** r for r in range(1, n_later + 1)]
-    lost = sum(
-        n * comb(size, n) * p**n * (1.0 - p) ** (size - n) for p in staying for n in range(1, k)
-    )
-    return lost / (size + sum(size * p for p in staying))
+    staying = (1.0 - churn) ** np.arange(1, n_later + 1)
+    few = np.arange(1, min(k, size + 1))
+    lost = sum(float(few @ _chances(size, few, p)) for p in staying)
+    return lost / (size + size * float(staying.sum()))
 
 
 def share_of_classes_left(size: int, k: int, churn: float) -> float:
     """The share of classes that 1 to k - 1 persons leave from one release to the next."""
-    return sum(
-        comb(size, n) * churn**n * (1.0 - churn) ** (size - n) for n in range(1, min(k, size + 1))
-    )
+    return float(_chances(size, np.arange(1, min(k, size + 1)), churn).sum())
+
+
+def _chances(n_tries: int, counts: Int64, p: float) -> Float64:
+    """The binomial chances of some counts, by logarithms, as their factors exceed any number."""
+    if p in {0.0, 1.0}:
+        certain: Float64 = (counts == n_tries * p).astype(np.float64)
+        return certain
+    factorials = np.concatenate([np.zeros(1), np.cumsum(np.log(np.arange(1, n_tries + 1)))])
+    ways = factorials[n_tries] - factorials[counts] - factorials[n_tries - counts]
+    chances: Float64 = np.exp(ways + counts * np.log(p) + (n_tries - counts) * np.log1p(-p))
+    return chances
 
 
 def choose_size(k: int, churn: float, n_later: int) -> int:
-    """The fewest persons of a class whose cell has room for those who leave, from 2 k on."""
-    size = HEADROOM_K * k
-    while share_left_out(size, k, churn, n_later) > MOST_OF_CELLS and size < MOST_ROOM * k:
-        size += 1
-    return size
+    """The fewest persons of a class whose cell has room for those who leave: 2 k to 20 k."""
+    sizes = range(HEADROOM_K * k, MOST_ROOM * k)
+    has_room = bisect_left(
+        sizes, True, key=lambda size: share_left_out(size, k, churn, n_later) <= MOST_OF_CELLS
+    )
+    return HEADROOM_K * k + has_room

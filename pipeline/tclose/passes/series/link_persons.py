@@ -180,9 +180,14 @@ def link_series(
 
 
 def _find_churn(settings: OverTimeSettings, earlier: list[ReleasedPersons]) -> float:
-    """The share of the persons that leaves: as the policy says, or as was seen in the window."""
+    """The share of the persons that leaves: as the policy says, or as was seen in the window.
+
+    Registers have those who were released, and so do not tell who left from who was dropped.
+    """
     if settings.churn is not None:
         return settings.churn
+    if settings.departures == DROP:
+        return EXPECTED_CHURN
     seen = []
     for before, after in pairwise(earlier):
         n_persons = number_hashes([before.hashes, after.hashes])[0]
