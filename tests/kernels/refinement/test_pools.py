@@ -32,7 +32,8 @@ def cut_pools(
     records: ClassedRecords, groups: list[list[int]], seed: int = 1
 ) -> tuple[Int64, tuple[int, int, int]]:
     """Labels, which may have gaps; records of pools that were cut, pools kept, pools broken."""
-    values, levels, weights, terms, sums, limits, trees = records.arrays()
+    values, levels, weights, terms, _, limits, trees = records.arrays()
+    sums = np.zeros((1, (MOST_POOLED + 1) * (MOST_POOLED + 2) // 2))  # of any part
     if records.tables:
         ordered = [records.tables[a] for a in records.ordered] or list(records.tables[:1])
         sums = np.array([table_sums(t.cumulative, t.prefix, MOST_POOLED) for t in ordered])

@@ -280,6 +280,8 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
     """An error that may be shown: tclose's own as it is, any other by type and place alone."""
     if isinstance(error, TcloseError):
         return error
+    if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+        raise error.__cause__  # which arrived as compiled code was called
     trace, where = error.__traceback__, "?"
     while trace is not None:
         code = trace.tb_frame.f_code
