@@ -80,7 +80,8 @@ class OverTimeSettings(Settings):
         ge=0,
         le=0.5,
         description="Share of the persons who leave from one release to the next, for which the "
-        "first classes have room; by default what was seen in the window, or 0.02.",
+        "first classes have room; by default what was seen in the window, or 0.02, as always where "
+        "cells are dropped.",
         exclude_if=lambda churn: churn is None,
     )
     departures: Literal["report", "unite", "drop", "refuse"] = Field(
