@@ -20,9 +20,9 @@ from tclose.model.distribution import Distribution
 from tclose.passes.encode.encode_task import HISTOGRAM
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
-    RegionRecords,
     microaggregate_region,
 )
+from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, confidential_codes, load_distributions
 from tclose.passes.release import RELEASE

@@ -22,7 +22,7 @@ from tclose.methods.scaling import scale_columns
 from tclose.model.attributes import ANCESTOR, Attribute
 from tclose.model.column_terms import Kind, Role
 from tclose.passes.microaggregate.losses import measure_aggregation
-from tclose.passes.microaggregate.region_classes import aggregate_column
+from tclose.passes.microaggregate.release_classes import aggregate_column
 
 PLACES = (
     ("Bern", "Switzerland", "Europe", "World"),

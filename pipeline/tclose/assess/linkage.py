@@ -14,7 +14,7 @@ from tclose.data.keys import Encoding, Keys
 from tclose.kernels.record_linkage import count_candidates
 from tclose.methods.scaling import scale_columns
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.microaggregate.region_classes import find_changes
+from tclose.passes.microaggregate.release_classes import find_changes
 
 
 def measure_linkage(

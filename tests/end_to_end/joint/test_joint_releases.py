@@ -24,7 +24,7 @@ from support.naive import naive_joint, naive_taxonomy
 from support.naive import naive_kernels as naive
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, VerificationError
-from tclose.passes.microaggregate.region_classes import _Merger
+from tclose.passes.microaggregate.repair_region import Merger
 from tclose.policy.policy import load_policy
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -151,7 +151,7 @@ class TestMethods:
 
     def test_construction_that_ignores_it_publishes_nothing(self, source, tmp_path, monkeypatch):
         """Verification alone stands between."""
-        monkeypatch.setattr(_Merger, "repair", lambda self, labels: (labels, 0, 0))
+        monkeypatch.setattr(Merger, "repair", lambda self, labels: (labels, 0, 0))
         with pytest.raises(VerificationError, match=f"t of {NAME}: .* classes above"):
             release(document(source, tmp_path, method={"refine": "off", "class_size": 4}))
         assert not list(tmp_path.glob("patients/*/manifest.json"))

@@ -14,7 +14,7 @@ from support.cases.model_cases import INSURED, MODELS, groups_of, models_of, run
 from support.cases.people import folder_of
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, PolicyError, VerificationError
-from tclose.passes.microaggregate.region_classes import _Merger
+from tclose.passes.microaggregate.repair_region import Merger
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy, parse_policy
 from tclose.runtime.progress import Progress
@@ -56,7 +56,7 @@ def test_each_model_is_met_and_found_by_the_audit(which, discharges, tmp_path):
 @pytest.mark.parametrize("which", MODELS)
 def test_what_is_not_met_is_not_published(which, discharges, tmp_path, monkeypatch):
     """Construction that knows nothing of the models: verification alone stands between."""
-    monkeypatch.setattr(_Merger, "repair", lambda self, labels: (labels, 0, 0))
+    monkeypatch.setattr(Merger, "repair", lambda self, labels: (labels, 0, 0))
     stricter = MODELS[which] | ({"n": 2_900, "t": 0.02} if which == "supersets" else {})
     with pytest.raises(VerificationError, match=f"{MODELS[which]['name']} of .* classes fail"):
         run(discharges, tmp_path, stricter, method={"refine": "off", "class_size": 4})

@@ -21,7 +21,7 @@ from support.passes import UNTIL_VERDICT, run_passes
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.errors import VerificationError
-from tclose.passes.microaggregate.region_classes import _Merger
+from tclose.passes.microaggregate.repair_region import Merger
 from tclose.passes.persons import person_keys
 from tclose.passes.release import open_release, run_release
 from tclose.passes.verify import person_checks, person_traces
@@ -171,7 +171,7 @@ class TestVerification:
         self, name: str, found: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Without the uniting of classes."""
-        monkeypatch.setattr(_Merger, "_repair_persons", lambda _, *repaired: repaired)
+        monkeypatch.setattr(Merger, "_repair_persons", lambda _, *repaired: repaired)
         with pytest.raises(VerificationError, match=found):
             release(visit_policy(source, tmp_path))
 

@@ -15,7 +15,7 @@ from tclose.data.keys import Encoding
 from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.losses import measure_aggregation
-from tclose.passes.microaggregate.region_classes import aggregate_column, find_changes
+from tclose.passes.microaggregate.release_classes import aggregate_column, find_changes
 
 
 class TestAggregateColumn:

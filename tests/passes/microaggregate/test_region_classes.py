@@ -25,9 +25,9 @@ from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
-    RegionRecords,
     microaggregate_region,
 )
+from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.quantile_subsets import cut_subsets

@@ -11,7 +11,7 @@ from tclose.data.keys import Keys
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.model.verification import Achieved
-from tclose.passes.microaggregate.region_classes import find_changes
+from tclose.passes.microaggregate.release_classes import find_changes
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.joint import Joint, append_joint

@@ -22,10 +22,10 @@ from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
     RegionClusters,
-    RegionRecords,
     cluster_region,
     release_region,
 )
+from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.representatives import represented
 from tclose.passes.microaggregate.rounds import Round
 from tclose.passes.microaggregate.series_classes import SeriesUnits, cluster_series

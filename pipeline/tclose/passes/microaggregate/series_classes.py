@@ -14,10 +14,10 @@ from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.region_classes import (
     RegionClusters,
-    RegionRecords,
     cluster_region,
     repair_clusters,
 )
+from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand

@@ -1,0 +1,31 @@
+"""The records of a region, as its classes are made of them."""
+
+from dataclasses import dataclass
+
+from tclose.data.keys import Keys
+from tclose.model.array_types import Int64
+from tclose.passes.microaggregate.losses import Pair
+
+
+@dataclass(frozen=True, eq=False)
+class RegionRecords:
+    """The records of a region, subset by subset, within a subset by position.
+
+    ``keys``: of each quasi-identifier (n,); ``codes`` int64 (p, n): confidential values as
+    positions in their distribution; ``subset_starts`` int64 (S + 1,); ``cells`` int64 (n,) of the
+    further confidential attributes, in which blocks are balanced too. ``others``: numbers of the
+    compared columns that are no quasi-identifiers, which nothing but the losses depends on.
+    ``name``: the region's place in the plan, which draws depend on; ``share``: its part of all
+    records. ``persons`` int64 (n,): whose each is, if several may be of one.
+    """
+
+    keys: list[Keys]
+    codes: Int64
+    subset_starts: Int64
+    take: Int64
+    n_clusters: int
+    cells: Int64 | None = None
+    others: tuple[Pair, ...] = ()
+    name: tuple[int, int] = (0, 0)
+    share: float = 1.0
+    persons: Int64 | None = None
