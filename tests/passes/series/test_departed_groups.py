@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tclose.methods.scaling import Scaled
-from tclose.passes.microaggregate.unite_classes import EarlierClasses, unite_classes
+from tclose.passes.microaggregate.unions.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.series.departed_groups import count_torn, find_small_groups, measure_groups
 from tclose.passes.series.series_cells import KnownRelease
 from tclose.passes.series.series_verdict import judge_series

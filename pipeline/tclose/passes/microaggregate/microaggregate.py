@@ -167,5 +167,5 @@ MICROAGGREGATE = Pass(
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,
-    version=4,
+    version=5,
 )

@@ -208,28 +208,10 @@ class Refiner:
         block_classes: int,
         rng: np.random.Generator,
     ) -> tuple[Int64, Int64]:
-        """Cut the points along axes that are stretched and turned at random."""
-        centres, modes = points[0][searched], points[1][searched]
-        n_axes = centres.shape[1] + modes.shape[1]
-        scales = np.exp(AXIS_SPREAD * rng.standard_normal(n_axes))
-        directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * scales
-        level_values = rng.random((modes.shape[1], self.n_levels))
-        level_values *= np.sqrt(self.weights)[:, None]  # squared, a difference has its weight
-        turned = turn_points(centres, modes, level_values, directions)
-        none = np.empty((0, searched.size), dtype=np.int32)
-        ends = np.array([0, searched.size])
-        order, starts, _ = cut_blocks(
-            turned,
-            none,
-            np.empty(0),
-            1,
-            np.zeros(searched.size, np.int64),
-            ends,
-            np.ones(1, np.int64),
-            searched.size,
-            block_classes,
-        )
-        return searched[order], np.append(starts[:, 0], searched.size)
+        """Cut the points of the classes that are searched."""
+        of_searched = points[0][searched], points[1][searched]
+        order, starts = cut_points(of_searched, self.weights, self.n_levels, block_classes, rng)
+        return searched[order], starts
 
     def measure(self, labels: Int64) -> Round:
         """Loss of the classes and their largest distance."""
@@ -241,6 +223,41 @@ class Refiner:
             emds = class_distances(codes[order], starts, distribution)
             largest = max(largest, float(emds.max()))
         return Round(loss, largest)
+
+
+def cut_points(
+    points: tuple[Float64, NDArray[np.int32]],
+    weights: Float64,
+    n_levels: int,
+    block_points: int,
+    rng: np.random.Generator,
+    spread: float = AXIS_SPREAD,
+) -> tuple[Int64, Int64]:
+    """Cut points along axes that are stretched and turned at random into blocks of near ones.
+
+    Returns
+    -------
+    order int64 (m,): points block by block; starts int64 (b + 1,): where each block begins
+    """
+    centres, modes = points
+    n_points, n_axes = len(centres), centres.shape[1] + modes.shape[1]
+    scales = np.exp(spread * rng.standard_normal(n_axes))
+    directions = orthonormal(rng.standard_normal((n_axes, n_axes))) * scales
+    level_values = rng.random((modes.shape[1], n_levels))
+    level_values *= np.sqrt(weights)[:, None]  # squared, a difference has its weight
+    turned = turn_points(centres, modes, level_values, directions)
+    order, starts, _ = cut_blocks(
+        turned,
+        np.empty((0, n_points), dtype=np.int32),
+        np.empty(0),
+        1,
+        np.zeros(n_points, np.int64),
+        np.array([0, n_points]),
+        np.ones(1, np.int64),
+        n_points,
+        block_points,
+    )
+    return order, np.append(starts[:, 0], n_points)
 
 
 def orthonormal(rows: Float64) -> Float64:

@@ -18,7 +18,7 @@ from tclose.passes.microaggregate.region_classes import (
     repair_clusters,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.unite_classes import EarlierClasses, unite_classes
+from tclose.passes.microaggregate.unions.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
 
