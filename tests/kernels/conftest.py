@@ -1,11 +1,13 @@
 """What tests of the kernels' compiler share."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tclose.kernels import compiler
+from tclose.security.trusted_paths import open_trusted
 
 
 @pytest.fixture
@@ -18,3 +20,12 @@ def keep_code_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path | s
 
     yield name
     compiler._open_cache.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where code is kept meanwhile."""
+    opened = open_trusted(tmp_path)
+    monkeypatch.setattr(compiler, "_open_cache", lambda: opened)
+    yield tmp_path
+    os.close(opened.descriptor)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,15 +27,6 @@ def add(values):
     for value in values:
         total += value
     return total
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Iterator[Path]:
-    """Where code is kept meanwhile."""
-    opened = open_trusted(tmp_path)
-    monkeypatch.setattr(compiler, "_open_cache", lambda: opened)
-    yield tmp_path
-    os.close(opened.descriptor)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,6 @@
 """Kernels that a kernel calls are linked into it, and have machine code where Python calls them."""
 
 import gc
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import numba
@@ -12,18 +10,8 @@ import pytest
 from tclose.kernels import compiler
 from tclose.kernels.compiler import is_kept, kernel
 from tclose.kernels.linked_code import is_part
-from tclose.security.trusted_paths import open_trusted
 
 VALUES = np.array([3.0, 1.0, 2.0])
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Iterator[Path]:
-    """Where code is kept meanwhile."""
-    opened = open_trusted(tmp_path)
-    monkeypatch.setattr(compiler, "_open_cache", lambda: opened)
-    yield tmp_path
-    os.close(opened.descriptor)
 
 
 def make_chain():
