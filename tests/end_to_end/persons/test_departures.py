@@ -65,7 +65,7 @@ def test_departures_that_are_united(months: SeriesMonths, tmp_path: Path) -> Non
 def test_unions_are_decided_by_what_is_released(
     months: SeriesMonths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tclose.passes.microaggregate import series_classes
+    from tclose.passes.microaggregate.unions import series_classes
 
     place = SeriesMonths(tmp_path, months.files)
     place.publish(0, departures="unite")

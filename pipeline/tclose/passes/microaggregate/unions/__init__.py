@@ -1,1 +1,1 @@
-"""Unions of classes that persons left: which there have to be, and which of them lose least."""
+"""Classes of a series: units stay together, and classes that persons left are united."""

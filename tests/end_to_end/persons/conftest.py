@@ -1,0 +1,27 @@
+"""A small series that is published once; what changes it works on a copy."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.cases.people import Released
+from support.cases.series_months import SeriesMonths, write_months
+
+
+@pytest.fixture(scope="session")
+def months(tmp_path_factory: pytest.TempPathFactory) -> SeriesMonths:
+    return write_months(tmp_path_factory.mktemp("months"), 4)
+
+
+@pytest.fixture(scope="session")
+def made(months: SeriesMonths) -> list[Released]:
+    """The first three months."""
+    return months.publish(0, 1, 2)
+
+
+@pytest.fixture
+def copied(months: SeriesMonths, made: list[Released], tmp_path: Path) -> SeriesMonths:
+    """The same in a folder of its own."""
+    shutil.copytree(months.folder / "releases", tmp_path / "releases")
+    return SeriesMonths(tmp_path, months.files)

@@ -1,0 +1,206 @@
+"""Registers of a series, and what reads them: the next release, audits, the attack, prune."""
+
+import json
+import shutil
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from support.cases.people import Released, release
+from support.cases.series_months import SeriesMonths, read_classes
+from tclose.assess.auditing.audit import audit_release
+from tclose.assess.originals import add_originals
+from tclose.assess.over_time.attack import attack_releases
+from tclose.assess.over_time.series_audit import add_series
+from tclose.cli.main import main
+from tclose.errors import (
+    OutputError,
+)
+from tclose.policy.policy import parse_policy
+from tclose.releases.prune import plan_pruning
+from tclose.releases.repository import ReleaseRepository
+from tclose.releases.series.register_file import read_register, write_register
+from tclose.releases.series.series_history import find_held
+from tclose.runtime.progress import Progress
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+QUIET = Progress("none")
+
+
+def test_audit_finds_nothing_and_register_is_private(made: list[Released]) -> None:
+    for one in made:
+        assert audit_release(one.folder).findings == []
+        register = one.folder / "internal" / "register.parquet"
+        assert register.stat().st_mode & 0o777 == 0o600
+        assert register.parent.stat().st_mode & 0o777 == 0o700
+        content = pq.read_table(register)
+        assert content.num_rows == one.manifest["records"]
+        assert not set(map(str, content.to_pydict().values())) & set(read_classes(one))
+        public = "".join(p.read_text("latin-1") for p in one.folder.glob("*.*"))
+        assert "register" not in public
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.unlink(), "register.parquet is missing or cannot be read; put it back"),
+        (lambda path: path.write_bytes(b"x"), "register.parquet is not as it was published"),
+    ],
+)
+def test_register_that_is_not_at_hand(
+    copied: SeriesMonths, made: list[Released], damage: Any, message: str
+) -> None:
+    folder = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    damage(folder / "internal" / "register.parquet")
+    with pytest.raises(OutputError, match=message):
+        copied.publish(3)
+    assert not list((copied.folder / "releases").glob("panel-3/[0-9a-f]*"))
+
+
+def test_release_that_was_removed(copied: SeriesMonths, made: list[Released]) -> None:
+    shutil.rmtree(copied.folder / "releases" / "panel-1")
+    with pytest.raises(OutputError, match=r"release number 2 is not .*over_time.window: 2$"):
+        copied.publish(3)
+    [last] = copied.publish(3, window=2)
+    assert last.internal["over_time"]["releases"] == [f"panel-2/{made[2].folder.name}"]
+
+
+def test_damaged_internal_manifest(copied: SeriesMonths, made: list[Released]) -> None:
+    inside = copied.folder / "releases" / "panel-1" / made[1].folder.name / "internal"
+    (inside / "manifest.json").write_text("{}")
+    with pytest.raises(OutputError, match="cannot be told whether it is of series 'panel'"):
+        copied.publish(3)
+
+
+def test_damaged_release_is_not_replaced(copied: SeriesMonths, made: list[Released]) -> None:
+    folder = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    (folder / made[1].paths[0]).write_bytes(b"x")
+    with pytest.raises(OutputError, match="was published in series 'panel' and is damaged"):
+        copied.publish(1)
+
+
+def test_prune_keeps_the_window(copied: SeriesMonths) -> None:
+    documents = [copied.policy(month) | {"name": "panel"} for month in (0, 1)]
+    for document in documents:
+        del document["series"]
+    names = [release(document).folder.name for document in documents]
+    repository = ReleaseRepository(copied.folder / "releases", "panel")
+    assert plan_pruning(repository, 1).removed == ()
+    assert find_held(repository) == dict.fromkeys(names, "panel")
+
+
+def test_originals_are_not_made_again(made: list[Released], months: SeriesMonths) -> None:
+    result = add_originals(audit_release(made[1].folder), parse_policy(months.policy(1)), QUIET)
+    assert result.findings == []
+    assert "depend on those before it" in result.notes[-1]
+
+
+def test_register_has_a_version(made: list[Released], monkeypatch: pytest.MonkeyPatch) -> None:
+    from tclose.releases.series import register_file
+
+    content = (made[0].folder / "internal" / "register.parquet").read_bytes()
+    persons = register_file.read_register(content)
+    assert register_file.write_register(persons) == content
+    monkeypatch.setattr(register_file, "VERSION", 2)
+    with pytest.raises(ValueError, match="is of version 1"):
+        register_file.read_register(content)
+    with pytest.raises((ValueError, OSError)):
+        register_file.read_register(b"nothing")
+
+
+def test_audit_of_the_series(made: list[Released]) -> None:
+    for number, one in enumerate(made, 1):
+        result = add_series(audit_release(one.folder))
+        assert result.findings == []
+        [note] = [note for note in result.notes if note.startswith("series: ")]
+        said = one.internal["over_time"]
+        assert note.startswith(f"series: {number} release")
+        assert f"{said['cells']} cells, the smallest of {said['smallest_cell']} persons" in note
+
+
+def test_audit_sees_a_register_of_other_rows(copied: SeriesMonths, made: list[Released]) -> None:
+    """Were it written anew with its digest, as by a fault."""
+    folder = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    path = folder / "internal" / "register.parquet"
+    persons = read_register(path.read_bytes())
+    swapped = persons.classes.copy()
+    swapped[[0, -1]] = swapped[[-1, 0]]
+    path.write_bytes(write_register(replace(persons, classes=swapped)))
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    [found] = add_series(audit_release(last)).findings
+    assert "register.parquet is not as it was published" in found
+    document = json.loads((folder / "internal" / "manifest.json").read_text())
+    document["over_time"]["register_sha256"] = sha256(path.read_bytes()).hexdigest()
+    (folder / "internal" / "manifest.json").write_text(json.dumps(document))
+    [found] = add_series(audit_release(last)).findings
+    assert found.endswith("its register is not of its rows: classes")
+
+
+def test_audit_of_other_releases(
+    copied: SeriesMonths, made: list[Released], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shutil.rmtree(copied.folder / "releases" / "panel-1")
+    last = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    assert main(["audit", str(last), "--series", "--quiet"]) == 3
+    assert "series: release number 2 is not in the output folder" in capsys.readouterr().out
+    document = SeriesMonths(tmp_path, copied.files).policy(0)
+    del document["series"], document["privacy"]["over_time"]
+    alone = release(document)
+    assert add_series(audit_release(alone.folder)).findings == [
+        "series: the release is of none: its policy has no over_time"
+    ]
+    handed_out = shutil.copytree(last, tmp_path / "out", ignore=shutil.ignore_patterns("internal"))
+    assert add_series(audit_release(handed_out)).findings == [
+        "series: internal/manifest.json is not at hand, or damaged"
+    ]
+
+
+def test_attack_finds_nobody_who_stayed(made: list[Released], months: SeriesMonths) -> None:
+    """An intruder who knows all classes; the classes are those of the registers."""
+    policies = [parse_policy(months.policy(month)) for month in (0, 1, 2)]
+    places = [one.folder for one in made]
+    result = attack_releases(places, policies, None, ["income"], QUIET)
+    assert result.notes == ()
+    assert result.classes_known is not None
+    stayed = result.classes_known.stayed
+    assert stayed.persons > 500
+    assert (stayed.alone, stayed.below_k) == (0, 0)
+    assert result.classes_known.below_k_in_one == (0, 0, 0)
+    assert result.classes_known.changed.below_k > 0  # leavers, who are reported
+
+
+def test_attack_without_registers(copied: SeriesMonths, made: list[Released]) -> None:
+    for path in (copied.folder / "releases").rglob("register.parquet"):
+        path.unlink()
+    policies = [parse_policy(copied.policy(month)) for month in (0, 1)]
+    places = [
+        copied.folder / "releases" / one.folder.parent.name / one.folder.name for one in made[:2]
+    ]
+    result = attack_releases(places, policies, None, ["income"], QUIET)
+    assert result.classes_known is None
+    assert len(result.notes) == 2
+
+
+def test_newest_release_without_its_internal_part(
+    copied: SeriesMonths, made: list[Released]
+) -> None:
+    """Nothing else tells that it is of the series, and that the next one is held to it."""
+    folder = copied.folder / "releases" / "panel-2" / made[2].folder.name
+    (folder / "internal" / "manifest.json").unlink()
+    with pytest.raises(OutputError, match="is missing or cannot be read, so it cannot be told"):
+        copied.publish(3)
+
+
+def test_register_that_is_missing_is_found(copied: SeriesMonths, made: list[Released]) -> None:
+    folder = copied.folder / "releases" / "panel-1" / made[1].folder.name
+    register = folder / "internal" / "register.parquet"
+    register.write_bytes(register.read_bytes()[:-1])
+    assert any("register.parquet: its content" in f for f in audit_release(folder).findings)
+    register.unlink()
+    assert any("register.parquet: is missing" in f for f in audit_release(folder).findings)
+    with pytest.raises(OutputError, match="was published in series 'panel' and is damaged"):
+        copied.publish(1)
