@@ -27,9 +27,9 @@ def make_documents(manifest: Manifest) -> dict[str, bytes]:
     return documents
 
 
-def list_documents(manifest: Manifest) -> list[Document]:
+def list_documents(documents: dict[str, bytes]) -> list[Document]:
     """Each document as the manifest lists it."""
     return [
         Document(path=name, bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
-        for name, content in make_documents(manifest).items()
+        for name, content in documents.items()
     ]

@@ -61,7 +61,11 @@ def passes_of(run: Any, n_passes: int) -> dict[str, str]:
 
 def attempts_of(run: Any) -> int:
     """Return the number of times that the passes were begun."""
-    [attempt] = [task for task in read_tasks(run, 1) if task.name == "attempt"]
+
+    def ended() -> list[Any]:  # its passes reach the server before it does
+        return [task for task in read_tasks(run) if task.name == "attempt"]
+
+    [attempt] = wait_until(ended, f"the attempt of {run.name}")
     return int(attempt.run_count)
 
 

@@ -21,7 +21,7 @@ from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.policy import Policy
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
-from tclose.releases.documents import list_documents
+from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.internal_manifest import (
@@ -134,8 +134,8 @@ def is_earlier(manifest: Manifest, dictionary: str) -> bool:
     return manifest.format == 1 and manifest.risk is None and not says_models
 
 
-def public_manifest(account: ReleaseRecord) -> Manifest:
-    """Build the public manifest, which may be handed out with the data."""
+def public_manifest(account: ReleaseRecord) -> tuple[Manifest, dict[str, bytes]]:
+    """Build what may be handed out with the data: the public manifest, and its documents."""
     columns = [
         add_words(column, account.policy.attributes[column.name])
         for column in describe_columns(account.plan, account.levels)
@@ -171,7 +171,8 @@ def public_manifest(account: ReleaseRecord) -> Manifest:
     if account.n_read > account.verdict.n_records:
         more["left_out"] = describe_left_out(account, {column.name for column in columns})
     manifest = manifest.model_copy(update=more)
-    return manifest.model_copy(update={"documents": list_documents(manifest)})
+    documents = make_documents(manifest)
+    return manifest.model_copy(update={"documents": list_documents(documents)}), documents
 
 
 def describe_left_out(account: ReleaseRecord, released: Collection[str]) -> LeftOutSection:
@@ -310,9 +311,8 @@ def describe_privacy(
     )
 
 
-def full_manifest(account: ReleaseRecord, run: MadeBy) -> InternalManifest:
+def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> InternalManifest:
     """Build the internal manifest: the public one, the policy, inputs, plan and times."""
-    public = public_manifest(account)
     values = {key: getattr(public, key) for key in public.model_fields_set}
     if account.draws:
         values["earlier_draws"] = describe_draws(account.draws)

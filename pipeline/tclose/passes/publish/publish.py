@@ -51,9 +51,9 @@ from tclose.passes.summarise.records import DISTRIBUTIONS, SOURCE
 from tclose.passes.verify.class_profiles import CLASS_PROFILE
 from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED, KeyRangeResult
 from tclose.passes.verify.verdict import VERDICT
-from tclose.releases.documents import make_documents
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
+from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.public_signatures import SIGNATURE_FILE, find_signer
 from tclose.releases.manifest.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
 from tclose.releases.manifest.sections import DataFile
@@ -93,8 +93,12 @@ def publish(context: PassContext) -> None:
         warnings=(*context.read(PLAN_WARNINGS), *unplanned),
     )
     warn_of_siblings(account.siblings, context.progress)
-    lineage = _complete_lineage(run, account)
-    staging = _stage_release(run, account, files, lineage)
+    public, documents = public_manifest(account)
+    lineage = _complete_lineage(run, account, public)
+    staging = _stage_files(run, files)
+    _write_internal(run, account, public, lineage, staging / INTERNAL)
+    _write_public(run, public, documents, staging)
+    _force_folders(staging)
     _check_series(run, context.read(SERIES))
     run.repository.commit(staging, run.release_id)
     run.repository.set_current(run.release_id)
@@ -217,10 +221,8 @@ def _make_record(
     )
 
 
-def _stage_release(
-    run: Run, account: ReleaseRecord, files: list[FileResult], lineage: Lineage
-) -> Path:
-    """The whole release in a folder beside its place, forced to disk."""
+def _stage_files(run: Run, files: list[FileResult]) -> Path:
+    """The release's data in a folder beside its place, forced to disk."""
     staging = run.repository.staging(run.release_id)
     shutil.rmtree(staging, ignore_errors=True)
     for file in files:
@@ -228,10 +230,16 @@ def _stage_release(
     written = [run.workspace.file(WRITTEN, i) for i in range(len(files))]
     with ThreadPoolExecutor(SYNC_THREADS) as pool:
         list(pool.map(_place_file, written, [staging / file.path for file in files]))
-    internal = staging / INTERNAL
+    return staging
+
+
+def _write_internal(
+    run: Run, account: ReleaseRecord, public: Manifest, lineage: Lineage, internal: Path
+) -> None:
+    """What stays in the house, and the seals of it and of the public manifest."""
     internal.mkdir(mode=0o700)
     made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
-    full = full_manifest(account, made_by)
+    full = full_manifest(account, public, made_by)
     inside = {
         "plan.json": dump_json(
             describe_plan(
@@ -247,20 +255,27 @@ def _stage_release(
     }
     if register := _read_register(run):
         write_atomically(internal / REGISTER_FILE, register)
-    public = public_manifest(account)
     manifest = dump_json(public.to_json())
     seals = seal_files(run.repository.release_key(), run.release_id, manifest, inside)
     for name, content in (inside | {SEAL_FILE: seals}).items():
         write_atomically(internal / name, content)
-    for name, content in make_documents(public).items():
+
+
+def _write_public(run: Run, public: Manifest, documents: dict[str, bytes], staging: Path) -> None:
+    """The manifest, its documents, and its signature where there is a key for one."""
+    manifest = dump_json(public.to_json())
+    for name, content in documents.items():
         write_atomically(staging / name, content, mode=0o644)
     write_atomically(staging / "manifest.json", manifest, mode=0o644)
     if (signer := find_signer(run.policy.output.signing_key)) is not None:
         write_atomically(staging / SIGNATURE_FILE, signer.sign(manifest), mode=0o644)
+
+
+def _force_folders(staging: Path) -> None:
+    """Force the folders to disk, whose files are there already."""
     folders = [Path(folder) for folder, _, _ in os.walk(staging, topdown=False)]
     with ThreadPoolExecutor(SYNC_THREADS) as pool:
         list(pool.map(sync_folder, folders))
-    return staging
 
 
 def _place_file(written: Path, place: Path) -> None:
@@ -282,13 +297,13 @@ def _link(written: Path, place: Path) -> bool:
     return True
 
 
-def _complete_lineage(run: Run, account: ReleaseRecord) -> Lineage:
+def _complete_lineage(run: Run, account: ReleaseRecord, public: Manifest) -> Lineage:
     lineage = run.workspace.load(LINEAGE)
     lineage.complete(
         read_schema(run.policy, run.workspace.load(INSPECTION)[0].schema),
         account.release_id,
         account.verdict,
-        public_manifest(account).columns,
+        public.columns,
         sum(file.bytes for file in account.files),
         len(account.files),
     )

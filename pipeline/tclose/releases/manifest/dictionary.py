@@ -32,6 +32,8 @@ _MARKS = re.compile(r"([\\`*\[\]<>|&~#$!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 def printable(text: str) -> str:
     """The text with an escape for each character that would move, hide or turn what is shown."""
+    if text.isprintable():
+        return text
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
