@@ -70,6 +70,9 @@ class UnionBlock:
         self._totals = np.zeros_like(sums.rows)
         np.add.at(self._totals, labels, sums.rows)
         self._kept = sums.measure(self._totals)
+        self._n_changes = 1
+        self._changed = np.ones(labels.size, dtype=np.int64)  # by which change, each union
+        self._seen = np.zeros(labels.size, dtype=np.int64)  # after which change, each class
 
     def join_short(self) -> None:
         """Unite those that lost too few with one another, then with any, as long as there are some.
@@ -113,6 +116,8 @@ class UnionBlock:
         empty = changed[self._totals[changed, 0] == 0]
         self._totals[empty] = 0.0  # nothing that rounding has left
         self._kept[changed] = self._sums.measure(self._totals[changed])
+        self._n_changes += 1
+        self._changed[changed] = self._n_changes
 
     def exchange(self) -> None:
         """Exchange, move and scatter classes as long as that saves something; none becomes short.
@@ -120,21 +125,29 @@ class UnionBlock:
         Unions that are short stay as they are.
         """
         for _ in range(MOST_SWEEPS):
-            moved = [self._improve(i) for i in range(self.labels.size)]
-            scattered = [self._scatter(int(union)) for union in np.unique(self.labels)]
-            if not any(moved) and not any(scattered):
+            n_before = self._n_changes
+            for i in range(self.labels.size):
+                self._improve(i)
+            for union in np.unique(self.labels).tolist():
+                self._scatter(union)
+            if self._n_changes == n_before:
                 return
 
-    def _improve(self, i: int) -> bool:
-        """Exchange a class for another one, or for none, where that saves most."""
+    def _improve(self, i: int) -> None:
+        """Exchange a class for another one, or for none, where that saves most.
+
+        Only with unions that are others than when it was last tried.
+        """
         sums, own = self._sums, int(self.labels[i])
-        there = np.flatnonzero(self._totals[:, 0])
-        partners = np.append(np.arange(self.labels.size), np.full(there.size, -1))
-        places = np.append(self.labels, there)
-        is_other = places != own
-        partners, places = partners[is_other], places[is_other]
-        if not places.size:
-            return False
+        is_new = self._changed > (0 if self._changed[own] > self._seen[i] else self._seen[i])
+        is_new[own] = False
+        self._seen[i] = self._n_changes
+        there = np.flatnonzero(is_new & (self._totals[:, 0] > 0))
+        if not there.size:
+            return
+        of_others = np.flatnonzero(is_new[self.labels])
+        partners = np.append(of_others, np.full(there.size, -1))
+        places = np.append(self.labels[of_others], there)
         taken = np.where((partners >= 0)[:, None], sums.rows[partners], 0.0)
         swapped = taken - sums.rows[i]
         here, away = self._totals[own] + swapped, self._totals[places] - swapped
@@ -142,13 +155,12 @@ class UnionBlock:
         saved[sums.are_short(here) | sums.are_short(away)] = -np.inf
         best = int(np.argmax(saved))
         if saved[best] <= LEAST_SAVED:
-            return False
+            return
         self._put(np.array([i]), int(places[best]))
         if partners[best] >= 0:
             self._put(partners[best : best + 1], own)
-        return True
 
-    def _scatter(self, union: int) -> bool:
+    def _scatter(self, union: int) -> None:
         """Put each class of a union into another one, if that saves something."""
         sums, members = self._sums, np.flatnonzero(self.labels == union)
         totals, saved = self._totals.copy(), -self._kept[union]
@@ -160,13 +172,12 @@ class UnionBlock:
             gained = sums.measure(joined) - sums.measure(totals[places])
             gained[sums.are_short(joined)] = -np.inf
             if not gained.size or gained.max() == -np.inf:
-                return False
+                return
             best = int(np.argmax(gained))
             saved += gained[best]
             totals[places[best]] = joined[best]
             chosen.append(int(places[best]))
         if saved <= LEAST_SAVED:
-            return False
+            return
         for i, place in zip(members.tolist(), chosen, strict=True):
             self._put(np.array([i]), place)
-        return True
