@@ -20,7 +20,7 @@ from tclose.passes.microaggregate.unions.union_block import BlockSums, UnionBloc
 from tclose.passes.series.departed_groups import connect_classes
 from tclose.passes.series.series_cells import Bools
 
-JOINED_CLASSES = 1024  # of a block in which unions are made
+JOINED_CLASSES = 8192  # of a block in which unions are made
 BLOCK_CLASSES = 128  # of a block in which classes are exchanged
 SPREAD = 0.3  # how unevenly axes are stretched along which blocks are cut
 ROUNDS = 4  # of exchanges, in blocks along other axes
