@@ -38,6 +38,23 @@ def test_missing_values_are_a_category():
 
 
 @pytest.mark.parametrize(
+    ("keys", "centre", "kind"),
+    [
+        ({}, "median", None),
+        ({}, "mode", None),
+        ({"decimal": ","}, "median", Kind.NUMERIC),
+        ({"prefixes": [1]}, "mode", Kind.NOMINAL),
+    ],
+)
+def test_missing_values_get_a_centre(keys, centre, kind):
+    document = policy_of(CONFIDENTIAL, {"role": QUASI, "missing": centre} | keys)
+    jsonschema.validate(document, policy_schema())
+    sex = parse_policy(document).resolve_attributes()[1]
+    assert sex.preparation == Preparation(imputes=centre)
+    assert sex.kind is kind
+
+
+@pytest.mark.parametrize(
     ("keys", "reason"),
     [
         ({"round": 0}, "round has to be above 0"),
@@ -51,6 +68,7 @@ def test_missing_values_are_a_category():
         ({"top": 5, "date_format": "%d.%m.%Y"}, "go with type: numeric"),
         ({"top": 5, "noise": NOISE}, "noise has its own low, high and step"),
         ({"missing": "category"}, "missing: category belongs to quasi-identifiers only"),
+        ({"missing": "median"}, "missing: median belongs to quasi-identifiers only"),
         ({"missing": "mean"}, "attributes.pay.missing: "),
     ],
 )
@@ -68,6 +86,12 @@ def test_refused_of_values(keys, reason):
         ({"type": "numeric", "missing": "category"}, "goes with type: nominal or ordinal"),
         ({"date_format": "%d.%m.%y", "missing": "category"}, "goes with type: nominal or ordinal"),
         ({"type": "ordinal", "order": ["f"], "missing": "category"}, "put '(missing)' into it"),
+        ({"type": "nominal", "missing": "median"}, "goes with type: numeric, date or ordinal"),
+        ({"prefixes": [1], "missing": "median"}, "goes with type: numeric, date or ordinal"),
+        ({"type": "boolean", "missing": "median"}, "goes with type: numeric, date or ordinal"),
+        ({"date_format": "%d.%m.%y", "missing": "mode"}, "goes with type: nominal or boolean"),
+        ({"type": "ordinal", "order": ["f"], "missing": "mode"}, "with type: nominal or boolean"),
+        ({"calendar": ["month"], "missing": "mode"}, "mode does not go with a calendar"),
     ],
 )  # fmt: skip
 def test_refused_of_quasi_identifiers(keys, reason):

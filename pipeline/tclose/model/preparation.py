@@ -15,7 +15,12 @@ class Preparation:
     ``bottom``, ``top``: smaller and larger values become these; ``step``: then values are rounded
     to its multiples, those in the middle to the even one; ``bands``: ends of the ranges that values
     are released as, ascending, each the first value of the range above it; ``fills``: records
-    without a value get the category `MISSING`.
+    without a value get the category `MISSING`; ``imputes``: they get this centre of the others'
+    values, median or mode.
+
+    The rest is known once the table was read. ``imputed``: the centre as a key or the text of a
+    category, None where no record has a value; ``n_imputed``: records that got it;
+    ``percent_imputed``: of those read, rounded up.
     """
 
     bottom: Fraction | None = None
@@ -23,6 +28,15 @@ class Preparation:
     step: Fraction | None = None
     bands: tuple[Fraction, ...] = ()
     fills: bool = False
+    imputes: str | None = None
+    imputed: int | float | str | None = None
+    n_imputed: int = 0
+    percent_imputed: int = 0
+
+    @property
+    def has_no_gaps(self) -> bool:
+        """True if a record needs no value in the column."""
+        return self.fills or self.imputes is not None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -44,6 +58,9 @@ class Preparation:
             said.append(f"in {len(self.labels)} bands")
         if self.fills:
             said.append(f"records without a value have the category {MISSING}")
+        if self.imputes is not None:
+            share = f", at most {self.percent_imputed} % of all," if self.percent_imputed else ""
+            said.append(f"records without a value{share} have the {self.imputes} of the others")
         return ", ".join(said)
 
 

@@ -173,10 +173,13 @@ class AttributeSettings(Settings):
         examples=[[1_000, 5_000, 20_000]],
         exclude_if=lambda ends: not ends,
     )
-    missing: Literal["category"] | None = Field(
+    missing: Literal["category", "median", "mode"] | None = Field(
         default=None,
-        description="Of a nominal or ordinal quasi-identifier: records without a value have the "
-        "category (missing), and are neither refused nor dropped.",
+        description="Of a quasi-identifier: records without a value are neither refused nor "
+        "dropped. category: of nominal and ordinal values, they have the category (missing); "
+        "median: of numeric, date and ordinal values, they have the lower median of the others; "
+        "mode: of nominal and boolean values, they have the commonest of the others.",
+        examples=["category", "median"],
         exclude_if=lambda what: what is None,
     )
     decimal: Decimal | None = Field(
@@ -299,7 +302,9 @@ class AttributeSettings(Settings):
             for number in (self.bottom, self.top, rounding)
         )
         bands = tuple(Fraction(str(end)) for end in self.bands)
-        made = Preparation(bottom, top, step, bands, self.missing is not None)
+        made = Preparation(
+            bottom, top, step, bands, self.missing == "category", self._imputed_centre
+        )
         return None if made == Preparation() else made
 
     def after_preparation(self) -> "AttributeSettings":
@@ -317,6 +322,10 @@ class AttributeSettings(Settings):
         return self.model_copy(update=done)
 
     @property
+    def _imputed_centre(self) -> str | None:
+        return None if self.missing == "category" else self.missing
+
+    @property
     def _is_nominal(self) -> bool:
         """True if values are names: persons are as they are spelled, and 07 is not 7."""
         return bool(self.taxonomy or self.prefixes) or self.role is Role.PERSON
@@ -328,7 +337,7 @@ class AttributeSettings(Settings):
             return Kind.DATE
         if self._prepares_numbers or self.decimal is not None or self.thousands is not None:
             return Kind.NUMERIC
-        return None if self.missing is None else Kind.NOMINAL
+        return Kind.NOMINAL if self.missing == "category" else None
 
     @property
     def _prepares_numbers(self) -> bool:
@@ -361,11 +370,22 @@ class AttributeSettings(Settings):
         check_preparation(prepared)
 
     def _check_missing(self) -> None:
-        """Refuse a category of missing values where classes have none, or no place in the order."""
+        """Refuse a value for missing ones where classes have none, or it is none of the type's."""
         if self.missing is None:
             return
         if self.role is not Role.QUASI_IDENTIFIER:
-            raise ValueError("missing: category belongs to quasi-identifiers only")
+            raise ValueError(f"missing: {self.missing} belongs to quasi-identifiers only")
+        if self.calendar and self.missing != "category":
+            raise ValueError(f"missing: {self.missing} does not go with a calendar")
+        kind = Kind.NOMINAL if self.taxonomy or self.prefixes else self.type or self._spelled_kind
+        if self.missing == "median" and kind in (Kind.NOMINAL, Kind.BOOLEAN):
+            raise ValueError("missing: median goes with type: numeric, date or ordinal; say mode")
+        if self.missing == "mode" and kind in (Kind.NUMERIC, Kind.DATE, Kind.ORDINAL):
+            raise ValueError("missing: mode goes with type: nominal or boolean; say median")
+        if self.missing == "category":
+            self._check_category()
+
+    def _check_category(self) -> None:
         if self.type not in (None, Kind.NOMINAL, Kind.ORDINAL) or self._spelled_kind is Kind.DATE:
             raise ValueError("missing: category goes with type: nominal or ordinal")
         if self.type is Kind.ORDINAL and MISSING not in map(str, self.order or ()):

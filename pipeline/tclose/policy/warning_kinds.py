@@ -37,8 +37,8 @@ LOOKS_LIKE_NUMBERS = WarningKind(
 MANY_DROPPED = WarningKind(
     "TC-W004",
     "missing: drop leaves out more than 5 % of the records",
-    "fill the gaps in, give a quasi-identifier missing: category, or leave the column out: records "
-    "with gaps are seldom like the others",
+    "fill the gaps in, give a quasi-identifier missing: category, median or mode, or leave the "
+    "column out: records with gaps are seldom like the others",
 )
 ONE_CLASS = WarningKind(
     "TC-W005",
@@ -74,6 +74,12 @@ OUTLIERS = WarningKind(
     "set the outermost values to a bound in the data, or leave these records out; a scale of the "
     "column (trimmed, rank) says that they are meant",
 )
+MANY_IMPUTED = WarningKind(
+    "TC-W011",
+    "missing: median or mode fills more than 5 % of a column",
+    "fill the gaps in from another source, make them a category by missing: category, or leave the "
+    "column out: what is said of it is drawn to its centre, and varies less than it did",
+)
 
 KINDS = {
     kind.code: kind
@@ -88,5 +94,6 @@ KINDS = {
         SAME_PERSONS,
         TOLD_BY_OTHERS,
         OUTLIERS,
+        MANY_IMPUTED,
     )
 }

@@ -210,6 +210,7 @@ def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> lis
         rows.append(("subsets of", plan.subsets_of))
     rows.append(("method", plan.method))
     rows += [(f"scale of {name}", text) for name, text in plan.scales.items()]
+    rows += [(f"imputed in {name}", text) for name, text in plan.imputed.items()]
     rows += _series_rows(plan.over_time)
     rows += [(f"warning {w.code}", f"{w.message}; {w.remedy}") for w in plan.warnings]
     for partition in plan.release_partitions:

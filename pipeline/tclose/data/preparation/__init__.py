@@ -1,1 +1,1 @@
-"""Preparation of values as they are read: bounds, rounding, bands, a category of missing ones."""
+"""Preparation of values as they are read: bounds, rounding, bands, what stands for missing ones."""

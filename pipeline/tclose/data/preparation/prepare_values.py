@@ -1,4 +1,4 @@
-"""Preparation of a column's values, exactly: bounds, multiples, bands, a category of missing ones.
+"""Preparation of a column's values, exactly: bounds, multiples, bands, a value for missing ones.
 
 Nothing that is read later sees the values as they were.
 """
@@ -48,6 +48,8 @@ def prepare_values(array: pa.Array, name: str, preparation: Preparation) -> pa.A
     """
     if preparation.fills:
         return _fill(array, name)
+    if preparation.imputes is not None:
+        return _impute(array, preparation.imputed)
     zero = pa.scalar(0, pa.int8()).cast(array.type)
     is_null = array.is_null()
     keys = _read_keys(pc.fill_null(array, zero), name)
@@ -66,6 +68,16 @@ def _fill(array: pa.Array, name: str) -> pa.Array:
             "name it in input.missing_values, or write it otherwise"
         )
     return pc.fill_null(array, pa.scalar(MISSING, array.type))
+
+
+def _impute(array: pa.Array, value: int | float | str | None) -> pa.Array:
+    if value is None:
+        return array
+    if isinstance(value, str):
+        scalar = pa.scalar(value).cast(array.type)
+    else:
+        scalar = from_keys(np.array([value]), array.type)[0]
+    return pc.fill_null(array, scalar)
 
 
 def _read_keys(array: pa.Array, name: str) -> Keys:

@@ -37,6 +37,8 @@ def resolve_prepared(attribute: Attribute, dtype: pa.DataType) -> Column:
                 f"{name_type(plain)}; store it as text"
             )
         return resolve_column(attribute, dtype)
+    if preparation.imputes is not None:
+        return _resolve_imputed(attribute, dtype, preparation.imputes)
     if not is_number(plain):
         raise DataError(
             f"{where}: round, bottom, top and bands go with numbers, the data hold type "
@@ -57,6 +59,24 @@ def resolve_prepared(attribute: Attribute, dtype: pa.DataType) -> Column:
         return resolve_column(attribute, dtype)
     banded = replace(attribute, kind=Kind.ORDINAL, order=preparation.labels)
     return resolve_column(banded, pa.string())
+
+
+def _resolve_imputed(attribute: Attribute, dtype: pa.DataType, centre: str) -> Column:
+    """The column, if its values have this centre, and it can be written down."""
+    column, plain = resolve_column(attribute, dtype), plain_type(dtype)
+    has_order = column.kind not in (Kind.NOMINAL, Kind.BOOLEAN)
+    if has_order != (centre == "median"):
+        needed = "median" if has_order else "mode"
+        raise DataError(
+            f"column {column.name!r}: missing: {centre} does not go with values that are "
+            f"{column.kind}; say missing: {needed}, or declare another type"
+        )
+    if column.kind.is_categorical and not (is_text(plain) or pa.types.is_boolean(plain)):
+        raise DataError(
+            f"column {column.name!r}: missing: {centre} of categories goes with texts, the data "
+            f"hold type {name_type(plain)}; store it as text"
+        )
+    return column
 
 
 def _take_dates(attribute: Attribute, plain: pa.DataType) -> Attribute:

@@ -62,7 +62,7 @@ def choose_columns(
             c.name
             for c in columns
             if (c.role is not Role.NON_CONFIDENTIAL or c.name in partition_columns)
-            and not (c.attribute.preparation is not None and c.attribute.preparation.fills)
+            and not (c.attribute.preparation is not None and c.attribute.preparation.has_no_gaps)
         ),
         as_values=tuple(name for name in compared if name in confidential),
         bucketed=tuple(name for name in compared if buckets and name in confidential),

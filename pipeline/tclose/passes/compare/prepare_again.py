@@ -25,7 +25,7 @@ def prepare_again(table: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """
     for column in columns:
         preparation, index = column.attribute.preparation, table.schema.get_field_index(column.name)
-        if preparation is None or preparation.fills or index < 0:
+        if preparation is None or preparation.has_no_gaps or index < 0:
             continue  # what is filled is released as the value of a class
         listed = table[column.name].combine_chunks().dictionary_encode()
         prepare = _choose(preparation, listed.type.value_type)

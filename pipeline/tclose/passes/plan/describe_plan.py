@@ -41,6 +41,9 @@ def describe_plan(
     scales = {e.column.name: describe_scale(e) for e in plan.encodings}
     if any(scales.values()):
         found["scales"] = {name: text for name, text in scales.items() if text}
+    imputed = {e.column.name: describe_imputed(e) for e in plan.encodings}
+    if any(imputed.values()):
+        found["imputed"] = {name: text for name, text in imputed.items() if text}
     if over_time is not None:
         found["over_time"] = over_time
     if n_repaired is not None:
@@ -76,6 +79,14 @@ def describe_scale(encoding: Encoding) -> str:
         said.append(f"differences divided by the range, as the {asked} is 0")
     said.append("" if weight == 1 else f"weight {weight:g}")
     return ", ".join(text for text in said if text)
+
+
+def describe_imputed(encoding: Encoding) -> str:
+    """Describe how many records get the centre of a column; empty where it is none of such."""
+    preparation = encoding.column.attribute.preparation
+    if preparation is None or preparation.imputes is None:
+        return ""
+    return f"{preparation.n_imputed:,} records without a value get the {preparation.imputes}"
 
 
 def _describe_persons(counts: PersonCounts) -> PlannedPersons:

@@ -345,10 +345,17 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         records_read=account.n_read,
         records_dropped=account.n_read - account.verdict.n_records,
         values_missing=dict(account.n_missing),
+        values_imputed=count_imputed(account.plan),
         plan_sha256=account.plan.digest(),
         seconds={name: round(value, 3) for name, value in account.seconds.items()},
         run=run,
     )
+
+
+def count_imputed(plan: Plan) -> dict[str, int]:
+    """Records that got the centre of a column, of each column in which any did."""
+    prepared = {e.column.name: e.column.attribute.preparation for e in plan.encodings}
+    return {name: p.n_imputed for name, p in prepared.items() if p is not None and p.n_imputed}
 
 
 def describe_traces(traces: PersonTraces) -> PersonTracesSection:

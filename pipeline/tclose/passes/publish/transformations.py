@@ -64,6 +64,9 @@ def _describe_preparation(prepared: Preparation) -> PreparedColumn:
         keys["bands"] = [float(end) for end in prepared.bands]
     if prepared.fills:
         keys["missing"] = "category"
+    if prepared.imputes is not None:
+        keys["missing"] = prepared.imputes
+        keys["imputed_percent"] = prepared.percent_imputed
     return PreparedColumn.model_validate(keys)
 
 

@@ -14,6 +14,7 @@ from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
 from tclose.passes.series.link_persons import LINK_TASK, SERIES, link_series
+from tclose.passes.summarise.centres import GAPS_TASK, find_centres
 from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,
     PARTITIONS,
@@ -66,6 +67,7 @@ def _summarise(context: PassContext) -> None:
         if column.attribute.noise is not None:
             check_noise(column)
     source = make_source(policy, schema, columns, types, partitions)
+    source = find_centres(context, source, partitions)
     source = prepare_comparison(context, source)
     if source.person is not None:
         prepare_key(context)
@@ -107,6 +109,6 @@ SUMMARISE = Pass(
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
     writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, SERIES, INPUT_SUMMARY),
-    tasks=(INFER_TASK, LINK_TASK, SUMMARISE_TASK),
+    tasks=(INFER_TASK, GAPS_TASK, LINK_TASK, SUMMARISE_TASK),
     work=summarise,
 )

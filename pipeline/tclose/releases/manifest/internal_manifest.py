@@ -277,6 +277,8 @@ class InternalManifest(Manifest):
     """Left out for a missing value."""
     values_missing: dict[str, Count] = Field(default_factory=dict)
     """Of each column that lacked needed values, records without one, by name."""
+    values_imputed: dict[str, Count] = Field(default_factory=dict)
+    """Of each column whose missing values got a centre, records without one, by name."""
     plan_sha256: str | None = None
     person_traces: PersonTracesSection | None = None
     """Present if k counts persons."""

@@ -93,6 +93,8 @@ class PlanDocument(Section):
     cut_by_subsets: bool
     scales: dict[str, str] = Field(default_factory=dict)
     """Of quasi-identifiers that are not divided by their range, or have a weight."""
+    imputed: dict[str, str] = Field(default_factory=dict)
+    """Of quasi-identifiers whose missing values get a centre, how many records do."""
     verified_only: bool
     models: tuple[PlannedModel, ...] = ()
     subsets_of: str | None = None

@@ -270,8 +270,10 @@ class PreparedColumn(Section):
     """Values were rounded to the nearest of these."""
     bands: list[float] = Field(default_factory=list)
     """Ends of the ranges that stand for values, each the first value of the next range."""
-    missing: Literal["category"] | None = None
-    """Records without a value have a category of their own."""
+    missing: Literal["category", "median", "mode"] | None = None
+    """Records without a value have a category of their own, or this centre of the others."""
+    imputed_percent: Annotated[int, Field(ge=0, le=100)] | None = None
+    """Of the records read, those that got the centre, rounded up; finer figures are internal."""
 
 
 class LeftOutSection(Section):

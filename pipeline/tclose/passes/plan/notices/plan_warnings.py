@@ -53,6 +53,7 @@ def find_warnings(
         *_warn_of_texts(plan, table),
         *_warn_of_modes(plan, table),
         *_warn_of_dropped(table),
+        *_warn_of_imputed(plan, table),
         *_warn_of_whole_partitions(plan),
         *_warn_of_distinct(plan, distributions),
         *_warn_of_tails(plan),
@@ -165,6 +166,21 @@ def _warn_of_dropped(table: TableSummary) -> Iterator[PlanWarning]:
         f"for a missing value: {by_column}",
         list(missing),
     )
+
+
+def _warn_of_imputed(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
+    for encoding in plan.encodings:
+        name, preparation = encoding.column.name, encoding.column.attribute.preparation
+        if preparation is None or preparation.n_imputed <= MOST_DROPPED * table.n_read:
+            continue
+        n_imputed = preparation.n_imputed
+        yield make_warning(
+            warning_kinds.MANY_IMPUTED,
+            f"column {name!r}: {n_imputed:,} of {table.n_read:,} records "
+            f"({n_imputed / table.n_read:.1%}) have no value, and get the {preparation.imputes} of "
+            "the others",
+            [name],
+        )
 
 
 def _warn_of_whole_partitions(plan: Plan) -> Iterator[PlanWarning]:

@@ -1,0 +1,146 @@
+"""The median or mode of a column's values, exactly, from what is counted in its pieces.
+
+A piece with many distinct keys tells the ranks of some of them, evenly spread; all pieces together
+bound the median, and are asked again within these bounds. Two rounds are enough but for odd data.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.keys import Keys, to_keys
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
+
+MOST_KEYS = 4096  # that a piece tells the ranks of
+
+Key = int | float
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """Keys above ``above`` and up to ``up_to``; None: without a bound."""
+
+    above: Key | None = None
+    up_to: Key | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class KeyRanks:
+    """Ranks of a piece's keys within a range.
+
+    ``n_keys``: all keys of the piece; ``n_below``: those below the range; ``keys``: some of those
+    in it, ascending, the largest among them; ``up_to``: of each, how many of the piece's keys are
+    it or smaller; ``alike``: how many are it. The arrays are (m,).
+    """
+
+    n_keys: int
+    n_below: int
+    keys: Keys
+    up_to: Int64
+    alike: Int64
+
+    def bound_ranks(self, keys: Keys) -> tuple[Int64, Int64]:
+        """How many of the piece's keys are each of these or smaller: at least, at most."""
+        places = np.searchsorted(self.keys, keys, side="right")
+        last = self.up_to[-1] if self.up_to.size else self.n_below
+        least = np.r_[self.n_below, self.up_to][places]
+        most = np.r_[self.up_to - self.alike, last][places]
+        is_known = np.isin(keys, self.keys)
+        return least, np.where(is_known, least, most)
+
+    def most_below(self, key: Key) -> int:
+        """How many of the piece's keys are smaller than this, at most."""
+        place = int(np.searchsorted(self.keys, key))
+        if place == self.keys.size:
+            return int(self.up_to[-1]) if place else self.n_below
+        return int(self.up_to[place] - self.alike[place])
+
+
+@dataclass(frozen=True, eq=False)
+class GapCounts:
+    """Counts of a piece of a column: of a number the ranks, otherwise records of each category."""
+
+    n_missing: int
+    ranks: KeyRanks | None = None
+    categories: dict[str, int] = field(default_factory=dict)
+
+
+def count_gaps(array: pa.Array, column: Column, within: KeyRange) -> GapCounts:
+    """Count the records without a value, and the values of the others.
+
+    Values that no release can have (NaN, infinities, those outside an order) are passed over: they
+    are refused where all are summarised.
+    """
+    present = array.drop_null()
+    if column.kind.is_categorical:
+        texts = present.cast(pa.string()).value_counts()
+        pairs = zip(
+            texts.field("values").to_pylist(), texts.field("counts").to_pylist(), strict=True
+        )
+        return GapCounts(array.null_count, categories=dict(pairs))
+    keys = to_keys(present, column.name)
+    return GapCounts(array.null_count, rank_keys(keys[np.isfinite(keys)], within))
+
+
+def rank_keys(keys: Keys, within: KeyRange) -> KeyRanks:
+    """Ranks of those keys that are in a range."""
+    values: Any
+    values, counts = np.unique(keys, return_counts=True)
+    first = 0 if within.above is None else np.searchsorted(values, within.above, side="right")
+    last = (
+        values.size if within.up_to is None else np.searchsorted(values, within.up_to, side="right")
+    )
+    up_to = np.cumsum(counts)
+    n_below = int(up_to[first - 1]) if first else 0
+    values, up_to, counts = values[first:last], up_to[first:last], counts[first:last]
+    if values.size > MOST_KEYS:
+        ranks = np.linspace(n_below, up_to[-1], MOST_KEYS + 1)[1:]
+        chosen = np.unique(np.searchsorted(up_to, ranks).clip(0, values.size - 1))
+        values, up_to, counts = values[chosen], up_to[chosen], counts[chosen]
+    return KeyRanks(keys.size, n_below, values, up_to.astype(np.int64), counts.astype(np.int64))
+
+
+def find_median(pieces: Sequence[KeyRanks], within: KeyRange) -> Key | KeyRange | None:
+    """The lower median of all pieces' keys, or a range that it is in; None without keys.
+
+    Parameters
+    ----------
+    pieces : of the whole column
+    within : the range that they are of
+    """
+    n_keys = sum(piece.n_keys for piece in pieces)
+    if not n_keys:
+        return None
+    rank = (n_keys + 1) // 2
+    keys = cast(Keys, np.unique(np.concatenate([piece.keys for piece in pieces])))
+    bounds = [piece.bound_ranks(keys) for piece in pieces]
+    least, most = (np.sum(of_pieces, axis=0) for of_pieces in zip(*bounds, strict=True))
+    up_to = keys[np.searchsorted(least, rank)].item()
+    if sum(piece.most_below(up_to) for piece in pieces) < rank:
+        return cast(Key, up_to)
+    n_smaller = int(np.searchsorted(most, rank))
+    above = keys[n_smaller - 1].item() if n_smaller else within.above
+    return KeyRange(above, up_to)
+
+
+def find_category(pieces: Sequence[GapCounts], column: Column) -> str | None:
+    """The commonest category, or of ordinal ones the lower median; None without any.
+
+    Of several that are equally common it is the first in the order of their texts.
+    """
+    counted: Counter[str] = Counter()
+    for piece in pieces:
+        counted.update(piece.categories)
+    if column.kind is not Kind.ORDINAL:
+        return min(counted, key=lambda text: (-counted[text], text), default=None)
+    ordered = [text for text in column.attribute.order if counted[text]]
+    if not ordered:
+        return None
+    up_to = np.cumsum([counted[text] for text in ordered])
+    return ordered[int(np.searchsorted(up_to, (up_to[-1] + 1) // 2))]
