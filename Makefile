@@ -152,12 +152,16 @@ $(VENV)/.dev: requirements-dev.lock | $(BIN)/python
 $(VENV)/.run $(VENV)/.dev: pyproject.toml
 
 # The locks are whole, so pip resolves nothing (--no-deps): it would look at releases newer than
-# a lock, and refuse them. That nothing is missing is checked afterwards. It would compile on one
-# processor, too; what cannot be compiled (templates) or is not (tests of packages) hinders nobody.
+# a lock, and refuse them. That nothing is missing is checked afterwards. It works on one processor,
+# so two install a half of the packages each; it would compile on one, too. What cannot be compiled
+# (templates) or is not (tests of packages, large ones of which little is used) hinders nobody.
+SELDOM := /(tests|sympy|mpmath|networkx|moto|cfnlint|fontTools|setuptools|pip)/
+HALF = $(PIP) install -qq --no-compile --require-hashes --no-deps --only-binary :all: -r $(VENV)/.half
 define install
 echo "installing $$(grep -c '==' $(1)) packages of $(1), which takes a minute or two ..."; \
-$(PIP) install -qq --no-compile --require-hashes --no-deps --only-binary :all: -r $(1) && \
-{ $(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib || true; } && \
+awk '/^[^ #]/ { n++ } { print > ("$(VENV)/.half" n % 2) }' $(1) && \
+{ $(HALF)0 & $(HALF)1; status=$$?; wait $$! && [ $$status = 0 ]; } && \
+{ $(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true; } && \
 $(PIP) install -qq --no-deps --no-build-isolation --editable . && \
 $(PIP) check > $(VENV)/.check || { cat $(VENV)/.check; exit 1; }
 endef

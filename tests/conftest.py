@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from nightly.counts import add_up
 from support.faults.killed_run import SMALL_REGION
-from support.length import FULL
+from support.length import FULL, shorten
 from support.order import order_tests
 from support.servers.s3_buckets import environment, make_bucket, running_server
 from support.sizes import Sizes
@@ -36,9 +36,10 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what only all trials have; put the others in an order that several soon end."""
     if not FULL:
-        left_out = [test for test in items if test.get_closest_marker("nightly")]
-        items[:] = [test for test in items if not test.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=left_out)
+        kept = shorten([test for test in items if not test.get_closest_marker("nightly")])
+        left_out = set(items) - set(kept)
+        items[:] = kept
+        config.hook.pytest_deselected(items=list(left_out))
     workers = getattr(config, "workerinput", None)
     if workers is not None:
         items[:] = order_tests(items, workers["workercount"])

@@ -207,6 +207,7 @@ class TestAll:
         assert command.returncode == 1
         assert errors == "make stack: interrupted; every part has ended\n"
 
+    @pytest.mark.nightly
     @pytest.mark.skipif(
         not (ROOT / "deploy" / "prefect.yaml").exists(), reason="no deployments are here"
     )

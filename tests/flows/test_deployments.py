@@ -64,6 +64,7 @@ def deployment(flow: str, name: str | None = None) -> Any:
 
 
 class TestFile:
+    @pytest.mark.nightly
     def test_deployments_have_what_a_data_engineer_expects(self, deployed):
         release, audit, backfill = map(deployment, NAMES)
         for one in (release, audit, backfill):

@@ -14,6 +14,7 @@ import pytest
 
 from support.cases.people import folder_of
 from support.cases.published import data_of
+from support.length import every
 from support.passes import replace_work
 from support.servers.flow_runs import (
     artifacts_of,
@@ -135,7 +136,7 @@ class TestRelease:
         assert list(found) == passes
         assert set(found.values()) == {"COMPLETED"}
 
-    @pytest.mark.parametrize("damage", ["deleted", "changed"])
+    @pytest.mark.parametrize("damage", every(2, ["deleted", "changed"]))
     def test_what_is_done_is_told_from_digests_whatever_prefect_believes(
         self, damage: str, discharges: Path, tmp_path: Path
     ) -> None:

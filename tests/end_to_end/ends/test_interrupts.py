@@ -69,8 +69,8 @@ def work_is_done(process: "subprocess.Popen[str]", releases: Path) -> bool:
             ("run", workers_start, 1),
             ("run", work_is_done, 3),
             ("plan", workers_start, 2),
-            ("flow", workers_start, 2),
             ("frontier", workers_start, 2),
+            ("flow", workers_start, 2),
         ],
     ),
 )

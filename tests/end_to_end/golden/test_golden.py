@@ -22,6 +22,7 @@ def golden() -> dict[str, Any]:
     return read_golden()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", GOLDEN)
 def test_bytes_are_those_of_their_versions(
     name: str, golden: dict[str, Any], tmp_path: Path

@@ -65,6 +65,7 @@ def release_and_count(folder, n_partitions, monkeypatch):
     }
 
 
+@pytest.mark.nightly
 def test_what_a_partition_costs(tmp_path, monkeypatch):
     few = release_and_count(tmp_path / "few", 100, monkeypatch)
     many = release_and_count(tmp_path / "many", 300, monkeypatch)

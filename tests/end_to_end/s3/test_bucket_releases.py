@@ -104,6 +104,7 @@ def test_damage_is_found_by_an_audit_and_made_good_by_a_run(document, root):
     assert audit_release(root).findings == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "harm", every(2, ["no-current", "no-internal", "edited", "no-manifest", "missing", "beside"])
 )

@@ -38,6 +38,7 @@ def test_release_in_a_bucket_is_signed(document, root, keys):
     assert "manifest.sig: does not fit" in audit_release(root, key).findings[0]
 
 
+@pytest.mark.nightly
 def test_release_that_stands_unsigned_is_signed_by_the_next_run(document, root, keys):
     run(document)
     again = run(with_key(document, keys))
@@ -64,6 +65,7 @@ def test_signature_is_not_put_over_what_somebody_else_puts_there(document, root,
     assert signature.read_bytes() == b"another"
 
 
+@pytest.mark.nightly
 def test_removed_internal_part_is_found(document, root):
     made = run(document)
     inside = root / ".internal" / made.release.name

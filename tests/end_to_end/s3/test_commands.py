@@ -48,6 +48,7 @@ def test_commands_of_the_register(three, root, bucket, capsys):
     assert call(capsys, "audit", f"{root}/{three[1]}")[0] == 0
 
 
+@pytest.mark.nightly
 def test_whoever_may_not_see_what_is_internal_can_read_and_audit(three, root, capsys, monkeypatch):
     read = BucketPath.read_bytes
 
@@ -68,6 +69,7 @@ def test_whoever_may_not_see_what_is_internal_can_read_and_audit(three, root, ca
     assert "no permission" in error
 
 
+@pytest.mark.nightly
 def test_rollback_and_prune(three, root, document, capsys):
     status, said, _ = call(capsys, "rollback", root, "--json")
     assert (status, json.loads(said)["to"]) == (0, three[1])

@@ -71,7 +71,7 @@ def test_run_that_ends_at_any_write_goes_on_to_the_same_bytes(document, root, mo
         expected = data_of(root, run(document).release.name)
     writes.remove(f"{root.parent}/.internal/release-key")  # which stays
     first = next(i for i, path in enumerate(writes) if path.endswith(".parquet"))
-    for last in reversed(every(2, range(len(writes) - 1, first - 1, -1))):
+    for last in reversed(every(4, range(len(writes) - 1, first - 1, -1))):
         for path in root.rglob():
             path.unlink()
         with monkeypatch.context() as patch:

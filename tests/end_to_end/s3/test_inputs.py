@@ -15,7 +15,7 @@ from tclose.policy.policy import parse_policy
 pytestmark = pytest.mark.usefixtures("small_regions")
 
 
-@pytest.mark.parametrize("kind", every(2, ["pattern", "parquet", "csv", "folder"]))
+@pytest.mark.parametrize("kind", every(4, ["pattern", "parquet", "csv", "folder"]))
 def test_input_in_a_bucket_gives_the_release_of_the_same_files(kind, bucket, tmp_path):
     table = people(400)
     (tmp_path / "in").mkdir()

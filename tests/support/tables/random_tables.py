@@ -26,7 +26,7 @@ repeatable = settings(
     deadline=None,
     database=None,
     print_blob=True,
-    max_examples=count(15, 200),
+    max_examples=count(10, 200),
     suppress_health_check=[HealthCheck.too_slow],
 )
 
