@@ -15,7 +15,7 @@ from support.naive import naive_kernels as naive
 from support.tables.random_tables import distribution_of, repeatable, seeds
 from support.tables.value_encodings import encode
 from tclose.kernels.clustering.mdav import mdav
-from tclose.methods.clustering_problem import ClusteringProblem, SubsetCut
+from tclose.methods.clustering_problem import Clustering, ClusteringProblem, SubsetCut
 from tclose.methods.method import Method
 from tclose.methods.microaggregation import starts
 from tclose.methods.microaggregation.natural_classes import find_natural
@@ -26,6 +26,7 @@ from tclose.methods.microaggregation.starts import (
     take_scaled,
 )
 from tclose.methods.scaling import scale_columns
+from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
 from tclose.privacy.bound_models import PrivacyModels, bind
 from tclose.privacy.privacy_model import PrivacyModel
@@ -123,7 +124,7 @@ def test_natural_classes_are_found_exactly(problem: ClusteringProblem) -> None:
 def test_start_keeps_them_or_is_the_plain_one(problem: ClusteringProblem) -> None:
     assert problem.cut is not None
     plain = naive.groups(cluster_by_subsets(problem.scaled, problem.cut).labels.tolist())
-    classes = start_of(problem)
+    classes = start_of(problem, refine="lean")
     assert min(map(len, classes)) >= problem.k
     assert loss_of(problem, classes) <= loss_of(problem, plain) + 1e-9
     natural = [r for r, n in zip(groups_of(problem), naive_natural(problem), strict=True) if n]
@@ -131,6 +132,14 @@ def test_start_keeps_them_or_is_the_plain_one(problem: ClusteringProblem) -> Non
     lost = [rows for rows in natural if rows not in classes]
     if sorted(classes) != sorted(plain):
         assert len(lost) == (0 < n_others < problem.k)  # one gives its records to the few others
+
+
+@repeatable
+@given(problem=problems())
+def test_a_long_search_begins_with_no_more_loss(problem: ClusteringProblem) -> None:
+    classes = start_of(problem, refine="fast")
+    assert min(map(len, classes)) >= problem.k
+    assert loss_of(problem, classes) <= loss_of(problem, start_of(problem, refine="lean")) + 1e-9
 
 
 def test_nothing_but_natural_classes() -> None:
@@ -228,3 +237,24 @@ def test_near_clusters_are_of_k_records_and_of_one_block_where_it_is_small(
         part = take_scaled(problem.scaled, rows)
         expected = mdav(part.numeric, part.nominal, problem.k, part.weights)
         assert clustered.labels.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 10), False)])
+def test_a_few_blocks_tell_that_near_records_are_above_t(
+    limit: Fraction, is_near: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starts, "SAMPLED_RECORDS", 15)
+    monkeypatch.setattr(starts, "SAMPLED_BLOCKS", 2)
+    clustered: list[int] = []
+
+    def count_records(problem: ClusteringProblem, rows: Int64, most: int) -> Clustering:
+        clustered.append(rows.size)
+        return cluster_near(problem, rows, most)
+
+    monkeypatch.setattr(starts, "cluster_near", count_records)
+    ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
+    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=20)
+    assert problem.cut is not None
+    choose_start(problem, cluster_by_subsets(problem.scaled, problem.cut))
+    assert clustered[:2] == [15, 15]
+    assert clustered[2:] == ([60] if is_near else [])

@@ -4,9 +4,11 @@ Clusters of a record per quantile subset are like the table, whatever that loses
 records lose little, and are above t where it binds.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.algorithm3 import cluster_blocks
@@ -22,36 +24,92 @@ from tclose.model.array_types import Int64
 MORE_ABOVE = 0.2
 # Records that MDAV clusters together, at most: its time per record grows with them.
 NEAR_RECORDS = 4096
+# The same for a start that is searched at length: of larger blocks less is lost, in a fraction of
+# the search's time.
+SEARCHED_RECORDS = 32_768
+# Blocks, of so many records at most, by which many records are judged before all are clustered.
+SAMPLED_BLOCKS = 32
+SAMPLED_RECORDS = 1024
+# How much larger the share above t may look there: of smaller blocks clusters are not as near.
+SAMPLED_MARGIN = 0.1
 # What near clusters may lose, as a share of the other starts' loss: of k records each, they have no
 # room for moves, and a search that has some ends at less loss where the start's is not much more.
 NEAR_SHARE = 0.5
 
 
-def choose_start(problem: ClusteringProblem, plain: Clustering) -> Clustering:
+def choose_start(
+    problem: ClusteringProblem, plain: Clustering, *, at_length: bool = False
+) -> Clustering:
     """The start that loses least, of those with few more records above t than the plain one.
 
-    The others keep the natural classes; the rest of the records is cut into subsets of its own, or
-    clustered by nearness alone. Where natural classes take too much of what the rest needs to be
-    like the table, or near records have like confidential values, more of them are above t.
+    One more keeps the natural classes and cuts the rest of the records into subsets of its own;
+    another clusters the rest by nearness alone. ``at_length``: for a search that is worth more
+    preparation: nearness is looked for in larger blocks, and a last start has all records clustered
+    by it. Where natural classes take too much of what the rest needs to be like the table, or near
+    records have like confidential values, more of them are above t.
     """
     groups, is_natural = find_natural(problem)
     most_above = _share_above(problem, plain) + MORE_ABOVE
-    best, least = plain, _measure(problem, plain)
+    starts = [(plain, _measure(problem, plain))]
+
+    def add(
+        kept: NDArray[np.bool_], cluster: Callable[[Int64], Clustering], most_lost: float
+    ) -> None:
+        start = keep_natural(problem, groups, kept, cluster)
+        loss = _measure(problem, start)
+        if loss <= most_lost and _share_above(problem, start) <= most_above:
+            starts.append((start, loss))
 
     def cluster_alike(rows: Int64) -> Clustering:
         return cluster_by_subsets(take_scaled(problem.scaled, rows), _cut(problem, rows))
 
     def cluster_close(rows: Int64) -> Clustering:
-        return cluster_near(problem, rows)
+        return cluster_near(problem, rows, SEARCHED_RECORDS if at_length else NEAR_RECORDS)
 
-    for cluster, share in ((cluster_alike, 1.0), (cluster_close, NEAR_SHARE)):
-        if cluster is cluster_alike and not is_natural.any():
-            continue
-        start = keep_natural(problem, groups, is_natural, cluster)
-        loss = _measure(problem, start)
-        if loss <= share * least and _share_above(problem, start) <= most_above:
-            best, least = start, loss
-    return best
+    if is_natural.any():
+        add(is_natural, cluster_alike, starts[0][1])
+    most_lost = NEAR_SHARE * starts[-1][1]
+    none = np.zeros_like(is_natural)
+    for kept in (none, is_natural) if at_length and is_natural.any() else (is_natural,):
+        if _may_be_near(problem, np.flatnonzero(~kept[groups]), most_lost, most_above):
+            add(kept, cluster_close, min(most_lost, starts[-1][1]))
+    return starts[-1][0]
+
+
+def _may_be_near(
+    problem: ClusteringProblem, rows: Int64, most_lost: float, most_above: float
+) -> bool:
+    """Return whether near clusters of some rows can do, judged by a few of many blocks.
+
+    A start that is refused takes little time then, and privacy depends on none.
+    """
+    if rows.size <= SAMPLED_BLOCKS * SAMPLED_RECORDS:
+        return True
+    blocks = _cut_near(problem, rows, SAMPLED_RECORDS)
+    picked = [blocks[i * len(blocks) // SAMPLED_BLOCKS] for i in range(SAMPLED_BLOCKS)]
+    n_above, lost, n_sampled = 0, 0.0, 0
+    for block in picked:
+        members = rows[np.sort(block)]
+        sample = _take(problem, members)
+        start = cluster_near(sample, np.arange(members.size), SAMPLED_RECORDS)
+        n_above += round(_share_above(sample, start) * members.size)
+        lost += _measure(sample, start)
+        n_sampled += members.size
+    n_records = problem.keys[0].size
+    share_above = n_above / n_sampled * rows.size / n_records
+    is_little = lost * rows.size <= most_lost * n_sampled
+    return is_little and share_above <= most_above + SAMPLED_MARGIN
+
+
+def _take(problem: ClusteringProblem, rows: Int64) -> ClusteringProblem:
+    """A part of the records, held to the same."""
+    return replace(
+        problem,
+        keys=[column[rows] for column in problem.keys],
+        scaled=take_scaled(problem.scaled, rows),
+        codes=np.ascontiguousarray(problem.codes[:, rows]),
+        cut=None,
+    )
 
 
 def cluster_by_subsets(scaled: Scaled, cut: SubsetCut) -> Clustering:
@@ -71,11 +129,23 @@ def cluster_by_subsets(scaled: Scaled, cut: SubsetCut) -> Clustering:
     return Clustering(labels, block_starts=block_starts)
 
 
-def cluster_near(problem: ClusteringProblem, rows: Int64) -> Clustering:
-    """MDAV in blocks of some records, which are cut along the quasi-identifiers.
+def cluster_near(problem: ClusteringProblem, rows: Int64, most: int = NEAR_RECORDS) -> Clustering:
+    """MDAV in blocks of up to so many records, which are cut along the quasi-identifiers.
 
     The blocks are not balanced, so the clustering does not name them.
     """
+    labels, n_clusters = np.empty(rows.size, dtype=np.int64), 0
+    for block in _cut_near(problem, rows, most):
+        members = np.sort(block)
+        part = take_scaled(problem.scaled, rows[members])
+        of_block = mdav(part.numeric, part.nominal, problem.k, part.weights)
+        labels[members] = n_clusters + of_block
+        n_clusters += int(of_block.max()) + 1
+    return Clustering(labels)
+
+
+def _cut_near(problem: ClusteringProblem, rows: Int64, most: int) -> list[Int64]:
+    """Blocks of near rows, each as places among the rows."""
     scaled = take_scaled(problem.scaled, rows)
     order, starts, _ = cut_blocks(
         scaled.numeric,
@@ -86,16 +156,9 @@ def cluster_near(problem: ClusteringProblem, rows: Int64) -> Clustering:
         np.array([0, rows.size]),
         np.ones(1, np.int64),
         rows.size,
-        max(NEAR_RECORDS, 2 * problem.k),
+        max(most, 2 * problem.k),
     )
-    labels, n_clusters = np.empty(rows.size, dtype=np.int64), 0
-    for block in np.split(order, starts[1:, 0]):
-        members = np.sort(block)
-        part = take_scaled(scaled, members)
-        of_block = mdav(part.numeric, part.nominal, problem.k, part.weights)
-        labels[members] = n_clusters + of_block
-        n_clusters += int(of_block.max()) + 1
-    return Clustering(labels)
+    return np.split(order, starts[1:, 0])
 
 
 def take_scaled(scaled: Scaled, rows: Int64) -> Scaled:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class TClosenessFirst(Method):
     """Clusters within t by construction, in blocks of near records."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     cuts_by_subsets: ClassVar[bool] = True
     counts_persons: ClassVar[bool] = True
 
@@ -61,4 +61,6 @@ class TClosenessFirst(Method):
         assert problem.cut is not None
         plain = cluster_by_subsets(problem.scaled, problem.cut)
         is_printed = self.is_one_block or self.class_size != "auto"
-        return plain if is_printed else choose_start(problem, plain)
+        if is_printed:
+            return plain
+        return choose_start(problem, plain, at_length=self.refine not in ("off", 0, "lean"))
