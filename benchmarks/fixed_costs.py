@@ -83,7 +83,7 @@ def time_clusters(transport: str) -> list[float]:
     """
     import distributed
 
-    from tclose.policy.engine_settings import EngineSettings
+    from tclose.policy.sections.engine_settings import EngineSettings
     from tclose.runtime.engines import local
 
     if transport == "tcp":

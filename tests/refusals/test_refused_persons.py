@@ -21,8 +21,8 @@ from support.checks.refusals import Refuse
 from tclose.errors import InfeasibleError
 from tclose.methods.method import registered_methods
 from tclose.model.column_terms import Role
-from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.person_role import check_person_role
+from tclose.policy.sections.attribute_settings import AttributeSettings
 
 ABLE = [name for name, method in registered_methods().items() if method.counts_persons]
 NAMES = [f"p{i // 2}" for i in range(N_PEOPLE)]

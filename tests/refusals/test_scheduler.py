@@ -8,7 +8,7 @@ import pytest
 from distributed import LocalCluster
 
 from support.cases.people import people, policy_for, write_csv
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines import scheduler
 
 

@@ -13,8 +13,8 @@ from tclose.api.results import Audit, Frontier, PlanSummary, Release, audit_loca
 from tclose.api.staging import Staged, replace_input, staged_data
 from tclose.data.places.locations import parse_location
 from tclose.errors import UsageError
-from tclose.policy.engine_settings import LOCAL
 from tclose.policy.policy import Policy, parse_policy
+from tclose.policy.sections.engine_settings import LOCAL
 from tclose.policy.yaml_loader import read_document
 from tclose.runtime.engines.engine import connect, to_safe_error
 from tclose.runtime.engines.user_client import user_client_address, using_client

@@ -19,8 +19,8 @@ from tclose.data.files.inspection import FileContent, check_same_schema, inspect
 from tclose.errors import DataError, PolicyError, UsageError
 from tclose.model.attributes import Attribute
 from tclose.model.verification import Failure
-from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.error_messages import describe_problems
+from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.render.text_tables import render_table
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from tclose.passes.persons.person_keys import PERSON_KEY, hide_persons
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source
-from tclose.policy.attribute_settings import AttributeSettings
-from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.policy import Policy
+from tclose.policy.sections.attribute_settings import AttributeSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import Engine, InProcess, open_engine, runs_in_process
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress

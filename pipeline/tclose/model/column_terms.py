@@ -13,6 +13,10 @@ class Role(StrEnum):
     PERSON = "person"
 
 
+# Roles of columns that no release has.
+UNRELEASED = (Role.IDENTIFIER, Role.PERSON)
+
+
 class Kind(StrEnum):
     """The kind of a column's values, which decides how they compare."""
 

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ValidationError
 
 from tclose.errors import suggest
 from tclose.methods.method import method_keys
-from tclose.policy.attribute_settings import AttributeSettings
-from tclose.policy.privacy_settings import JointSettings
+from tclose.policy.sections.attribute_settings import AttributeSettings
+from tclose.policy.sections.privacy_settings import JointSettings
 from tclose.privacy.model_registry import MODELS
 
 

@@ -6,7 +6,7 @@ from tclose.methods.method import Method, name_methods
 from tclose.methods.method_registry import DEFAULT_METHOD
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.column_terms import Role
-from tclose.policy.attribute_settings import AttributeSettings
+from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.privacy.privacy_model import Model
 
 

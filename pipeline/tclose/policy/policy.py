@@ -9,70 +9,31 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializeAsAny,
     ValidationError,
-    field_serializer,
     model_validator,
 )
 
 from tclose.data.files.input_settings import InputSettings, check_marks
-from tclose.data.formats.format_registry import DEFAULT_FORMAT
-from tclose.data.formats.output_format import OutputFormat
 from tclose.errors import PolicyError
 from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
-from tclose.model.column_terms import Distance, Role
-from tclose.model.setting_fields import NO_NUL, Settings
-from tclose.policy.about_settings import AboutSettings
-from tclose.policy.attribute_settings import AttributeSettings
+from tclose.model.column_terms import UNRELEASED, Distance, Role
+from tclose.model.setting_fields import Settings
 from tclose.policy.date_template import NAME_WITH_DATE, fill_as_of
 from tclose.policy.editor_schema import complete_for_editors
-from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.error_messages import describe_problems
-from tclose.policy.method_settings import METHOD_FIELD, MethodSettings
 from tclose.policy.person_role import check_over_time, check_person_role
-from tclose.policy.privacy_settings import PrivacySettings
+from tclose.policy.sections.about_settings import AboutSettings
+from tclose.policy.sections.attribute_settings import AttributeSettings
+from tclose.policy.sections.engine_settings import EngineSettings
+from tclose.policy.sections.method_settings import METHOD_FIELD, MethodSettings
+from tclose.policy.sections.output_settings import OutputSettings
+from tclose.policy.sections.privacy_settings import PrivacySettings
 from tclose.policy.yaml_loader import override_key, read_document
 from tclose.privacy.privacy_model import PrivacyModel
-from tclose.security.redaction import redact_place
 
 INDEX_OF_DASK = "__null_dask_index__"
 SCHEMA_ID = "urn:tclose:schema:Policy:1"
-UNRELEASED = (Role.IDENTIFIER, Role.PERSON)
-
-
-class OutputSettings(Settings):
-    """The release's location, and its division into files."""
-
-    path: str = Field(
-        default="releases",
-        min_length=1,
-        pattern=NO_NUL,
-        description="Folder, or s3://bucket/folder (endpoint and credentials: the environment).",
-    )
-    format: SerializeAsAny[OutputFormat] = Field(
-        default_factory=lambda: OutputFormat.model_validate(DEFAULT_FORMAT),
-        json_schema_extra={"default": DEFAULT_FORMAT},
-        description="Of the files: a name, or a section of a name and keys.",
-    )
-    partition_by: tuple[str, ...] = Field(
-        default=(),
-        description="Columns whose values no class mixes; they become folders.",
-        examples=[["year"]],
-    )
-    rows_per_file: int = Field(default=1_000_000, ge=1, description="Records in a file, at most.")
-    signing_key: str | None = Field(
-        default=None,
-        min_length=1,
-        pattern=NO_NUL,
-        description="File of the private key that signs manifests, as `tclose keys` makes it; by "
-        "default the one that TCLOSE_SIGNING_KEY names, if any.",
-        examples=["tclose-keys/signing-key.pem"],
-    )
-
-    @field_serializer("path", when_used="json")
-    def _show(self, path: str) -> str:
-        return redact_place(path)
 
 
 class Policy(Settings):
@@ -155,7 +116,7 @@ class Policy(Settings):
                 )
         check_person_role(self.attributes, self.method, self.privacy.models)
         self._check_names()
-        self._check_partition_columns()
+        self.output.check_columns(self.attributes)
         self._check_held()
         self._check_series()
         return self
@@ -262,32 +223,6 @@ class Policy(Settings):
                 raise ValueError(
                     f"attributes: a column of {what}, cannot be released; rename it in the data"
                 )
-        for name in self.output.partition_by:
-            if name.startswith(("_", ".")):
-                raise ValueError(
-                    f"output.partition_by: {name!r} begins with {name[0]!r}, and folders that do "
-                    "are skipped by pandas, pyarrow and Spark; rename the column in the data"
-                )
-            alike = [n for n in self.attributes if n != name and n.lower() == name.lower()]
-            if any(self.attributes[n].role not in UNRELEASED for n in alike):
-                raise ValueError(
-                    f"output.partition_by: {name!r} and {alike[0]!r} differ by case alone, and not "
-                    "at all to some readers; rename one of them in the data"
-                )
-
-    def _check_partition_columns(self) -> None:
-        allowed = (Role.QUASI_IDENTIFIER, Role.NON_CONFIDENTIAL)
-        columns = self.output.partition_by
-        for name in columns:
-            if name not in self.attributes or self.attributes[name].role not in allowed:
-                raise ValueError(
-                    f"output.partition_by: {name!r} has to be a quasi-identifier or a "
-                    "non-confidential attribute of the policy"
-                )
-        if len(set(columns)) != len(columns):
-            raise ValueError("output.partition_by names a column twice")
-        if len(columns) == len(self.attributes):
-            raise ValueError("output.partition_by names every column; none is left for the files")
 
     @property
     def confidential(self) -> tuple[str, ...]:

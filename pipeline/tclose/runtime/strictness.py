@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tclose.errors import StrictError
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.releases.manifest.plan_document import PlanWarning
 
 

@@ -19,7 +19,7 @@ from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.release import (
     open_release,
 )
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import InProcess, OnCluster, connect
 from tclose.runtime.engines.local import LEAST_MEMORY, local_cluster
 from tclose.runtime.progress import Progress

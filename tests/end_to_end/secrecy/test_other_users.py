@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 
 from support.intruders.other_users import listening_ports, run_module
 from support.servers.flow_runs import wait_until
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime import scratch
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.local import local_cluster

@@ -14,7 +14,7 @@ from support.cases.people import folder_of
 from support.servers.clusters import clean_environment
 from tclose.errors import ClusterError, LostError
 from tclose.passes.release import run_release
-from tclose.policy.engine_settings import EngineSettings, TlsSettings
+from tclose.policy.sections.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines import engine, versions
 from tclose.runtime.progress import Progress
 

@@ -19,7 +19,7 @@ from distributed import LocalCluster
 
 from support.servers.clusters import ROOT
 from tclose.errors import ClusterError, PolicyError, UnreachableError
-from tclose.policy.engine_settings import EngineSettings, KubernetesSettings
+from tclose.policy.sections.engine_settings import EngineSettings, KubernetesSettings
 from tclose.runtime.engines import kubernetes, scheduler
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.scheduler import check_scheduler

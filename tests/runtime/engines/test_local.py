@@ -15,7 +15,7 @@ from support.cases.discharge_policies import data_digests, discharge_policy, wri
 from support.cases.people import folder_of
 from support.passes import UNTIL_VERDICT, run_passes
 from tclose.passes.release import open_release, run_release
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.local import ALLOCATION, local_cluster
 from tclose.runtime.progress import Progress
 

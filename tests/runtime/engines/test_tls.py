@@ -16,7 +16,7 @@ from support.cases.people import folder_of
 from support.servers.clusters import clean_environment
 from tclose.errors import PolicyError, UnreachableError
 from tclose.passes.release import run_release
-from tclose.policy.engine_settings import EngineSettings, TlsSettings
+from tclose.policy.sections.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.progress import Progress

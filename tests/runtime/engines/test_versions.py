@@ -12,7 +12,7 @@ from deploy.stack.processes import Processes
 from deploy.stack.services import start_scheduler, start_worker
 from support.servers.clusters import ROOT, clean_environment, pretend_version
 from tclose.errors import ClusterError
-from tclose.policy.engine_settings import EngineSettings, TlsSettings
+from tclose.policy.sections.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.versions import check_versions
 

@@ -28,9 +28,9 @@ from tclose.model.column_terms import Role
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.release import RELEASE, TRIAL
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS, InputSummary
-from tclose.policy.attribute_settings import AttributeSettings
-from tclose.policy.engine_settings import EngineSettings
 from tclose.policy.policy import Policy
+from tclose.policy.sections.attribute_settings import AttributeSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.arrays import column_array
 from tclose.runtime.engines.engine import InProcess, open_engine, runs_in_process
 from tclose.runtime.pipeline import run_pipeline

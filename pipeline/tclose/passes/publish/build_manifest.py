@@ -18,8 +18,8 @@ from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.transformations import describe_columns
-from tclose.policy.attribute_settings import AttributeSettings
 from tclose.policy.policy import Policy
+from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections

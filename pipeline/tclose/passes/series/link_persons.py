@@ -31,7 +31,7 @@ from tclose.passes.series.series_cells import (
 from tclose.passes.series.series_verdict import DROP, REFUSE, UNITE
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.policy.policy import Policy
-from tclose.policy.privacy_settings import OverTimeSettings
+from tclose.policy.sections.privacy_settings import OverTimeSettings
 from tclose.releases.series.register_file import ReleasedPersons, load_register
 from tclose.releases.series.series_history import (
     SeriesRelease,

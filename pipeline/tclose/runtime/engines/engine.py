@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 from tclose.data.files.input_files import find_files, total_bytes
 from tclose.data.places.process_limits import find_remedy
 from tclose.errors import LostError, TaskError, TcloseError, UnreachableError
-from tclose.policy.engine_settings import LOCAL, EngineSettings
 from tclose.policy.policy import Policy
+from tclose.policy.sections.engine_settings import LOCAL, EngineSettings
 from tclose.runtime.engines.dask_logs import silence_dask_logs
 from tclose.runtime.engines.garbage import end_start
 from tclose.runtime.engines.local import (

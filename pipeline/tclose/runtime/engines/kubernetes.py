@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tclose.errors import ClusterError, PolicyError
-from tclose.policy.engine_settings import EngineSettings, KubernetesSettings
+from tclose.policy.sections.engine_settings import EngineSettings, KubernetesSettings
 
 if TYPE_CHECKING:
     from kr8s.objects import APIObject

@@ -12,7 +12,7 @@ from typing import Any
 
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
 from tclose.errors import PolicyError
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.certificates import make_tls_configuration
 from tclose.runtime.engines.dask_logs import QUIET_LOGGING, SILENT, silence_dask_logs
 from tclose.runtime.engines.steady_clock import use_steady_clock

@@ -15,7 +15,7 @@ from typing import Any, cast
 from urllib.parse import SplitResult, urlsplit
 
 from tclose.errors import PolicyError, UnreachableError
-from tclose.policy.engine_settings import KUBERNETES, LOCAL, EngineSettings, TlsSettings
+from tclose.policy.sections.engine_settings import KUBERNETES, LOCAL, EngineSettings, TlsSettings
 from tclose.runtime.engines import kubernetes
 
 ANSWER_SECONDS = 10

@@ -12,7 +12,7 @@ from support.tables.small_plans import make_plan, make_release_partition
 from tclose.errors import PolicyError
 from tclose.passes.plan.notices.estimate import check_memory, search_bytes
 from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import worker_memory
 
 pytestmark = pytest.mark.usefixtures("small_regions")

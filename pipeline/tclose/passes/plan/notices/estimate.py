@@ -6,7 +6,7 @@ from tclose.model.column_terms import Distance
 from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_bytes
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import MAX_SEARCHED
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.releases.manifest.plan_document import CostEstimate
 from tclose.runtime.engines.engine import Engine, runs_in_process, worker_memory
 from tclose.runtime.engines.local import worker_count

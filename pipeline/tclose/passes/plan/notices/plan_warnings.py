@@ -21,7 +21,7 @@ from tclose.model.distribution import Distribution
 from tclose.model.verification import Verdict
 from tclose.passes.plan.plan import Plan
 from tclose.policy import warning_kinds
-from tclose.policy.engine_settings import EngineSettings
+from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.policy.warning_kinds import WarningKind
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.runtime.artifacts import Artifact
