@@ -155,7 +155,7 @@ $(VENV)/.run $(VENV)/.dev: pyproject.toml
 # a lock, and refuse them. That nothing is missing is checked afterwards. It works on one processor,
 # so two install a half of the packages each; it would compile on one, too. What cannot be compiled
 # (templates) or is not (tests of packages, large ones of which little is used) hinders nobody.
-SELDOM := /(tests|sympy|mpmath|networkx|moto|cfnlint|fontTools|setuptools|pip)/
+SELDOM := /(tests|sympy|mpmath|networkx|moto|cfnlint|fontTools|mypyc?|pygments|setuptools|pip)/
 HALF = $(PIP) install -qq --no-compile --require-hashes --no-deps --only-binary :all: -r $(VENV)/.half
 define install
 echo "installing $$(grep -c '==' $(1)) packages of $(1), which takes a minute or two ..."; \

@@ -88,6 +88,7 @@ def read(url: str, **headers: str) -> tuple[str, str]:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.nightly
 class TestServerWithoutWriteAccess:
     def test_pages_are_there(self, address: str) -> None:
         page, kind = read(address, Accept="text/html")

@@ -80,6 +80,7 @@ class TestFile:
         assert [s.schedule.cron for s in audit.schedules] == ["30 4 * * *"]
         assert backfill.schedules == []
 
+    @pytest.mark.nightly
     def test_types_of_parameters_are_enforced(self, deployed):
         with pytest.raises(Exception, match="as_of"):
             start("release", policy="p.yaml", as_of="yesterday")
@@ -119,6 +120,7 @@ def test_kubernetes_pool_has_a_variable_for_every_placeholder():
 
 
 class TestRun:
+    @pytest.mark.nightly
     def test_command_runs_a_release_which_the_next_run_finds(self, deployed, policy, tmp_path):
         day = ("--param", "as_of=2026-11-01", "--param", f"policy={policy}",
                "--param", "overrides=[]")  # fmt: skip

@@ -49,6 +49,7 @@ def home_from_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.nightly
 def test_embedded_server_answers_its_run_alone(home_from_before: Path, tmp_path: Path) -> None:
     discharges = tmp_path / "discharges.parquet"
     write_microdata(discharges, 200_000, 5)

@@ -55,6 +55,7 @@ def try_interrupt(
 
 
 @pytest.mark.timeout(7200)
+@pytest.mark.nightly
 def test_interrupted(tmp_path: Path, record_property: Record) -> None:
     site, template = make_site(tmp_path / "site"), tmp_path / "template"
     expect(site, template)

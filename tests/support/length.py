@@ -19,14 +19,17 @@ Case = TypeVar("Case")
 # Where most tests make whole releases, or run commands.
 LONG_PLACES = tuple(
     f"tests/{place}/"
-    for place in ("assess", "end_to_end", "nightly", "passes", "refusals", "releases")
+    for place in (
+        *("assess", "benchmarks", "data", "end_to_end", "flows", "methods", "nightly", "passes"),
+        *("refusals", "releases"),
+    )
 )
-FEW_CASES = 4
-STEP = 3
+FEW_CASES = 3
+STEP = 4
 
 
 def shorten(tests: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """The tests, but of many cases of one that makes releases every third, from the first on.
+    """The tests, but of many cases of one that makes releases every fourth, from the first on.
 
     Those marked ``every_case`` keep all, as do all tests at length.
     """

@@ -236,6 +236,7 @@ ADULT = {"age", "sex", "native-country", "occupation", "hours-per-week"}
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("refine", ["off", "fast"])
+@pytest.mark.nightly
 def test_adult(refine, tmp_path):
     """Every value of the data is in the taxonomies; countries leave as regions, work as values."""
     given = load_policy(CONFIG / "adult-taxonomies.yaml").model_dump(

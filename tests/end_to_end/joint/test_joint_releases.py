@@ -180,6 +180,7 @@ class TestSameBytes:
         assert made.table.equals(expected.table)
 
 
+@pytest.mark.nightly
 def test_adult(tmp_path):
     given = load_policy("config/adult-joint.yaml").model_dump(mode="json", exclude_unset=True)
     given["input"]["path"] = str(shared_file("adult.csv"))

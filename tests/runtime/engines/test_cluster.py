@@ -75,6 +75,7 @@ def test_worker_that_ends_meanwhile_says_nothing_of_the_folder(answers, seen, tm
     assert engine.OnCluster(Answering()).sees(tmp_path) is seen
 
 
+@pytest.mark.nightly
 def test_scheduler_that_goes_away_is_told_and_not_waited_for(tmp_path):
     make_certificates(tmp_path / "tls")
     with Processes(tmp_path, clean_environment()) as processes:
