@@ -19,6 +19,8 @@ from tclose.policy.policy import Policy, parse_policy
 from tclose.policy.yaml_values import read_yaml
 from tclose.privacy.model_registry import MODELS
 
+# Whose releases take seconds.
+LONG_PAGES = ("over-time.md", "tutorial.md")
 DAY = date(2026, 11, 1)
 BASE = "discharges.yaml"  # the quick start's policy, which parts of policies go into
 MOST_NOT_RUN = 3
@@ -113,7 +115,14 @@ def test_quick_start(quick_start: Path) -> None:
 
 
 @pytest.mark.usefixtures("_forgetting")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.nightly if path.name in LONG_PAGES else ())
+        for path in PAGES
+    ],
+    ids=lambda path: path.name,
+)
 def test_page(path: Path, quick_start: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     shutil.copytree(quick_start, folder)

@@ -20,8 +20,8 @@ Case = TypeVar("Case")
 LONG_PLACES = tuple(
     f"tests/{place}/"
     for place in (
-        *("assess", "benchmarks", "data", "end_to_end", "flows", "methods", "nightly", "passes"),
-        *("refusals", "releases"),
+        *("assess", "benchmarks", "data", "end_to_end", "flows", "kernels", "methods", "nightly"),
+        *("passes", "refusals", "releases"),
     )
 )
 FEW_CASES = 3

@@ -100,6 +100,7 @@ def run_and_die(policy: Path, point: str) -> None:
 
 
 @pytest.mark.parametrize("point", every(2, ["after:commit", "before:commit"]))
+@pytest.mark.nightly
 def test_killed_run_is_taken_over_after_its_lease_has_expired(point, document, root, tmp_path):
     policy = write_policy(tmp_path / "policy.yaml", document)
     run_and_die(policy, point)

@@ -71,6 +71,7 @@ def check_best(
 
 
 class TestPairs:
+    @pytest.mark.nightly  # compiles alone what is tried within others, too
     @repeatable
     @given(pairs)
     def test_best_swap(self, records: ClassedRecords) -> None:
@@ -80,6 +81,7 @@ class TestPairs:
         exchange = ([int(rows[x])], [int(rows[y])]) if x >= 0 else None
         check_best(records, score, exchange, (1, 1))
 
+    @pytest.mark.nightly
     @repeatable
     @given(pairs, st.booleans())
     def test_best_move(self, records: ClassedRecords, is_back: bool) -> None:
