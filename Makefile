@@ -160,7 +160,7 @@ HALF = $(PIP) install -qq --no-compile --require-hashes --no-deps --only-binary 
 define install
 echo "installing $$(grep -c '==' $(1)) packages of $(1), which takes a minute or two ..."; \
 awk '/^[^ #]/ { n++ } { print > ("$(VENV)/.half" n % 2) }' $(1) && \
-{ $(HALF)0 & $(HALF)1; status=$$?; wait $$! && [ $$status = 0 ]; } && \
+{ $(HALF)0 & trap "kill $$!" INT TERM; $(HALF)1; status=$$?; wait $$! && [ $$status = 0 ]; } && \
 { $(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true; } && \
 $(PIP) install -qq --no-deps --no-build-isolation --editable . && \
 $(PIP) check > $(VENV)/.check || { cat $(VENV)/.check; exit 1; }

@@ -5,8 +5,8 @@ in the environment asks for all.
 """
 
 import os
-from collections import Counter
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import TypeVar
 
 import pytest
@@ -25,32 +25,31 @@ LONG_PLACES = tuple(
     )
 )
 FEW_CASES = 3
-STEP = 4
+SHARE = 4
 
 
 def shorten(tests: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """The tests, but of many cases of one that makes releases every fourth, from the first on.
+    """The tests, but of many cases of one that makes releases a fourth, whichever their names say.
 
-    Those marked ``every_case`` keep all, as do all tests at length.
+    Every fourth one would always have the same values of some parameters. Those marked
+    ``every_case`` keep all, as do all tests at length.
     """
     tests = list(tests)
     if FULL:
         return tests
-    n_cases = Counter(name_test(test) for test in tests)
-    seen: Counter[str] = Counter()
-    kept = []
+    cases: dict[str, list[pytest.Item]] = {}
     for test in tests:
-        name = name_test(test)
-        is_long = test.nodeid.startswith(LONG_PLACES) and n_cases[name] >= FEW_CASES
-        if not is_long or test.get_closest_marker("every_case") or seen[name] % STEP == 0:
-            kept.append(test)
-        seen[name] += 1
-    return kept
+        cases.setdefault(test.nodeid.partition("[")[0], []).append(test)
+    kept = {test.nodeid for of_test in cases.values() for test in _choose(of_test)}
+    return [test for test in tests if test.nodeid in kept]
 
 
-def name_test(test: pytest.Item) -> str:
-    """What all cases of a test are called."""
-    return test.nodeid.partition("[")[0]
+def _choose(cases: list[pytest.Item]) -> list[pytest.Item]:
+    is_long = cases[0].nodeid.startswith(LONG_PLACES) and len(cases) >= FEW_CASES
+    if not is_long or cases[0].get_closest_marker("every_case"):
+        return cases
+    by_name = sorted(cases, key=lambda case: sha256(case.nodeid.encode()).digest())
+    return by_name[: -(-len(cases) // SHARE)]
 
 
 def every(step: int, cases: Iterable[Case]) -> list[Case]:

@@ -4,13 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tclose.data.columns import resolve_column
-from tclose.data.preparation import column_centres
 from tclose.data.preparation.column_centres import (
+    LEAST_KEYS,
+    MOST_KEYS,
     KeyRange,
     count_gaps,
     find_category,
@@ -25,12 +25,12 @@ INTEGERS = st.lists(
 )
 
 
-def search(pieces: list[np.ndarray]) -> tuple[object, int]:
+def search(pieces: list[np.ndarray], most: int = MOST_KEYS) -> tuple[object, int]:
     """The median of the pieces' keys, and the rounds that it took."""
     within, n_rounds = KeyRange(), 0
     while True:
         n_rounds += 1
-        found = find_median([rank_keys(piece, within) for piece in pieces], within)
+        found = find_median([rank_keys(piece, within, most) for piece in pieces], within)
         if not isinstance(found, KeyRange):
             return found, n_rounds
         assert found != within
@@ -42,12 +42,10 @@ def naive_median(pieces: list[np.ndarray]) -> object:
     return keys[(len(keys) - 1) // 2] if keys else None
 
 
-@given(INTEGERS, st.integers(8, 12))
+@given(INTEGERS, st.integers(LEAST_KEYS, 12))
 def test_the_median_is_that_of_all_keys_sorted(lists: list[list[int]], most: int) -> None:
     pieces = [np.array(keys, dtype=np.int64) for keys in lists]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(column_centres, "MOST_KEYS", most)
-        assert search(pieces)[0] == naive_median(pieces)
+    assert search(pieces, most)[0] == naive_median(pieces)
 
 
 def test_two_rounds_find_the_median_of_many_distinct_floats() -> None:

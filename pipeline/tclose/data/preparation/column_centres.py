@@ -18,6 +18,8 @@ from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
 
 MOST_KEYS = 4096  # that a piece tells the ranks of
+ALL_KEYS = 2**22  # that all pieces tell the ranks of, but for the least of each
+LEAST_KEYS = 8
 
 Key = int | float
 
@@ -45,14 +47,12 @@ class KeyRanks:
     up_to: Int64
     alike: Int64
 
-    def bound_ranks(self, keys: Keys) -> tuple[Int64, Int64]:
-        """How many of the piece's keys are each of these or smaller: at least, at most."""
-        places = np.searchsorted(self.keys, keys, side="right")
-        last = self.up_to[-1] if self.up_to.size else self.n_below
-        least = np.r_[self.n_below, self.up_to][places]
-        most = np.r_[self.up_to - self.alike, last][places]
-        is_known = np.isin(keys, self.keys)
-        return least, np.where(is_known, least, most)
+    @property
+    def most_before(self) -> Int64:
+        """How many of the piece's keys are smaller than each, and than any larger one, at most."""
+        last = self.up_to[-1:] if self.up_to.size else [self.n_below]
+        before: Int64 = np.r_[self.up_to - self.alike, last]
+        return before
 
     def most_below(self, key: Key) -> int:
         """How many of the piece's keys are smaller than this, at most."""
@@ -71,7 +71,14 @@ class GapCounts:
     categories: dict[str, int] = field(default_factory=dict)
 
 
-def count_gaps(array: pa.Array, column: Column, within: KeyRange) -> GapCounts:
+def share_keys(n_pieces: int) -> int:
+    """How many keys each of some pieces tells the ranks of, at most."""
+    return min(MOST_KEYS, max(LEAST_KEYS, ALL_KEYS // n_pieces))
+
+
+def count_gaps(
+    array: pa.Array, column: Column, within: KeyRange, most_keys: int = MOST_KEYS
+) -> GapCounts:
     """Count the records without a value, and the values of the others.
 
     Values that no release can have (NaN, infinities, those outside an order) are passed over: they
@@ -85,11 +92,11 @@ def count_gaps(array: pa.Array, column: Column, within: KeyRange) -> GapCounts:
         )
         return GapCounts(array.null_count, categories=dict(pairs))
     keys = to_keys(present, column.name)
-    return GapCounts(array.null_count, rank_keys(keys[np.isfinite(keys)], within))
+    return GapCounts(array.null_count, rank_keys(keys[np.isfinite(keys)], within, most_keys))
 
 
-def rank_keys(keys: Keys, within: KeyRange) -> KeyRanks:
-    """Ranks of those keys that are in a range."""
+def rank_keys(keys: Keys, within: KeyRange, most_keys: int = MOST_KEYS) -> KeyRanks:
+    """Ranks of those keys that are in a range, or of so many of them."""
     values: Any
     values, counts = np.unique(keys, return_counts=True)
     first = 0 if within.above is None else np.searchsorted(values, within.above, side="right")
@@ -99,8 +106,8 @@ def rank_keys(keys: Keys, within: KeyRange) -> KeyRanks:
     up_to = np.cumsum(counts)
     n_below = int(up_to[first - 1]) if first else 0
     values, up_to, counts = values[first:last], up_to[first:last], counts[first:last]
-    if values.size > MOST_KEYS:
-        ranks = np.linspace(n_below, up_to[-1], MOST_KEYS + 1)[1:]
+    if values.size > most_keys:
+        ranks = np.linspace(n_below, up_to[-1], most_keys + 1)[1:]
         chosen = np.unique(np.searchsorted(up_to, ranks).clip(0, values.size - 1))
         values, up_to, counts = values[chosen], up_to[chosen], counts[chosen]
     return KeyRanks(keys.size, n_below, values, up_to.astype(np.int64), counts.astype(np.int64))
@@ -118,15 +125,35 @@ def find_median(pieces: Sequence[KeyRanks], within: KeyRange) -> Key | KeyRange 
     if not n_keys:
         return None
     rank = (n_keys + 1) // 2
-    keys = cast(Keys, np.unique(np.concatenate([piece.keys for piece in pieces])))
-    bounds = [piece.bound_ranks(keys) for piece in pieces]
-    least, most = (np.sum(of_pieces, axis=0) for of_pieces in zip(*bounds, strict=True))
+    keys, least, most = bound_ranks(pieces)
     up_to = keys[np.searchsorted(least, rank)].item()
     if sum(piece.most_below(up_to) for piece in pieces) < rank:
         return cast(Key, up_to)
     n_smaller = int(np.searchsorted(most, rank))
     above = keys[n_smaller - 1].item() if n_smaller else within.above
     return KeyRange(above, up_to)
+
+
+def bound_ranks(pieces: Sequence[KeyRanks]) -> tuple[Keys, Int64, Int64]:
+    """All keys that pieces tell, ascending, and of how many of all keys each is not smaller.
+
+    At least and at most: of each piece both are steps, which are added up over all pieces at once.
+    """
+    told: Any
+    told, places = np.unique(np.concatenate([piece.keys for piece in pieces]), return_inverse=True)
+    places = places.reshape(-1)
+
+    def add_up(of_pieces: list[Int64]) -> Int64:
+        sums = np.zeros(told.size, dtype=np.int64)
+        np.add.at(sums, places, np.concatenate(of_pieces))
+        return sums
+
+    least = add_up([np.diff(piece.up_to, prepend=piece.n_below) for piece in pieces])
+    steps = add_up([np.diff(piece.most_before) for piece in pieces])  # behind each key
+    there = add_up([piece.up_to - piece.most_before[:-1] for piece in pieces])
+    n_least = sum(piece.n_below for piece in pieces)
+    n_most = sum(int(piece.most_before[0]) for piece in pieces)
+    return told, n_least + np.cumsum(least), n_most + np.cumsum(steps) - steps + there
 
 
 def find_category(pieces: Sequence[GapCounts], column: Column) -> str | None:

@@ -11,6 +11,7 @@ from tclose.data.preparation.column_centres import (
     count_gaps,
     find_category,
     find_median,
+    share_keys,
 )
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import Partition
@@ -22,12 +23,16 @@ from tclose.runtime.tasks import Task
 
 @dataclass(frozen=True)
 class GapsInput:
-    """Columns of a partition, and the range in which the ranks of each one's keys are asked."""
+    """Columns of a partition, and the range in which the ranks of each one's keys are asked.
+
+    ``most_keys``: of how many keys.
+    """
 
     partition: Partition
     reading: Reading
     columns: tuple[Column, ...]
     ranges: dict[str, KeyRange]
+    most_keys: int
 
 
 def gaps_task(_: Workspace, item: GapsInput, __: PendingFiles) -> dict[str, GapCounts]:
@@ -35,7 +40,7 @@ def gaps_task(_: Workspace, item: GapsInput, __: PendingFiles) -> dict[str, GapC
     table = read_partition(item.partition, item.reading)
     return {
         column.name: count_gaps(
-            table[column.name].combine_chunks(), column, item.ranges[column.name]
+            table[column.name].combine_chunks(), column, item.ranges[column.name], item.most_keys
         )
         for column in item.columns
     }
@@ -54,7 +59,10 @@ def find_centres(context: PassContext, source: Source, partitions: Sequence[Part
         reading = source.reading.of(list(waiting))
         counted = context.map(
             GAPS_TASK,
-            [GapsInput(partition, reading, columns, waiting) for partition in partitions],
+            [
+                GapsInput(partition, reading, columns, waiting, share_keys(len(partitions)))
+                for partition in partitions
+            ],
             names=[f"{n_round}-{i}" for i in range(len(partitions))],
         )
         found = {c.name: _find(c, [one[c.name] for one in counted], waiting) for c in columns}

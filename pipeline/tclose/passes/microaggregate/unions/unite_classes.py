@@ -20,7 +20,8 @@ from tclose.passes.microaggregate.unions.union_block import BlockSums, UnionBloc
 from tclose.passes.series.departed_groups import connect_classes
 from tclose.passes.series.series_cells import Bools
 
-JOINED_CLASSES = 8192  # of a block in which unions are made
+JOINED_CLASSES = 8192  # of a block in which unions are made, at most
+JOINED_SUMS = 2**24  # of such a block: each class has one for every number and level
 BLOCK_CLASSES = 128  # of a block in which classes are exchanged
 SPREAD = 0.3  # how unevenly axes are stretched along which blocks are cut
 ROUNDS = 4  # of exchanges, in blocks along other axes
@@ -92,7 +93,8 @@ class _Unions:
 
     def unite(self) -> Int64:
         """The union of each class: int64 (c,); all in one where those that lost are too few."""
-        joined_classes = JOINED_CLASSES
+        n_sums = 1 + len(self._lost) + self._values.shape[1] + int(np.sum(self._scaled.n_levels))
+        joined_classes = min(JOINED_CLASSES, max(BLOCK_CLASSES, JOINED_SUMS // n_sums))
         while self._count_short():
             for classes in self._cut(joined_classes, 0):
                 self._change_block(classes, UnionBlock.join_short)
