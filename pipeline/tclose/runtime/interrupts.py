@@ -10,6 +10,8 @@ from types import FrameType
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SECONDS_UNHEARD = 1.0
 
+HEARD = threading.Event()  # that a signal has raised KeyboardInterrupt in this process
+
 
 def hear_interrupts() -> None:
     """Let both signals raise KeyboardInterrupt in this process, but not while one is handled.
@@ -50,6 +52,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         if isinstance(handled, KeyboardInterrupt):
             return
         handled = handled.__context__
+    HEARD.set()
     raise KeyboardInterrupt
 
 

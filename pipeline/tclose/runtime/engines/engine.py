@@ -27,6 +27,7 @@ from tclose.runtime.engines.steady_clock import use_steady_clock
 from tclose.runtime.engines.tracing import Trace, task_prefix, trace_here, trace_tasks
 from tclose.runtime.engines.user_client import find_client, user_client_address
 from tclose.runtime.engines.versions import check_versions, worker_left
+from tclose.runtime.interrupts import HEARD
 
 # Inputs below this run in the calling process unless the policy asks for workers: a cluster takes
 # longer to start than they take to release.
@@ -280,8 +281,8 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
     """An error that may be shown: tclose's own as it is, any other by type and place alone."""
     if isinstance(error, TcloseError):
         return error
-    if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
-        raise error.__cause__  # which arrived as compiled code was called
+    if isinstance(error, SystemError) and _is_interrupt(error):
+        raise KeyboardInterrupt from error
     trace, where = error.__traceback__, "?"
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -296,6 +297,14 @@ def to_safe_error(error: BaseException, place: str) -> TcloseError:
         remedy = find_remedy(error)
         return kind(f"{place}: {error.strerror}{'; ' if remedy else ''}{remedy} ({where})")
     return kind(f"{place}: stopped by {type(error).__name__} ({where})")
+
+
+def _is_interrupt(error: SystemError) -> bool:
+    """Return whether compiled code reports an interrupt so, which arrived as it was called.
+
+    What takes its arguments may have dropped the interrupt itself.
+    """
+    return HEARD.is_set() or isinstance(error.__cause__, KeyboardInterrupt)
 
 
 _LASTING = (

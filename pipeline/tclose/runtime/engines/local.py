@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
-from tclose.errors import PolicyError
+from tclose.errors import LostError, PolicyError
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.certificates import make_tls_configuration
 from tclose.runtime.engines.dask_logs import QUIET_LOGGING, SILENT, silence_dask_logs
@@ -91,30 +91,44 @@ def _configured(settings: EngineSettings, scratch: Path) -> Iterator[str]:
 @contextlib.contextmanager
 def _starting(settings: EngineSettings, scratch: Path) -> Iterator[str]:
     """Start a cluster and end it, each without an interrupt in the middle."""
-    from distributed import LocalCluster
-
     processes = contextlib.ExitStack()
     try:
         with deferred():
-            cluster = processes.enter_context(
-                LocalCluster(
-                    n_workers=worker_count(settings),
-                    threads_per_worker=1,
-                    processes=True,
-                    memory_limit=memory_limit(settings),
-                    host="127.0.0.1",
-                    protocol="tls",
-                    dashboard_address="127.0.0.1:0",
-                    local_directory=str(scratch),
-                    silence_logs=SILENT,
-                    scheduler_kwargs={"dashboard": False},
-                    env=dict(os.environ),  # it may have changed since the server was started
-                )
-            )
+            cluster = processes.enter_context(_start(settings, scratch))
         yield cluster.scheduler_address
     finally:
         with deferred():
             processes.close()
+
+
+def _start(settings: EngineSettings, scratch: Path) -> Any:
+    """Start Dask's LocalCluster.
+
+    Raises
+    ------
+    LostError
+        A process that it needs has ended meanwhile.
+    """
+    from distributed import LocalCluster
+
+    try:
+        return LocalCluster(
+            n_workers=worker_count(settings),
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=memory_limit(settings),
+            host="127.0.0.1",
+            protocol="tls",
+            dashboard_address="127.0.0.1:0",
+            local_directory=str(scratch),
+            silence_logs=SILENT,
+            scheduler_kwargs={"dashboard": False},
+            env=dict(os.environ),  # it may have changed since the server was started
+        )
+    except RuntimeError as error:
+        raise LostError(
+            "the local cluster did not start, as one of its processes was ended; run again"
+        ) from error
 
 
 @contextlib.contextmanager
