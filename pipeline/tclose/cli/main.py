@@ -59,12 +59,22 @@ def _perform(arguments: argparse.Namespace) -> int:
         clear_scratch()
         return _COMMANDS[arguments.command](arguments)
     except (TcloseError, BrokenPipeError):
+        _look_for_interrupt()
         raise
     except Exception as error:
+        _look_for_interrupt()
         from tclose.runtime.engines.engine import to_safe_error
 
         print(f"tclose: {to_safe_error(error, arguments.command)}", file=sys.stderr)
         return 1
+
+
+def _look_for_interrupt() -> None:
+    """Raise an interrupt again that a library has made another error of."""
+    from tclose.runtime.interrupts import HEARD
+
+    if HEARD.is_set():
+        raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:
