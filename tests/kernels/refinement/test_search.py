@@ -98,6 +98,7 @@ class TestPairs:
             exchange = ([], [int(rows[x])]) if is_back else ([int(rows[x])], [])
         check_best(records, score, exchange, (0, 1) if is_back else (1, 0))
 
+    @pytest.mark.nightly  # compiles alone what is tried within others, too
     @repeatable
     @given(pairs, st.floats(1e-3, 1))
     def test_gains_that_are_not_worth_it_are_left(

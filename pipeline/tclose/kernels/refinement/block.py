@@ -97,7 +97,8 @@ def _fill_classes(block):
     for c in range(block.sizes.size):
         size = block.sizes[c]
         for a in range(block.record_terms.shape[0]):
-            by_value = np.argsort(block.record_terms[a, first : first + size, 0], kind="mergesort")
+            values = block.record_terms[a, first : first + size, 0].copy()  # the usual type
+            by_value = np.argsort(values, kind="mergesort")
             for m in range(size):
                 block.members[a, c, m] = first + by_value[m]
                 block.ranks[a, first + by_value[m]] = m

@@ -163,7 +163,7 @@ def _gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> _Gath
         codes=codes,
         cells=release_partition.cells.find(codes, plan.subset_attribute),
         subset_starts=subset_starts,
-        take=release_partition.subsets.take,
+        take=release_partition.subsets.take.copy(),  # read-only ones are compiled for once more
         n_clusters=item.region.n_clusters,
         others=_other_numbers(passthrough, plan, codes, distributions),
         name=(item.region.release_partition, item.region.first_cluster),
