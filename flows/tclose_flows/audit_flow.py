@@ -14,7 +14,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.data.places.locations import parse_location
 from tclose.errors import OutputError, TaskError, TcloseError, VerificationError
 from tclose.releases.catalog import current_id, find_repositories, list_releases
-from tclose.releases.manifest.public_signatures import PublicKey, read_public_key
+from tclose.releases.manifest.manifest_signature import PublicKey, read_public_key
 from tclose.releases.repository import ReleaseRepository
 from tclose.runtime.engines.engine import to_safe_error
 from tclose_flows.concurrency import (

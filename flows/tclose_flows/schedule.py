@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import WithJsonSchema
 
 from tclose.errors import UsageError
-from tclose.policy.date_template import read_day
+from tclose.policy.as_of_day import read_day
 
 _DAY = r"\d{4}-\d{2}-\d{2}"
 _SCHEDULED = r"scheduled( - (?P<n>\d{1,3}) (?P<unit>day|week|month)s?)?"

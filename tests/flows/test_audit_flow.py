@@ -12,7 +12,7 @@ from support.servers.flow_runs import artifacts_of, last_run
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.releases.manifest.signing_keys import write_key_pair
+from tclose.releases.manifest.key_pair import write_key_pair
 from tclose.releases.repository import ReleaseRepository
 from tclose.runtime.progress import Progress
 

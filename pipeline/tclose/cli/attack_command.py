@@ -86,7 +86,7 @@ def _load(text: str, overrides: Sequence[str]) -> "Policy":
 
 def _split_day(text: str) -> tuple[str, date | None]:
     """A policy's path, and the day behind its last @."""
-    from tclose.policy.date_template import read_day
+    from tclose.policy.as_of_day import read_day
 
     path, found, day = text.rpartition("@")
     try:

@@ -291,7 +291,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _audit(arguments: argparse.Namespace) -> int:
     from tclose.assess.auditing.audit import audit_release
     from tclose.releases.catalog import find_release
-    from tclose.releases.manifest.public_signatures import read_public_key
+    from tclose.releases.manifest.manifest_signature import read_public_key
     from tclose.render.release_tables import report_audit
 
     if (arguments.overrides or arguments.as_of) and not arguments.originals:

@@ -19,7 +19,7 @@ def add_quiet(
 
 
 def _read_day(text: str) -> date:
-    from tclose.policy.date_template import read_day
+    from tclose.policy.as_of_day import read_day
 
     try:
         return read_day(text)

@@ -17,7 +17,7 @@ from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.estimate import estimate_run
 from tclose.passes.plan.notices.plan_warnings import PLAN_WARNINGS
-from tclose.passes.plan.notices.sibling_warning import warn_by_policy
+from tclose.passes.plan.notices.same_input_warning import warn_by_policy
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.publish.describe_series import plan_series
 from tclose.passes.publish.publish import PUBLISH
@@ -26,13 +26,13 @@ from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.manifest_signature import find_signer
 from tclose.releases.manifest.plan_document import (
     CostEstimate,
     PlanDocument,
     PlannedSeries,
     PlanWarning,
 )
-from tclose.releases.manifest.public_signatures import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.lineage_events import LINEAGE

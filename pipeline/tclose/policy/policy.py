@@ -19,7 +19,7 @@ from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
 from tclose.model.column_terms import UNRELEASED, Distance, Role
 from tclose.model.setting_fields import Settings
-from tclose.policy.date_template import NAME_WITH_DATE, fill_as_of
+from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of
 from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.error_messages import describe_problems
 from tclose.policy.person_role import check_over_time, check_person_role

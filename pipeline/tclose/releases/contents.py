@@ -14,8 +14,8 @@ from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError
 from tclose.releases.entries import Entries, list_inside, scan_folder
 from tclose.releases.manifest.internal_manifest import InternalManifest, Origin
+from tclose.releases.manifest.manifest_signature import SIGNATURE_FILE
 from tclose.releases.manifest.public_manifest import Manifest, parse_as
-from tclose.releases.manifest.public_signatures import SIGNATURE_FILE
 from tclose.releases.manifest.seals import (
     REGISTER_FILE,
     SEAL_FILE,

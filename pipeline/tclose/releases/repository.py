@@ -39,7 +39,7 @@ from tclose.releases.contents import (
     read_internal,
     read_manifest,
 )
-from tclose.releases.manifest.public_signatures import (
+from tclose.releases.manifest.manifest_signature import (
     SIGNATURE_FILE,
     Signer,
     find_wrong_signature,

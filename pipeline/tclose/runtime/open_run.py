@@ -16,7 +16,7 @@ from tclose.data.files.inspection import FileContent
 from tclose.errors import PolicyError, TcloseError, VerificationError
 from tclose.policy.policy import Policy
 from tclose.releases.lineage.run_events import Lineage
-from tclose.releases.manifest.public_signatures import find_signer
+from tclose.releases.manifest.manifest_signature import find_signer
 from tclose.releases.provenance import byte_versions, library_versions, source_digest
 from tclose.releases.repository import (
     ReleaseRepository,

@@ -23,12 +23,12 @@ from tclose.passes.release import decide_only, run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.catalog import open_repository
 from tclose.releases.contents import is_intact
-from tclose.releases.manifest.public_signatures import (
+from tclose.releases.manifest.key_pair import write_key_pair
+from tclose.releases.manifest.manifest_signature import (
     KEY_VARIABLE,
     find_signer,
     read_public_key,
 )
-from tclose.releases.manifest.signing_keys import write_key_pair
 from tclose.runtime.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")

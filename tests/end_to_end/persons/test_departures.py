@@ -65,11 +65,11 @@ def test_departures_that_are_united(months: SeriesMonths, tmp_path: Path) -> Non
 def test_unions_are_decided_by_what_is_released(
     months: SeriesMonths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tclose.passes.microaggregate.unions import series_classes
+    from tclose.passes.microaggregate.unions import cluster_series
 
     place = SeriesMonths(tmp_path, months.files)
     place.publish(0, departures="unite")
-    monkeypatch.setattr(series_classes, "unite_classes", lambda labels, *_: labels)
+    monkeypatch.setattr(cluster_series, "unite_classes", lambda labels, *_: labels)
     with pytest.raises(VerificationError, match=r"departures: asked none, or at least 3 persons"):
         place.publish(1, departures="unite")
     assert not list((tmp_path / "releases").glob("panel-1/[0-9a-f]*"))

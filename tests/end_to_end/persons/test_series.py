@@ -200,9 +200,9 @@ def test_nothing_is_published_that_does_not_hold(
     copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were units forgotten: the verdict is decided by what is released."""
-    from tclose.passes.microaggregate.unions import series_classes
+    from tclose.passes.microaggregate.unions import cluster_series
 
-    cluster = series_classes.cluster_series
+    cluster = cluster_series.cluster_series
     monkeypatch.setattr(
         "tclose.passes.microaggregate.region_task.cluster_series",
         lambda records, plan, tables, demand, made_k, _: cluster(

@@ -10,8 +10,8 @@ from tclose.errors import ConflictError, StoreError
 from tclose.releases import contents
 from tclose.releases.catalog import open_repository
 from tclose.releases.contents import is_intact
-from tclose.releases.manifest.public_signatures import find_signer, read_public_key
-from tclose.releases.manifest.signing_keys import write_key_pair
+from tclose.releases.manifest.key_pair import write_key_pair
+from tclose.releases.manifest.manifest_signature import find_signer, read_public_key
 from tclose.releases.stores.filesystem import FolderStore
 
 pytestmark = pytest.mark.usefixtures("small_regions")

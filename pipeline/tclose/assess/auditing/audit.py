@@ -43,14 +43,14 @@ from tclose.releases.contents import (
     read_content,
     verify_checksums,
 )
-from tclose.releases.manifest.privacy_summary import describe_risk
-from tclose.releases.manifest.public_manifest import Manifest, parse_manifest
-from tclose.releases.manifest.public_signatures import (
+from tclose.releases.manifest.manifest_signature import (
     SIGNATURE_FILE,
     PublicKey,
     find_wrong_signature,
     read_signature,
 )
+from tclose.releases.manifest.privacy_summary import describe_risk
+from tclose.releases.manifest.public_manifest import Manifest, parse_manifest
 from tclose.releases.manifest.seals import SEAL_FILE
 from tclose.releases.stores.filesystem import ID
 

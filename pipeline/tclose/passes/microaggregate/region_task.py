@@ -28,7 +28,7 @@ from tclose.passes.microaggregate.region_classes import (
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.representatives import represented
 from tclose.passes.microaggregate.rounds import Round
-from tclose.passes.microaggregate.unions.series_classes import SeriesUnits, cluster_series
+from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (

@@ -9,12 +9,12 @@ from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, numb
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
-from tclose.passes.plan.notices.person_warning import warn_of_shared_persons
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
     find_warnings,
     report_warnings,
 )
+from tclose.passes.plan.notices.shared_persons_warning import warn_of_shared_persons
 from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions

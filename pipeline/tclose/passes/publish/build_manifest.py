@@ -61,7 +61,7 @@ from tclose.releases.manifest.sections import (
 )
 from tclose.releases.noise_draws import Draw, add_up, describe_draws
 from tclose.releases.provenance import code_version, git_state, runtime
-from tclose.releases.siblings import Sibling, describe_siblings
+from tclose.releases.same_input import Sibling, describe_siblings
 from tclose.security.redaction import redact_place
 
 

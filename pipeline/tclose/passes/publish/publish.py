@@ -30,7 +30,7 @@ from tclose.passes.plan.notices.plan_warnings import (
     report_warnings,
     warn_of_one_class,
 )
-from tclose.passes.plan.notices.sibling_warning import find_others, warn_of_siblings
+from tclose.passes.plan.notices.same_input_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import key_encodings, load_distributions
 from tclose.passes.publish.analysis import describe_analysis, find_previous
@@ -53,8 +53,8 @@ from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED, KeyRangeRe
 from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
+from tclose.releases.manifest.manifest_signature import SIGNATURE_FILE, find_signer
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.public_signatures import SIGNATURE_FILE, find_signer
 from tclose.releases.manifest.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
 from tclose.releases.manifest.sections import DataFile
 from tclose.releases.provenance import who

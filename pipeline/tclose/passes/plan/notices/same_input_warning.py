@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
 from tclose.releases.noise_draws import read_neighbours
-from tclose.releases.siblings import Sibling, find_siblings
+from tclose.releases.same_input import Sibling, find_siblings
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run
 

@@ -11,7 +11,7 @@ import pytest
 
 from support.cases.people import people, policy_for, write_policy
 from tclose.cli.main import main
-from tclose.passes.plan.notices.sibling_warning import find_others
+from tclose.passes.plan.notices.same_input_warning import find_others
 from tclose.passes.publish import publish
 from tclose.runtime import open_run
 

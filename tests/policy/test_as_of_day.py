@@ -11,7 +11,7 @@ import pytest
 from support.cases.people import people, policy_for, write_csv, write_policy
 from tclose.cli.main import main
 from tclose.errors import PolicyError
-from tclose.policy.date_template import fill_as_of
+from tclose.policy.as_of_day import fill_as_of
 from tclose.policy.policy import parse_policy, policy_schema
 
 DAY = date(2026, 11, 1)
