@@ -16,7 +16,7 @@ from support.cases.people import Released, people, policy_for, release, write_pa
 from support.faults.faulty_run import counted, watch_renames
 from tclose.assess.auditing.audit import audit_release
 
-STEP = 1 if "TCLOSE_FAULTS" in os.environ else 10
+STEP = 1 if "TCLOSE_FAULTS" in os.environ else 20
 SECONDS = 300
 
 

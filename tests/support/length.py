@@ -24,12 +24,11 @@ LONG_PLACES = tuple(
         *("passes", "refusals", "releases"),
     )
 )
-FEW_CASES = 3
 SHARE = 4
 
 
 def shorten(tests: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """The tests, but of many cases of one that makes releases a fourth, whichever their names say.
+    """The tests, but of the cases of one that makes releases a fourth, whichever their names say.
 
     Every fourth one would always have the same values of some parameters. Those marked
     ``every_case`` keep all, as do all tests at length.
@@ -45,7 +44,7 @@ def shorten(tests: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def _choose(cases: list[pytest.Item]) -> list[pytest.Item]:
-    is_long = cases[0].nodeid.startswith(LONG_PLACES) and len(cases) >= FEW_CASES
+    is_long = cases[0].nodeid.startswith(LONG_PLACES)
     if not is_long or cases[0].get_closest_marker("every_case"):
         return cases
     by_name = sorted(cases, key=lambda case: sha256(case.nodeid.encode()).digest())
