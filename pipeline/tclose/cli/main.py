@@ -17,6 +17,7 @@ from tclose.cli.attack_command import add_attack_options, attack
 from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer, as_place
 from tclose.cli.command_parser import CommandParser
 from tclose.cli.completion_command import add_completion_options, make_completion
+from tclose.cli.forget_command import add_forget_options, forget
 from tclose.cli.frontier_command import add_frontier_options, show_frontier
 from tclose.cli.generate_command import add_generate_options, generate
 from tclose.cli.init_command import add_init_options, write_first_policy
@@ -133,6 +134,8 @@ def _parser() -> argparse.ArgumentParser:
             "  tclose frontier config/demo.yaml --t .02,.05,.1 --k 2,5,10",
         )
     )
+    add_forget_options(_add(commands, "forget", "forget a person in the registers of a series",
+                            "tclose forget panel.yaml < person.txt"))  # fmt: skip
     add_keys_options(_add(commands, "keys", "make a pair of keys for public signatures",
                           "tclose keys --out ~/tclose-keys"))  # fmt: skip
     add_register_commands(functools.partial(_add, commands))
@@ -331,6 +334,11 @@ def _frontier(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _forget(arguments: argparse.Namespace) -> int:
+    print(forget(arguments, _progress(arguments)))
+    return 0
+
+
 def _init(arguments: argparse.Namespace) -> int:
     print(write_first_policy(arguments))
     return 0
@@ -377,6 +385,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "attack": _attack,
     "generate": _generate,
     "frontier": _frontier,
+    "forget": _forget,
     "keys": _keys,
     "warm-up": _warm_up,
     "schema": _schema,

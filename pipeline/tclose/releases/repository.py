@@ -203,6 +203,10 @@ class ReleaseRepository:
         self.store.attach(release_id, SIGNATURE_FILE, signed, token, self.check_lease)
         return True
 
+    def replace_internal(self, release_id: str, name: str, content: bytes) -> None:
+        """Replace a file of a release's internal part, in one step."""
+        self.store.attach(release_id, name, content, self._lease_token.token, self.check_lease)
+
     def delete_release(self, release_id: str) -> None:
         """Remove a release; the first step makes it none."""
         self.store.delete_release(release_id, self._lease_token.token, self.check_lease)

@@ -240,6 +240,10 @@ def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
             f"({series.departures}); records left out: {series.left_out:,}"
         )
         rows.append(("who left", cost))
+    if series.forgotten:
+        rows.append(
+            ("forgotten", f"{series.forgotten:,} records of persons who were, left out of these")
+        )
     return rows
 
 

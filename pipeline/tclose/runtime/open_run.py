@@ -24,6 +24,7 @@ from tclose.releases.repository import (
     make_release_id,
     read_internal,
 )
+from tclose.releases.series.rewriting import finish_rewriting
 from tclose.releases.series.series_history import SeriesWindow, find_window
 from tclose.runtime import lineage_events
 from tclose.runtime.artifacts import Artifact, Workspace
@@ -108,6 +109,8 @@ def _acquire_leases(
             of_series = replace(repository, name=policy.series_name)
             claimed = stack.enter_context(of_series.acquire_lease(seconds, progress.info))
             held = replace(held, beside=claimed)
+        if policy.privacy.over_time is not None:
+            finish_rewriting(held.beside or held, held, seconds)
         yield held
 
 

@@ -75,7 +75,8 @@ def read_person_records(
         return PersonRecords(persons, table, _make_encodings(summary), None)
     if is_of_series(published):
         column = next(c for c in summary.source.columns if c.name == person)
-        encodings, records = _make_encodings(summary), find_registered(published, table, column)
+        encodings = _make_encodings(summary)
+        records = find_registered(policy, published, table, column)
     else:
         encodings, records = _make_again(policy, published, progress)
     of_rows = None if records is None else persons.take(pa.array(records))

@@ -12,9 +12,10 @@ from tclose.assess.over_time.published import Published
 from tclose.errors import TcloseError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
-from tclose.passes.compare.keyed_hashes import derive_key
-from tclose.passes.persons.person_keys import PERSON_PURPOSE, hash_persons
+from tclose.passes.persons.named_key import find_person_key
+from tclose.passes.persons.person_keys import hash_persons
 from tclose.passes.series.series_cells import number_hashes
+from tclose.policy.policy import Policy
 from tclose.releases.contents import find_key, read_internal
 from tclose.releases.series.register_file import load_register
 from tclose.releases.series.series_history import SeriesRelease
@@ -28,7 +29,9 @@ def is_of_series(published: Published) -> bool:
     return internal is not None and internal.over_time is not None
 
 
-def find_registered(published: Published, table: pa.Table, person: Column) -> Int64 | None:
+def find_registered(
+    policy: Policy, published: Published, table: pa.Table, person: Column
+) -> Int64 | None:
     """Which record of a table each row of a release is: int64 (rows,); None if it is not found.
 
     Parameters
@@ -36,14 +39,15 @@ def find_registered(published: Published, table: pa.Table, person: Column) -> In
     table : complete records with the person and the confidential values of each
     """
     assert published.release is not None
-    internal, key = read_internal(published.release), find_key(published.release)
+    internal = read_internal(published.release)
+    key = find_person_key(policy, find_key(published.release))
     if internal is None or internal.over_time is None or key is None:
         return None
     try:
         register = load_register(SeriesRelease(published.release, internal.over_time))
     except TcloseError:
         return None
-    hashes, places = hash_persons(table, person, derive_key(key, PERSON_PURPOSE))
+    hashes, places = hash_persons(table, person, key)
     n_persons, (of_rows, of_hashes) = number_hashes([register.hashes, hashes])
     record_of = np.full(n_persons, -1, dtype=np.int64)
     record_of[of_hashes[places]] = np.arange(len(table))

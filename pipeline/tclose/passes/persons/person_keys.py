@@ -1,11 +1,11 @@
 """Keyed hashes that stand for persons in the working files, where no identifier of one is.
 
-A person column is read for them and never released. The key comes of the release key, so that a run
-that goes on has the same one, and persons of several releases can be compared; where there is no
-release key yet, runs that publish nothing draw one. Hashes have 128 bits: two of ten
-million persons have the same one with a probability of 10^-25. They and the numbers made of them
-are gone with the working files. What is released depends on which records are of one person alone,
-so every key gives the same release.
+A person column is read for them and never released. The key comes of the release key, or of a file
+that the policy names, so that a run that goes on has the same one, and persons of several releases
+can be compared; where there is neither, runs that publish nothing draw one. Hashes have 128 bits:
+two of ten million persons have the same one with a probability of 10^-25. They and the numbers made
+of them are gone with the working files. What is released depends on which records are of one person
+alone, so every key gives the same release.
 """
 
 import secrets
@@ -16,13 +16,13 @@ import pyarrow as pa
 from tclose.data.keys import plain_type
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
-from tclose.passes.compare.keyed_hashes import KEY_BYTES, UInt64, derive_key
+from tclose.passes.compare.keyed_hashes import KEY_BYTES, UInt64
 from tclose.passes.compare.record_digests import hash_values
+from tclose.passes.persons.named_key import find_person_key
 from tclose.runtime.arrays import ArrayFile
 from tclose.runtime.artifacts import Artifact, FileArtifact
 from tclose.runtime.pipeline import PassContext
 
-PERSON_PURPOSE = "persons of all releases"  # of the key that is derived of the release key
 PERSON_KEY = Artifact("person-key", bytes)
 # Of a partition's persons, uint64 (3, persons): both words of the hash, and records; ascending.
 PERSON_HASHES = FileArtifact("summarise/persons", ArrayFile)
@@ -33,9 +33,8 @@ def prepare_key(context: PassContext) -> None:
     repository = context.run.repository
     has_lease = context.run.lease_token is not None
     secret = repository.release_key() if has_lease else repository.find_release_key()
-    if secret is not None:
-        key = derive_key(secret, PERSON_PURPOSE)
-    else:
+    key = find_person_key(context.run.policy, secret)
+    if key is None:
         key = context.find(PERSON_KEY) or secrets.token_bytes(KEY_BYTES)
     context.write(PERSON_KEY, key)
 

@@ -32,6 +32,7 @@ def plan_series(policy: Policy, series: Sequence[SeriesLink]) -> PlannedSeries |
         expected_left_out=share_left_out(link.made_k, settings.k, link.churn, settings.window - 1),
         expected_classes_left=share_of_classes_left(link.made_k, settings.k, link.churn),
         left_out=link.n_left_out,
+        forgotten=link.n_forgotten,
         departures=settings.departures,
         leavers=link.n_leavers,
         classes_left=link.n_classes_left,
@@ -76,4 +77,5 @@ def describe_series(
         made_k=link.made_k,
         leaver_groups_below_k=verdict.n_small_groups,
         smallest_leaver_group=verdict.smallest_group,
+        forgotten=link.n_forgotten,
     )

@@ -101,6 +101,7 @@ def keep_records(
     k: int,
     *,
     drops: bool = False,
+    first: Bools | None = None,
 ) -> Bools:
     """Choose the records that can be released: bool (n,).
 
@@ -109,9 +110,10 @@ def keep_records(
     cells : int64 (persons,): of the earlier releases
     persons : int64 (n,): of each record
     drops : leave all of a cell out where those who left it would be found
+    first : bool (n,): records to choose from; all by default
     """
     units = np.unique(cells[persons], return_inverse=True)[1].reshape(-1)
-    kept = np.ones(units.size, dtype=np.bool_)
+    kept = np.ones(units.size, dtype=np.bool_) if first is None else first.copy()
     changed = kept.copy()  # records of units that are other ones than when they were measured
     while kept.any():
         now = table.as_release(persons, kept)

@@ -17,6 +17,7 @@ from tclose.data.value_counts import complete_records
 from tclose.errors import InfeasibleError
 from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
+from tclose.passes.persons.named_key import check_register_key, identify_key
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
 from tclose.passes.series.headroom import HEADROOM_T, choose_size
 from tclose.passes.series.kept_records import LinkedTable, keep_records
@@ -60,7 +61,8 @@ class SeriesLink:
     ``churn``: the share of the persons that is taken to leave from one release to the next;
     ``united_k``: persons that have to leave united classes together, 0 if none are united;
     ``n_leavers``: persons of the release before who are not released; ``n_classes_left``: classes
-    of it that 1 to k' - 1 of them left.
+    of it that 1 to k' - 1 of them left; ``n_forgotten``: of the records left out, those of persons
+    who were forgotten on request; ``key_id``: of the key that persons are hashed with.
     """
 
     window: SeriesWindow
@@ -70,6 +72,8 @@ class SeriesLink:
     united_k: int
     n_leavers: int
     n_classes_left: int
+    n_forgotten: int
+    key_id: str
 
 
 SERIES = Artifact("series", tuple[SeriesLink, ...])  # one, or none of a release that stands alone
@@ -146,7 +150,7 @@ def link_series(
     Raises
     ------
     PolicyError
-        A person has several records.
+        A person has several records, or the registers are of another key.
     InfeasibleError
         Too many records would have to be left out; or persons leave in a way that is refused.
     OutputError
@@ -167,16 +171,36 @@ def link_series(
     limits = limits_over_time(run.policy, settings)
     table = LinkedTable.of(linked, source.confidential, limits)
     earlier = [load_register(release) for release in releases]
+    _check_keys(context, window, earlier)
     churn = _find_churn(settings, earlier)
     made_k = max(run.policy.privacy.k, choose_size(settings.k, churn, settings.window - 1))
-    left_out = _choose_left_out(table, earlier, settings)
+    is_forgotten = _find_forgotten(table, earlier)
+    left_out = _choose_left_out(table, earlier, settings, is_forgotten)
     person = None if source.person is None else source.person.name
     positions = tuple(linked["position"].to_numpy()[left_out].tolist())
     reading = replace(source.reading, person=person, left_out=positions)
     united_k = settings.k if settings.departures == UNITE else 0
     left = _count_leavers(table.hashes[~left_out], earlier, settings.k)
-    link = SeriesLink(window, made_k, int(left_out.sum()), churn, united_k, *left)
+    link = SeriesLink(
+        window,
+        made_k,
+        int(left_out.sum()),
+        churn,
+        united_k,
+        *left,
+        int(is_forgotten.sum()),
+        identify_key(context.workspace.load_shared(PERSON_KEY)),
+    )
     return replace(source, reading=reading), (link,)
+
+
+def _check_keys(
+    context: PassContext, window: SeriesWindow, earlier: Sequence[ReleasedPersons]
+) -> None:
+    """See that the registers are of the key that persons are hashed with now."""
+    key = context.workspace.load_shared(PERSON_KEY)
+    for name, persons in zip(window.releases, earlier, strict=True):
+        check_register_key(context.run.policy, window.series, name, persons.key_id, key)
 
 
 def _find_churn(settings: OverTimeSettings, earlier: list[ReleasedPersons]) -> float:
@@ -207,8 +231,24 @@ def _count_leavers(hashes: np.ndarray, earlier: list[ReleasedPersons], k: int) -
     return int(gone.sum()), int(((lost > 0) & (lost < k) & (lost < sizes)).sum())
 
 
+def _find_forgotten(table: LinkedTable, earlier: list[ReleasedPersons]) -> Bools:
+    """Find the records of persons who were forgotten in a register of the window: bool (n,).
+
+    Their earlier classes are not known any more, so nothing could be held of them.
+    """
+    forgotten = [one.forgotten for one in earlier if len(one.forgotten)]
+    if not forgotten:
+        return np.zeros(len(table.hashes), dtype=np.bool_)
+    _, (gone, now) = number_hashes([np.concatenate(forgotten), table.hashes])
+    is_forgotten: Bools = np.isin(now, gone)
+    return is_forgotten
+
+
 def _choose_left_out(
-    table: LinkedTable, earlier: list[ReleasedPersons], settings: OverTimeSettings
+    table: LinkedTable,
+    earlier: list[ReleasedPersons],
+    settings: OverTimeSettings,
+    is_forgotten: Bools,
 ) -> Bools:
     """Choose the records that are not released: bool (n,)."""
     n_records = len(table.hashes)
@@ -224,7 +264,7 @@ def _choose_left_out(
     _check_staying(_share_staying(window[-1], persons))
     cells = find_cells(window, n_persons)
     drops = settings.departures == DROP
-    kept = keep_records(table, window, cells, persons, settings.k, drops=drops)
+    kept = keep_records(table, window, cells, persons, settings.k, drops=drops, first=~is_forgotten)
     most = (MOST_DROPPED if drops else MOST_LEFT_OUT) * n_records
     _check_left_out(int((~kept).sum()), n_records, most, _share_staying(window[-1], persons))
     _check_departures(window, cells, persons[kept], settings)

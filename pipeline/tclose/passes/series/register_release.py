@@ -21,12 +21,15 @@ REGISTER = FileArtifact("verify/register", ArrayFile)  # uint8: the bytes of the
 SERIES_VERDICT = Artifact("series-verdict", tuple[SeriesVerdict, ...])  # one, or none
 
 
-def register_persons(context: PassContext, plan: Plan, n_classes: Sequence[int]) -> ReleasedPersons:
+def register_persons(
+    context: PassContext, plan: Plan, n_classes: Sequence[int], key_id: str
+) -> ReleasedPersons:
     """Return whose the rows of the key ranges are, in the release's order.
 
     Parameters
     ----------
     n_classes : of each key range, 0 where it is empty
+    key_id : of the key that persons are hashed with
     """
     run, workspace = context.run, context.workspace
     settings = run.policy.privacy.over_time
@@ -49,6 +52,7 @@ def register_persons(context: PassContext, plan: Plan, n_classes: Sequence[int])
         limits=tuple(limits[name] for name in names),
         codes=np.concatenate(codes, axis=1),
         tables=load_distributions(workspace, plan),
+        key_id=key_id,
     )
 
 

@@ -116,7 +116,7 @@ def _judge_series(
     if not series:
         context.write(SERIES_VERDICT, ())
         return verdict
-    persons = register_persons(context, plan, n_classes)
+    persons = register_persons(context, plan, n_classes, series[0].key_id)
     judged = judge_window(context, series[0], persons)
     content = np.frombuffer(write_register(persons), dtype=np.uint8)
     context.workspace.new_file(REGISTER).write(content)

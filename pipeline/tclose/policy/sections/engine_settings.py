@@ -68,6 +68,12 @@ class EngineSettings(_Section):
         "beside the releases by default, in the user's cache if these are in s3://.",
         examples=["/var/lib/tclose/work"],
     )
+    key_path: _File | None = Field(
+        default=None,
+        description="File of the 32 bytes that persons are hashed with in registers and sketches; "
+        "by default the one that TCLOSE_REGISTER_KEY names, or else the release key.",
+        examples=["/run/secrets/register-key"],
+    )
     lease_seconds: float = Field(
         default=60,
         ge=1,

@@ -245,6 +245,8 @@ class SeriesSection(SeriesEntry):
     """Groups of 1 to k - 1 persons that subtracting classes from earlier ones finds."""
     smallest_leaver_group: Count | None = None
     """Of all such groups; 0 if there is none."""
+    forgotten: Count = 0
+    """Of the records left out, those of persons who were forgotten on request."""
 
 
 class Origin(Section):

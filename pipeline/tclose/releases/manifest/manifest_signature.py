@@ -17,7 +17,7 @@ from typing import Any
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
 from tclose.errors import PolicyError, UsageError
-from tclose.security.trusted_paths import UntrustedError, read_own
+from tclose.releases.key_files import read_key_file
 
 SIGNATURE_FILE = "manifest.sig"
 KEY_VARIABLE = "TCLOSE_SIGNING_KEY"
@@ -25,8 +25,6 @@ ALGORITHM = "Ed25519"
 _PREFIX = b"tclose release manifest, version 1\n"
 _KEY_ID = re.compile(r"sha256:[0-9a-f]{64}")
 _MOST_BYTES = 16_384
-_OF_OTHERS = 0o077  # bits of the mode that a private key of this user must not have
-_OF_ROOT = 0o027  # and one of root's, as secrets are mounted for a group
 _DER_PREFIX = bytes.fromhex("302a300506032b6570032100")  # of SubjectPublicKeyInfo (RFC 8410)
 _MAKE_ONE = "`tclose keys --out FOLDER` makes a pair"
 
@@ -190,19 +188,7 @@ def find_signer(key_name: str | None) -> Signer | None:
     if not named:
         return None
     where = f"{'output.signing_key' if key_name else KEY_VARIABLE} {named}"
-    try:
-        place = Path(named).resolve(strict=True)  # mounted secrets are links
-        closed = _OF_OTHERS if place.stat().st_uid == os.geteuid() else _OF_ROOT
-        content = read_own(place, (0,), closed=closed)
-    except UntrustedError as error:
-        raise PolicyError(
-            f"{where}: {error.reason}; it has to be a file of this user or of root that others "
-            "cannot read (`chmod 600`)"
-        ) from None
-    except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or "links in a circle"
-        raise PolicyError(f"{where}: cannot be read ({reason}); {_MAKE_ONE}") from None
-    return _parse_private(content, where)
+    return _parse_private(read_key_file(named, where, _MAKE_ONE), where)
 
 
 def _parse_private(content: bytes, where: str) -> Signer:

@@ -50,6 +50,8 @@ class PlannedSeries(Section):
     """Persons of the release before who are not in this one."""
     classes_left: int
     """Classes of it that 1 to k - 1 persons left: they are reported, united or dropped."""
+    forgotten: int = 0
+    """Of the records left out, those of persons who were forgotten on request."""
 
 
 class PlannedPartition(Section):

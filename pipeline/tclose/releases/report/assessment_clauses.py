@@ -113,11 +113,14 @@ def _name_others(manifest: InternalManifest) -> str:
                 f" Classes were united, so that {held.smallest_leaver_group:,} or more left each "
                 "set of classes; the others are found where values last and are rare."
             )
+        forgotten = ""
+        if held.forgotten:
+            forgotten = f" Left out as they were forgotten on request: {held.forgotten:,}."
         return (
             f"Release {held.number:,} of series {held.series}: {len(held.releases):,} earlier ones "
             f"are held together with it, in cells of {held.smallest_cell:,} persons at least; "
             f"{held.leavers_exposed:,} of {held.leavers:,} who left are found by subtraction."
-            f"{groups}"
+            f"{groups}{forgotten}"
         )
     if not manifest.same_input:
         return "No other release of the same input files is in the output folder."

@@ -8,7 +8,7 @@ in the internal manifest, which is sealed. Rows are in the order of the released
 import hashlib
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +29,7 @@ VERSION = 1
 _MOST_BYTES = 1 << 36
 _ROWS = 1_000_000  # of a row group
 _ABOUT = b"tclose"
+NOBODY = np.empty((0, 2), dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,9 @@ class ReleasedPersons:
     ``release``: its name and id; ``hashes`` uint64 (n, 2); ``classes`` int64 (n,);
     ``attributes``: names of the confidential ones; ``limits``: the t that each is held to over
     time; ``codes`` int64 (p, n): values as positions in ``tables``, the distributions of the
-    release.
+    release; ``forgotten`` uint64 (f, 2): hashes of persons who are left out of later releases, as
+    whose rows they were is not to be known any more; ``key_id``: of the key of the hashes, empty if
+    the register does not say.
     """
 
     release: str
@@ -48,6 +51,8 @@ class ReleasedPersons:
     limits: tuple[Fraction, ...]
     codes: Int64
     tables: tuple[Distribution, ...]
+    forgotten: NDArray[np.uint64] = field(default_factory=lambda: NOBODY)
+    key_id: str = ""
 
 
 def tabulate(codes: Int64, n_values: int, metric: TreeMetric | None = None) -> Distribution:
@@ -71,7 +76,12 @@ def write_register(persons: ReleasedPersons) -> bytes:
             persons.attributes, persons.limits, persons.tables, strict=True
         )
     ]
-    about = {"version": VERSION, "release": persons.release, "attributes": described}
+    about: dict[str, Any] = {"version": VERSION, "release": persons.release}
+    about["attributes"] = described
+    if persons.key_id:
+        about["key_id"] = persons.key_id
+    if len(persons.forgotten):
+        about["forgotten"] = [row.tobytes().hex() for row in persons.forgotten]
     table = pa.table(columns).replace_schema_metadata({_ABOUT: json.dumps(about)})
     sink = io.BytesIO()
     pq.write_table(table, sink, row_group_size=_ROWS, compression="zstd")
@@ -117,11 +127,17 @@ def read_register(content: bytes) -> ReleasedPersons:
                 tabulate(of, one["values"], _metric(one))
                 for of, one in zip(codes, described, strict=True)
             ),
+            forgotten=_read_hashes(about.get("forgotten", [])),
+            key_id=str(about.get("key_id", "")),
         )
     except MemoryError:  # which an exception of pyarrow can be; nothing is wrong with the file then
         raise
     except (KeyError, TypeError, pa.ArrowException) as error:
         raise ValueError("is no register") from error
+
+
+def _read_hashes(texts: list[str]) -> NDArray[np.uint64]:
+    return np.frombuffer(bytes.fromhex("".join(texts)), dtype=np.uint64).reshape(-1, 2)
 
 
 def _integers(table: pa.Table, name: str) -> Int64:

@@ -34,12 +34,13 @@ class SeriesRelease:
 class SeriesWindow:
     """The earlier releases that a new one is held to, oldest first, and the number of the new one.
 
-    ``series``: the name; ``releases``: names and ids.
+    ``series``: the name; ``releases``: names and ids; ``registers``: digests of their registers.
     """
 
     series: str
     number: int
     releases: tuple[str, ...]
+    registers: tuple[str, ...]
 
 
 def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
@@ -109,7 +110,8 @@ def find_window(
             "who was in which of its classes is in its register alone; put it back, or take "
             f"privacy.over_time.window: {max(2, number - max(missing))}"
         )
-    return SeriesWindow(series, number, tuple(one.name for one in held)), tuple(held)
+    registers = tuple(one.entry.register_sha256 for one in held)
+    return SeriesWindow(series, number, tuple(one.name for one in held), registers), tuple(held)
 
 
 def find_held(repository: ReleaseRepository) -> dict[str, str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tclose.data.places.atomic_files import write_atomically
+from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import BusyError, OutputError
 from tclose.releases.stores.folder_entries import (
@@ -184,10 +185,11 @@ class FolderStore:
         return is_mine
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a private file in one step."""
+        """Write a private file in one step, to stay."""
         path = self.private(name)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(path, data)
+        sync_folder(path.parent)
 
     def append(self, name: str, line: bytes) -> None:
         """Add a line, on disk before this returns; one that a crash has cut stays a line."""
@@ -241,8 +243,9 @@ class FolderStore:
         for folder in self._work.glob(f"{_PREPARED}*"):
             if folder.name != f"{_PREPARED}{token}":
                 self._delete(folder)
-        for draft in self.private("claims").glob(".*"):
-            draft.unlink(missing_ok=True)
+        for name in ("claims", "rewriting"):
+            for draft in self.private(name).glob(".*"):
+                draft.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._work.rmdir()
 
@@ -283,13 +286,16 @@ class FolderStore:
 
     def attach(self, release_id: str, name: str, data: bytes, token: str, check: Check) -> None:
         """Put a file into a release, in one step."""
-        self._replace(self.root / release_id / name, data, token, check)
+        mode = 0o600 if name.startswith(f"{INTERNAL}/") else 0o644
+        self._replace(self.root / release_id / name, data, token, check, mode)
 
-    def _replace(self, path: Path, data: bytes, token: str, check: Check) -> None:
-        """Prepare a file that others may read, and move it to its place."""
+    def _replace(
+        self, path: Path, data: bytes, token: str, check: Check, mode: int = 0o644
+    ) -> None:
+        """Prepare a file, by default one that others may read, and move it to its place."""
         folder = self._prepare(token)
         draft = folder / path.name
-        write_atomically(draft, data, mode=0o644)
+        write_atomically(draft, data, mode=mode)
         check()
         try:
             draft.replace(path)

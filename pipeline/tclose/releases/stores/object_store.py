@@ -230,6 +230,8 @@ class BucketStore:
         """PUT over what stands there, on the condition that it still does."""
         del token
         path = self.root / release_id / name
+        if _is_internal(name):
+            path = self.private(release_id) / name.removeprefix(f"{INTERNAL}/")
         tag = path.tag()
         check()
         self._put(path, data, tag)

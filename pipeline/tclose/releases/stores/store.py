@@ -126,7 +126,10 @@ class Store(Protocol):
         ...
 
     def attach(self, release_id: str, name: str, data: bytes, token: str, check: Check) -> None:
-        """Put a file into a release that stands, whatever stood there."""
+        """Put a file into a release that stands, or into its internal part, whatever stood there.
+
+        What is in the internal part is named ``internal/NAME``.
+        """
         ...
 
     def delete_release(self, release_id: str, token: str, check: Check) -> None:

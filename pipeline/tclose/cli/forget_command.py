@@ -1,0 +1,98 @@
+"""The command ``tclose forget``: a person is forgotten in the registers of a series.
+
+Who it is comes from standard input or a file: command lines are seen by all users of a machine, and
+kept by shells. Nothing that is printed has it.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tclose.cli.options import add_as_of, add_quiet
+from tclose.errors import UsageError
+
+if TYPE_CHECKING:
+    from tclose.passes.series.forget_person import ForgottenPerson
+    from tclose.policy.sections.privacy_settings import OverTimeSettings
+    from tclose.runtime.progress import Progress
+
+_MOST_BYTES = 1 << 16
+
+
+def add_forget_options(command: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    add = command.add_argument
+    add("policy", metavar="POLICY", help="policy of the series (YAML)")
+    add("--from", dest="source", type=Path, metavar="FILE",
+        help="file whose one line is the person's value in the column of role person "
+        "(default: standard input)")  # fmt: skip
+    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+        help="override a key of the policy, as the runs did")  # fmt: skip
+    add_as_of(command)
+    add("--json", action="store_true", help="print the result as JSON")
+    add_quiet(command)
+
+
+def forget(arguments: argparse.Namespace, progress: "Progress") -> str:
+    """Forget the person; returns what to say of it."""
+    from tclose.passes.series.forget_person import forget_person
+    from tclose.policy.policy import load_policy
+
+    policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
+    person = forget_person(policy, _read_value(arguments.source), progress.info)
+    settings = policy.privacy.over_time
+    assert settings is not None
+    if arguments.json:
+        return json.dumps(asdict(person), indent=2)
+    n = len(person.releases)
+    registers = f"{n:,} register{'' if n == 1 else 's'} of series {person.series!r}"
+    return f"forgotten in {registers}\n{_describe_guarantee(person, settings)}"
+
+
+def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings") -> str:
+    """Say in a line what that does to what the next releases are held to."""
+    if not person.n_held:
+        return "the next releases are held to none of these: nothing changes for them"
+    k, others = settings.k, person.n_others
+    ways = {
+        "report": f"unless {k} leave it together, subtraction finds her, as leavers_exposed counts",
+        "unite": f"classes are united until {k} have left each union",
+        "drop": f"unless {k} leave it together, all of it is left out",
+        "refuse": f"unless {k} leave it together, the release is refused",
+    }
+    rest = f"{others:,} others stay" if others >= k else f"its {others:,} others are left out, too"
+    return (
+        f"the next release is held to {person.n_held:,} of these: in it she has left her cell, of "
+        f"which {rest} (over_time.k {k}); {ways[settings.departures]}; her records are left out as "
+        "long as one of these is in the window"
+    )
+
+
+def _read_value(source: Path | None) -> str:
+    """Read the one line; whatever is wrong with it, it is not quoted.
+
+    Raises
+    ------
+    UsageError
+        It cannot be read, or is not one line of text.
+    """
+    where = "standard input" if source is None else f"--from {source}"
+    try:
+        if source is None:
+            content = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with source.open("rb") as stream:
+                content = stream.read(_MOST_BYTES + 1)
+        value = content.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except OSError as error:
+        raise UsageError(f"{where}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{where}: is not text in UTF-8") from None
+    if not value or "\n" in value or len(content) > _MOST_BYTES:
+        raise UsageError(
+            f"{where}: has to be one line, the person's value in the column of role person"
+        )
+    return value

@@ -1,0 +1,239 @@
+"""A person is forgotten on request: the registers of a series no longer say whose her rows are.
+
+Her rows were handed out and stay: cells are counted with them. The registers have her hash no more,
+but in its place a number drawn at random, the same one in all of them, so that cells stay what they
+are and whoever audits the series finds the same. By that number nobody can be found: no key makes
+it. What the next releases are held to is then exact for all others, and for her that she left.
+
+That has to be so: were she in a later release, she would be taken for a newcomer, while an intruder
+knows where she was. So each register that had her keeps her hash in a list, beside no row, by which
+her records are left out as long as the register is in the window.
+"""
+
+import contextlib
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.places.locations import internal_of
+from tclose.data.places.untrusted_files import dump_json, parse_json, read_bounded
+from tclose.errors import OutputError, PolicyError
+from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.passes.compare.record_digests import hash_values
+from tclose.passes.persons.named_key import check_register_key, find_person_key
+from tclose.passes.series.series_cells import find_cells, number_hashes, place_release
+from tclose.policy.policy import Policy
+from tclose.releases.contents import MANIFEST, read_content
+from tclose.releases.manifest.seals import (
+    REGISTER_FILE,
+    SEAL_FILE,
+    list_internal,
+    seal_files,
+    verify_signatures,
+)
+from tclose.releases.operations_log import write_line
+from tclose.releases.repository import ReleaseRepository
+from tclose.releases.series.register_file import ReleasedPersons, load_register, write_register
+from tclose.releases.series.rewriting import (
+    Replaced,
+    add_rewritten,
+    decide_rewriting,
+    finish_rewriting,
+)
+from tclose.releases.series.series_history import SeriesRelease, list_series
+from tclose.releases.stores.lease import Notify
+from tclose.runtime.run import repository_of
+
+# Of a column of persons; negative numbers have other bits in narrow columns.
+_TYPES = (pa.string(), pa.int64(), pa.uint64(), pa.int32(), pa.int16(), pa.int8())
+
+
+@dataclass(frozen=True)
+class ForgottenPerson:
+    """The result of forgetting a person.
+
+    ``releases``: whose registers had her; ``n_held``: of these, those that the next release is held
+    to; ``n_others``: persons of her cell in these, without her, 0 where they do not have her.
+    """
+
+    series: str
+    releases: tuple[str, ...]
+    n_held: int
+    n_others: int
+
+
+def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson:
+    """Forget a person in all registers of a policy's series, in one step.
+
+    Parameters
+    ----------
+    value : of the column of role person; a number by its digits
+    notify : is told what is waited for
+
+    Raises
+    ------
+    PolicyError
+        The policy is of no series, or its registers have no such person.
+    OutputError
+        A register or what it is sealed with is not as it was published.
+    BusyError
+        A run works on the series.
+    """
+    settings = policy.privacy.over_time
+    if settings is None:
+        raise PolicyError(
+            "privacy.over_time: the policy has none, so there is no register in which to forget; "
+            "name the policy of the series"
+        )
+    own = replace(repository_of(policy), name=policy.series_name)
+    expiry = policy.engine.lease_seconds
+    with own.acquire_lease(expiry, notify) as series:
+        finish_rewriting(series, series, expiry)
+        key = series.find_release_key()
+        releases = list_series(series.output, series.name)
+        if key is None or not releases:
+            raise PolicyError(
+                f"series {series.name!r}: there are no releases of it, or no release key, in "
+                f"{series.output}; name the policy of the series"
+            )
+        person_key = find_person_key(policy, key)
+        assert person_key is not None
+        hashes = hash_spellings(value, person_key)
+        held = [one for one in releases if one.entry.number > _last_forgotten(releases)]
+        window = [load_register(one) for one in held]
+        for persons in window:
+            check_register_key(policy, series.name, persons.release, persons.key_id, person_key)
+        n_others = _count_others(window, hashes)
+        try:
+            found = _rewrite(series, releases, hashes, key, expiry)
+        except Exception:  # what was written is not decided, and does not stay
+            finish_rewriting(series, series, expiry)
+            raise
+        if not found:
+            raise PolicyError(
+                f"series {series.name!r}: no register has that person, as text or as a number; "
+                "nothing was changed"
+            )
+        finish_rewriting(series, series, expiry)
+        n_held = sum(one in held for one in found)
+        return ForgottenPerson(
+            series.name, tuple(one.name for one in found), n_held, max(n_others, 0)
+        )
+
+
+def _last_forgotten(releases: Sequence[SeriesRelease]) -> int:
+    """The number of the newest release that the next one is not held to, by the newest's window."""
+    newest = releases[-1].entry
+    return newest.number + 1 - newest.window
+
+
+def hash_spellings(value: str, key: bytes) -> UInt64:
+    """The hashes that a person has in registers, by each type that a column may have: (n, 2)."""
+    rows = []
+    for dtype in _TYPES:
+        try:
+            array = pa.array([value], pa.string()).cast(dtype)
+        except pa.ArrowInvalid:
+            continue
+        rows.append(hash_values(array, "person", key, as_values=False))
+    return np.unique(np.concatenate(rows), axis=0)
+
+
+def _count_others(window: Sequence[ReleasedPersons], hashes: UInt64) -> int:
+    """The persons of a person's cell without her, the fewest if she has several; -1 without one."""
+    n_persons, numbers = number_hashes([*(one.hashes for one in window), hashes])
+    own = numbers.pop()
+    placed = [
+        place_release(one, of_one, n_persons) for one, of_one in zip(window, numbers, strict=True)
+    ]
+    own = own[np.isin(own, np.concatenate([np.empty(0, dtype=np.int64), *numbers]))]
+    cells = find_cells(placed, n_persons)
+    sizes = np.bincount(cells)
+    return int(sizes[cells[own]].min(initial=n_persons)) - 1 if own.size else -1
+
+
+def _rewrite(
+    series: ReleaseRepository,
+    releases: Sequence[SeriesRelease],
+    hashes: UInt64,
+    key: bytes,
+    expiry: float,
+) -> list[SeriesRelease]:
+    """Decide the new files of the releases that have the person; which these are."""
+    drawn = np.frombuffer(secrets.token_bytes(hashes.nbytes), dtype=np.uint64).reshape(-1, 2)
+    found: list[SeriesRelease] = []
+    replaced: list[Replaced] = []
+    for release in releases:
+        persons = _without(load_register(release), hashes, drawn)
+        if persons is None:
+            continue
+        found.append(release)
+        for file, content in _make_files(release, persons, hashes, key).items():
+            digest = hashlib.sha256(content).hexdigest()
+            place = release.place
+            replaced.append(Replaced(place.parent.name, place.name, file, digest))
+            add_rewritten(series, replaced, content)
+    if found:
+        _write_journals(series, found, expiry)
+        decide_rewriting(series, replaced)
+    return found
+
+
+def _write_journals(
+    series: ReleaseRepository, releases: Sequence[SeriesRelease], expiry: float
+) -> None:
+    """Say in the journal of each name whose registers will change: not of whom."""
+    for name in dict.fromkeys(one.place.parent.name for one in releases):
+        ids = [one.place.name for one in releases if one.place.parent.name == name]
+        with contextlib.ExitStack() as stack:
+            held = series
+            if name != series.name:
+                other = ReleaseRepository(series.output, name, beside=series)
+                held = stack.enter_context(other.acquire_lease(expiry))
+            write_line(held, "forget", {"releases": [*ids]})
+
+
+def _without(persons: ReleasedPersons, hashes: UInt64, drawn: UInt64) -> ReleasedPersons | None:
+    """The register with drawn numbers in the place of a person's hashes; None without her."""
+    new, forgotten = persons.hashes.copy(), [persons.forgotten]
+    for own, number in zip(hashes, drawn, strict=True):
+        rows = (persons.hashes == own).all(axis=1)
+        if rows.any():
+            new[rows] = number
+            forgotten.append(own[np.newaxis])
+    if len(forgotten) == 1:
+        return None
+    # in an order that does not tell who was forgotten first
+    listed = np.unique(np.concatenate(forgotten), axis=0)
+    return replace(persons, hashes=new, forgotten=listed)
+
+
+def _make_files(
+    release: SeriesRelease, persons: ReleasedPersons, hashes: UInt64, key: bytes
+) -> dict[str, bytes]:
+    """The register, the internal manifest with its digest and without her sketch, and the seals."""
+    if broken := verify_signatures(release.place, key):
+        raise OutputError(
+            f"release {release.name}: {broken[0]}; nothing was changed; put it back as it was"
+        )
+    internal = internal_of(release.place)
+    register = write_register(persons)
+    document = parse_json(read_bounded(internal / MANIFEST))
+    document["over_time"]["register_sha256"] = hashlib.sha256(register).hexdigest()
+    if document.get("person_sketch") is not None:
+        words = {f"{word:016x}" for word in hashes[:, 0].tolist()}
+        sketch = document["person_sketch"]["hashes"]
+        document["person_sketch"]["hashes"] = [one for one in sketch if one not in words]
+    manifest = dump_json(document)
+    inside = {
+        name: (internal / name).read_bytes()
+        for name in list_internal(release.place)
+        if name != MANIFEST
+    }
+    public = read_content(release.place)
+    seals = seal_files(key, release.place.name, public, inside | {MANIFEST: manifest})
+    return {REGISTER_FILE: register, MANIFEST: manifest, SEAL_FILE: seals}

@@ -1,0 +1,277 @@
+"""A person is forgotten in the registers of a series: what is left of her, and what holds then."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from support.cases.people import Released, release, tree, write_parquet, write_policy
+from support.cases.series_months import SeriesMonths, read_classes
+from tclose.assess.auditing.audit import audit_release
+from tclose.assess.over_time.series_audit import add_series
+from tclose.cli.main import main
+from tclose.errors import BusyError, OutputError, PolicyError
+from tclose.passes.compare.keyed_hashes import derive_key
+from tclose.passes.persons.named_key import PERSON_PURPOSE
+from tclose.passes.publish import publish as publishing
+from tclose.passes.series.forget_person import ForgottenPerson, forget_person, hash_spellings
+from tclose.policy.policy import parse_policy
+from tclose.releases.repository import ReleaseRepository
+from tclose.releases.series.register_file import ReleasedPersons, read_register
+from tclose.releases.stores.filesystem import FolderStore
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+
+def say_nothing(_: str) -> None:
+    pass
+
+
+def forget(place: SeriesMonths, person: str) -> ForgottenPerson:
+    return forget_person(parse_policy(place.policy(0)), person, say_nothing)
+
+
+def registers(place: SeriesMonths) -> list[ReleasedPersons]:
+    """In the order of their releases' names."""
+    paths = sorted((place.folder / "releases").glob("panel-*/*/internal/register.parquet"))
+    return [read_register(path.read_bytes()) for path in paths]
+
+
+def find_findings(place: SeriesMonths) -> list[str]:
+    """What audits find in any release."""
+    folders = sorted((place.folder / "releases").glob("panel-*/[0-9a-f]*"))
+    return [finding for one in folders for finding in add_series(audit_release(one)).findings]
+
+
+def hashes_of(place: SeriesMonths, person: str) -> set[bytes]:
+    key = (place.folder / "releases" / ".release-key").read_bytes()
+    return {row.tobytes() for row in hash_spellings(person, derive_key(key, PERSON_PURPOSE))}
+
+
+def choose_person(made: list[Released], months: SeriesMonths) -> str:
+    """Somebody who is in all releases, and in the month to come."""
+    named = [set(read_classes(one)) for one in made]
+    named.append(set(pq.read_table(months.files[3])["person_id"].to_pylist()))
+    return min(set.intersection(*named))
+
+
+@pytest.fixture
+def person(made: list[Released], months: SeriesMonths) -> str:
+    return choose_person(made, months)
+
+
+def test_forgotten_person_is_as_one_who_left(
+    copied: SeriesMonths, made: list[Released], person: str, tmp_path: Path
+) -> None:
+    before = registers(copied)
+    files = {name: of for name, of in tree(copied.folder).items() if "/internal/" not in name}
+    found = forget(copied, person)
+    assert [name.split("/")[0] for name in found.releases] == ["panel-0", "panel-1", "panel-2"]
+    cells = [read_classes(one) for one in made]
+    same = [p for p in cells[0] if all(p in c and c[p][0] == c[person][0] for c in cells)]
+    assert (found.n_held, found.n_others) == (3, len(same) - 1)
+    own = hashes_of(copied, person)
+    drawn = set()
+    for was, now in zip(before, registers(copied), strict=True):
+        assert not own & {row.tobytes() for row in now.hashes}
+        [row] = np.flatnonzero((was.hashes != now.hashes).any(axis=1))
+        drawn.add(now.hashes[row].tobytes())
+        assert {row.tobytes() for row in now.forgotten} <= own
+        assert (was.classes == now.classes).all()
+    assert len(drawn) == 1
+    words = {np.frombuffer(one, np.uint64)[0] for one in own}
+    for path in (copied.folder / "releases").rglob("internal/manifest.json"):
+        sketch = json.loads(path.read_text())["person_sketch"]["hashes"]
+        assert not {f"{word:016x}" for word in words} & set(sketch)
+    assert find_findings(copied) == []
+    after = {name: of for name, of in tree(copied.folder).items() if "/internal/" not in name}
+    assert {name for name in after if after[name] != files.get(name)} == {
+        f"releases/panel-{month}/.journal.jsonl" for month in range(3)
+    }
+    check_next_release(copied, person, tmp_path)
+
+
+def check_next_release(copied: SeriesMonths, person: str, folder: Path) -> None:
+    """It has the bytes of one whose input does not have her."""
+    [last] = copied.publish(3)
+    assert person not in read_classes(last)
+    said = last.internal["over_time"]
+    assert said["forgotten"] == 1 <= said["left_out"]
+    assert "forgotten on request: 1" in (last.folder / "internal" / "report.html").read_text()
+    assert find_findings(copied) == []
+    table = pq.read_table(copied.files[3])
+    without = table.filter(pc.not_equal(table["person_id"], person))
+    path = write_parquet(folder / "without.parquet", without)
+    other = SeriesMonths(folder / "other", (*copied.files[:3], path))
+    other.publish(0, 1, 2)
+    forget(other, person)
+    [same] = other.publish(3)
+    assert same.internal["over_time"]["forgotten"] == 0
+    assert same.data == last.data
+
+
+def test_nobody_of_that_value(copied: SeriesMonths) -> None:
+    before = tree(copied.folder)
+    with pytest.raises(PolicyError, match="no register has that person") as caught:
+        forget(copied, "nobody-of-that-name")
+    assert "nobody-of" not in str(caught.value)
+    assert tree(copied.folder) == before
+    alone = copied.policy(0)
+    del alone["privacy"]["over_time"], alone["series"]
+    with pytest.raises(PolicyError, match="the policy has none, so there is no register"):
+        forget_person(parse_policy(alone), "x", say_nothing)
+    with pytest.raises(PolicyError, match="there are no releases of it"):
+        forget_person(parse_policy(copied.policy(0) | {"series": "other"}), "x", say_nothing)
+
+
+def test_numbers_are_found_by_their_digits() -> None:
+    key = bytes(32)
+    assert len(hash_spellings("x", key)) == 1
+    assert len(hash_spellings("12", key)) == 2  # the text, and a number of whatever width
+    assert len(hash_spellings("-2", key)) == 5
+
+
+def test_while_a_run_works(copied: SeriesMonths, person: str) -> None:
+    before = tree(copied.folder)
+    for name in ("panel", "panel-1"):
+        repository = ReleaseRepository(copied.folder / "releases", name)
+        with repository.acquire_lease(), pytest.raises(BusyError):
+            forget(copied, person)
+    after = {name: of for name, of in tree(copied.folder).items() if "journal" not in name}
+    assert after.keys() - before.keys() <= {"releases/panel", "releases/panel/.lock"}
+    assert {name: after[name] for name in before} == before
+
+
+def test_damaged_release_is_not_sealed_anew(copied: SeriesMonths, person: str) -> None:
+    [path] = (copied.folder / "releases" / "panel-1").glob("*/internal/plan.json")
+    path.write_bytes(path.read_bytes() + b" ")
+    before = tree(copied.folder)
+    with pytest.raises(OutputError, match=r"plan.json: its content has changed; nothing was"):
+        forget(copied, person)
+    assert tree(copied.folder) == before
+
+
+class Stopped(BaseException):
+    """As a kill: nothing is cleaned up."""
+
+
+@pytest.mark.parametrize("n_put", [0, 2, 5, 8])
+def test_stopped_while_files_are_put(
+    copied: SeriesMonths, person: str, n_put: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decided is decided: the next run, or the next one who forgets, does the rest."""
+    stop_after(monkeypatch, "attach", n_put)
+    with pytest.raises(Stopped):
+        forget(copied, person)
+    monkeypatch.undo()
+    own = hashes_of(copied, person)
+    [last] = copied.publish(3)
+    assert last.internal["over_time"]["forgotten"] == 1
+    assert find_findings(copied) == []
+    assert not any(own & {row.tobytes() for row in one.hashes} for one in registers(copied))
+    assert not list(copied.folder.rglob(".rewriting"))
+    with pytest.raises(PolicyError, match="no register has that person"):
+        forget(copied, person)
+
+
+def test_stopped_before_it_is_decided(
+    copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(copied.folder)
+    for n_written in (0, 4, 9):
+        stop_after(monkeypatch, "write", n_written)
+        with pytest.raises(Stopped):
+            forget(copied, person)
+        monkeypatch.undo()
+        assert find_findings(copied) == []
+    with pytest.raises(PolicyError):
+        forget(copied, "nobody")
+    after = {name: of for name, of in tree(copied.folder).items() if "journal" not in name}
+    assert {name: after[name] for name in before} == before
+    assert not list(copied.folder.rglob(".rewriting"))
+    assert len(forget(copied, person).releases) == 3
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, step: str, n_times: int) -> None:
+    """Stop a store's step when it was done so many times."""
+    original = getattr(FolderStore, step)
+    done: list[str] = []
+
+    def counted(*arguments: Any) -> None:
+        if len(done) == n_times:
+            raise Stopped
+        done.append(step)
+        original(*arguments)
+
+    monkeypatch.setattr(FolderStore, step, counted)
+
+
+def test_stopped_run_is_not_gone_on_with(
+    copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its working files were made with the registers as they were."""
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "_check_series", _stop)
+        with pytest.raises(Stopped):
+            copied.publish(3)
+    forget(copied, person)
+    [last] = copied.publish(3)
+    assert last.internal["over_time"]["forgotten"] == 1
+    assert find_findings(copied) == []
+
+
+def _stop(*_: Any) -> None:
+    raise Stopped
+
+
+class _Stdin:
+    def __init__(self, content: bytes) -> None:
+        self.buffer = io.BytesIO(content)
+
+
+def test_command_reads_whom_from_standard_input_or_a_file(
+    copied: SeriesMonths,
+    person: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = str(write_policy(copied.folder / "panel.yaml", copied.policy(0)))
+    for content in (b"", b"\n", b"secret-1\nsecret-2\n", b"\xff", b"secret" * 20_000):
+        monkeypatch.setattr("sys.stdin", _Stdin(content))
+        assert main(["forget", policy, "--quiet"]) == 2
+        said = capsys.readouterr()
+        assert said.err.startswith("tclose: standard input: ")
+        assert "secret" not in said.err + said.out
+    assert main(["forget", policy, "--from", str(copied.folder / "none.txt")]) == 2
+    assert "cannot be read (No such file" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", _Stdin(f"{person}\r\n".encode()))
+    assert main(["forget", policy]) == 0
+    said = capsys.readouterr()
+    assert person not in said.out + said.err
+    first, second = said.out.splitlines()
+    assert first == "forgotten in 3 registers of series 'panel'"
+    assert second.startswith("the next release is held to 3 of these: in it she has left her cell")
+    assert "unless 3 leave it together, subtraction finds her" in second
+    other = min(set(pq.read_table(copied.files[0])["person_id"].to_pylist()) - {person})
+    (copied.folder / "whom.txt").write_text(other)
+    arguments = ["forget", policy, "--from", str(copied.folder / "whom.txt"), "--json"]
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["series"] == "panel"
+
+
+def test_forgotten_in_releases_that_are_out_of_the_window(
+    copied: SeriesMonths, made: list[Released]
+) -> None:
+    """Nothing changes for the next release."""
+    copied.publish(3, window=2)
+    gone = set(read_classes(made[0])) - set(pq.read_table(copied.files[3])["tag"].to_pylist())
+    found = forget(copied, min(gone))
+    assert (found.n_held, found.n_others) == (0, 0)
+    assert find_findings(copied) == []
+    document = copied.policy(2, window=2) | {"name": "again"}
+    assert release(document).internal["over_time"]["forgotten"] == 0

@@ -1,0 +1,105 @@
+"""The key of the registers in a file elsewhere: which files are taken, and which key goes on."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.cases.people import Released, release
+from support.cases.series_months import SeriesMonths
+from tclose.assess.auditing.audit import audit_release
+from tclose.assess.over_time.attack import attack_releases
+from tclose.assess.over_time.series_audit import add_series
+from tclose.errors import PolicyError
+from tclose.passes.series.forget_person import forget_person
+from tclose.policy.policy import parse_policy
+from tclose.releases.series.register_file import read_register
+from tclose.runtime.progress import Progress
+
+pytestmark = pytest.mark.usefixtures("small_regions")
+
+
+@pytest.fixture(autouse=True)
+def _without_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TCLOSE_REGISTER_KEY", raising=False)
+
+
+def write_key(path: Path, content: bytes, mode: int = 0o600) -> str:
+    path.write_bytes(content)
+    path.chmod(mode)
+    return str(path)
+
+
+def with_key(place: SeriesMonths, month: int, path: str) -> dict[str, Any]:
+    return place.policy(month) | {"engine": {"key_path": path}}
+
+
+def test_series_with_a_key_elsewhere(
+    months: SeriesMonths,
+    made: list[Released],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same bytes; hashes that the release key does not give; one key for the whole series."""
+    place = SeriesMonths(tmp_path, months.files)
+    key = write_key(tmp_path / "key", bytes(range(32)))
+    first = release(with_key(place, 0, key))
+    assert first.data == made[0].data
+    with monkeypatch.context() as patch:
+        patch.setenv("TCLOSE_REGISTER_KEY", key)
+        second = release(place.policy(1))
+    assert second.data == made[1].data
+    registers = [
+        read_register((one.folder / "internal" / "register.parquet").read_bytes())
+        for one in (first, second, made[0])
+    ]
+    assert registers[0].key_id == registers[1].key_id != registers[2].key_id
+    assert add_series(audit_release(second.folder)).findings == []
+    policies = [parse_policy(with_key(place, month, key)) for month in (0, 1)]
+    places = [first.folder, second.folder]
+    result = attack_releases(places, policies, None, ["income"], Progress("none"))
+    assert result.classes_known is not None
+    refuse_other_keys(place, tmp_path)
+
+
+def refuse_other_keys(place: SeriesMonths, folder: Path) -> None:
+    """The release key, and another file: neither is the key of the series."""
+    other = write_key(folder / "other", bytes(32))
+    message = r"is not the key of series 'panel': the register of release panel-0/.* another one;"
+    for document, where in (
+        (place.policy(2), "the release key of"),
+        (with_key(place, 2, other), "engine.key_path"),
+    ):
+        with pytest.raises(PolicyError, match=f"^{where} .*{message}"):
+            release(document)
+        with pytest.raises(PolicyError, match=f"^{where} .*{message}"):
+            forget_person(parse_policy(document), "anybody", print)
+    assert not list((folder / "releases").glob("panel-2/[0-9a-f]*"))
+
+
+def test_files_that_are_no_key(months: SeriesMonths, tmp_path: Path) -> None:
+    place = SeriesMonths(tmp_path, months.files)
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    for path, message in (
+        (str(tmp_path / "none"), "cannot be read (No such file or directory); put back the key"),
+        (write_key(tmp_path / "open", bytes(32), 0o644), "is open to others (mode 0644); it has"),
+        (write_key(tmp_path / "short", bytes(31)), "has 31 bytes, not 32; put back the key that"),
+        (write_key(tmp_path / "line", bytes(33)), "has 33 bytes, not 32"),
+        (str(tmp_path), "is not a regular file"),
+        (str(link), "cannot be read ("),
+    ):
+        with pytest.raises(PolicyError) as caught:
+            release(with_key(place, 0, path))
+        assert str(caught.value).startswith(f"engine.key_path {path}: {message}")
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "releases").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file away")
+def test_key_of_another_user(months: SeriesMonths, tmp_path: Path) -> None:
+    path = write_key(tmp_path / "key", bytes(32))
+    os.chown(path, 12_345, 12_345)
+    with pytest.raises(PolicyError, match="belongs to another user"):
+        release(with_key(SeriesMonths(tmp_path, months.files), 0, path))
