@@ -43,6 +43,7 @@ SECTION_OF = {
     "PrivacySettings": "privacy",
     "JointSettings": "privacy",
     "OverTimeSettings": "privacy",
+    "SuppressSettings": "suppress",
     "Model": "privacy",
     "Method": "method",
     "OutputSettings": "output",

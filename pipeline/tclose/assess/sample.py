@@ -143,7 +143,7 @@ def _policy_for(policy: Policy, columns: Sequence[str], path: Path, number: str)
         "attributes": attributes | {number: passthrough},
         "input": InputSettings(path=str(path)),
     }
-    return policy.model_copy(update=changes)
+    return policy.without_suppression().model_copy(update=changes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ samples, and audits beside the originals.
 
 import contextlib
 from pathlib import Path
+from typing import NamedTuple
 
 from tclose.data.files import input_files
 from tclose.data.value_counts import TableSummary
@@ -24,6 +25,7 @@ from tclose.passes.publish.publish import PUBLISH
 from tclose.passes.series.link_persons import SERIES
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.summarise import SUMMARISE
+from tclose.passes.suppress.suppress_records import SUPPRESSION, plan_suppression
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.manifest_signature import find_signer
@@ -31,6 +33,7 @@ from tclose.releases.manifest.plan_document import (
     CostEstimate,
     PlanDocument,
     PlannedSeries,
+    PlannedSuppression,
     PlanWarning,
 )
 from tclose.runtime.engines.engine import open_engine
@@ -77,10 +80,18 @@ def run_release(policy: Policy, progress: Progress) -> Outcome:
         return outcomes[-1]
 
 
-def decide_only(
-    policy: Policy, scratch: Path, progress: Progress
-) -> tuple[Plan, TableSummary, tuple[PlanWarning, ...], PlannedSeries | None]:
-    """Return the plan, the table's counts, warnings and series, made in a scratch folder."""
+class Decided(NamedTuple):
+    """The plan of a release that was not made, and what belongs to it."""
+
+    plan: Plan
+    table: TableSummary
+    warnings: tuple[PlanWarning, ...]
+    series: PlannedSeries | None
+    suppression: PlannedSuppression | None
+
+
+def decide_only(policy: Policy, scratch: Path, progress: Progress) -> Decided:
+    """Return what a run of the policy would be, decided in a scratch folder."""
     check_scheduler(policy.engine)
     find_signer(policy.output.signing_key)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
@@ -90,18 +101,23 @@ def decide_only(
         warn_by_policy(run, progress)
         warnings = run.workspace.load(PLAN_WARNINGS)
         refuse_warnings(warnings, policy.engine)
-        series = plan_series(policy, run.workspace.load(SERIES))
-        return run.workspace.load(PLAN), run.workspace.load(INPUT_SUMMARY).table, warnings, series
+        return Decided(
+            run.workspace.load(PLAN),
+            run.workspace.load(INPUT_SUMMARY).table,
+            warnings,
+            plan_series(policy, run.workspace.load(SERIES)),
+            plan_suppression(run.workspace.load(SUPPRESSION)),
+        )
 
 
 def describe_only(policy: Policy, progress: Progress) -> tuple[PlanDocument, CostEstimate, int]:
     """Return what a release would be, its expected cost, and how many records would be dropped."""
     with scratch_folder("plan") as scratch:
-        plan, table, warnings, series = decide_only(policy, scratch, progress)
+        decided = decide_only(policy, scratch, progress)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
-    estimate = estimate_run(plan, policy.engine, n_bytes)
-    return (
-        describe_plan(plan, warnings, over_time=series),
-        estimate,
-        table.n_read - table.n_complete,
+    plan, table = decided.plan, decided.table
+    described = describe_plan(
+        plan, decided.warnings, over_time=decided.series, suppression=decided.suppression
     )
+    estimate = estimate_run(plan, policy.engine, n_bytes)
+    return described, estimate, table.n_read - table.n_complete

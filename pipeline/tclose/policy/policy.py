@@ -29,6 +29,7 @@ from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.policy.sections.method_settings import METHOD_FIELD, MethodSettings
 from tclose.policy.sections.output_settings import OutputSettings
 from tclose.policy.sections.privacy_settings import PrivacySettings
+from tclose.policy.sections.suppress_settings import SuppressSettings, check_suppression
 from tclose.policy.yaml_loader import override_key, read_document
 from tclose.privacy.privacy_model import PrivacyModel
 
@@ -86,6 +87,12 @@ class Policy(Settings):
     missing: Literal["error", "drop"] = Field(
         default="error", description="What is done about records without a value that is needed."
     )
+    suppress: SuppressSettings | None = Field(
+        default=None,
+        description="Records that may be left out where that buys much information.",
+        examples=[{"at_most": "1%"}],
+        exclude_if=lambda settings: settings is None,
+    )
     method: MethodSettings = METHOD_FIELD
     output: OutputSettings = OutputSettings()
     engine: EngineSettings = EngineSettings()
@@ -119,6 +126,13 @@ class Policy(Settings):
         self.output.check_columns(self.attributes)
         self._check_held()
         self._check_series()
+        if self.suppress is not None:
+            check_suppression(
+                roles,
+                is_held=self.privacy.over_time is not None,
+                draws_noise=self.method.draws_noise,
+                is_cut=bool(self.output.partition_by),
+            )
         return self
 
     @model_validator(mode="after")
@@ -244,6 +258,12 @@ class Policy(Settings):
         """Return the policy of a release that stands alone."""
         privacy = self.privacy.model_copy(update={"over_time": None})
         return self.model_copy(update={"privacy": privacy, "series": None})
+
+    def without_suppression(self) -> "Policy":
+        """Return the policy of records of which some are without a value, to be left out."""
+        if self.suppress is None:
+            return self
+        return self.model_copy(update={"suppress": None, "missing": "drop"})
 
     def check_confirmed(self) -> None:
         """Refuse roles that were suggested and that nobody has confirmed.

@@ -122,7 +122,7 @@ class Reading:
     ``types``: as the files have them; ``prepared``: names of the columns whose values are prepared
     as they are read, and how.
 
-    A record that is left out is read without its person, and so is not complete.
+    A record that is left out is read without a value that is needed, and so is not complete.
     """
 
     names: tuple[str, ...]
@@ -133,7 +133,7 @@ class Reading:
     encoding: str = UTF8
     formats: tuple[tuple[str, TextFormat], ...] = ()  # of columns of CSV that are spelled otherwise
     prepared: tuple[tuple[str, Preparation], ...] = ()
-    person: str | None = None  # the column that is made missing in the records that are left out
+    hidden: str | None = None  # the column that is made missing in the records that are left out
     left_out: tuple[int, ...] = ()  # their positions in the whole input, ascending
 
     def of(self, names: Collection[str]) -> "Reading":
@@ -194,8 +194,8 @@ def read_raw_batches(partition: Partition, reading: Reading) -> Iterator[pa.Tabl
 def _leave_out(
     tables: Iterator[pa.Table], partition: Partition, reading: Reading
 ) -> Iterator[pa.Table]:
-    """The tables of a partition, without the person of the records that are left out."""
-    if reading.person not in reading.names or not reading.left_out:
+    """The tables of a partition, without a value of the records that are left out."""
+    if reading.hidden not in reading.names or not reading.left_out:
         yield from tables
         return
     first, positions = partition.first_position, np.array(reading.left_out, dtype=np.int64)
@@ -204,10 +204,10 @@ def _leave_out(
         if there.size:
             kept = np.ones(len(table), dtype=np.bool_)
             kept[there] = False
-            index = table.column_names.index(reading.person)
+            index = table.column_names.index(reading.hidden)
             column = table.column(index).combine_chunks()
-            hidden = pc.if_else(pa.array(kept), column, pa.scalar(None, column.type))
-            table = table.set_column(index, reading.person, hidden)  # noqa: PLW2901
+            without = pc.if_else(pa.array(kept), column, pa.scalar(None, column.type))
+            table = table.set_column(index, reading.hidden, without)  # noqa: PLW2901
         yield table
         first += len(table)
 

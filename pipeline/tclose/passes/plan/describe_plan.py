@@ -15,6 +15,7 @@ from tclose.releases.manifest.plan_document import (
     PlannedPartition,
     PlannedPersons,
     PlannedSeries,
+    PlannedSuppression,
     PlanWarning,
 )
 
@@ -24,6 +25,7 @@ def describe_plan(
     warnings: Sequence[PlanWarning] = (),
     n_repaired: int | None = None,
     over_time: PlannedSeries | None = None,
+    suppression: PlannedSuppression | None = None,
 ) -> PlanDocument:
     """Describe a plan; ``n_repaired``: classes that were repaired, if it was followed."""
     limits = zip(plan.confidential, plan.verification_limits, strict=True)
@@ -46,6 +48,8 @@ def describe_plan(
         found["imputed"] = {name: text for name, text in imputed.items() if text}
     if over_time is not None:
         found["over_time"] = over_time
+    if suppression is not None:
+        found["suppression"] = suppression
     if n_repaired is not None:
         found["classes_repaired"] = n_repaired
     return PlanDocument(

@@ -57,6 +57,7 @@ from tclose.releases.manifest.sections import (
     RecordComparison,
     Refinement,
     ReleasedColumn,
+    SuppressedSection,
     TResult,
 )
 from tclose.releases.noise_draws import Draw, add_up, describe_draws
@@ -93,7 +94,9 @@ class ReleaseRecord:
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
     record was found to be one of the input's; ``versions``: of the code, as in the release's id;
     ``analysis``: values before and after; ``previous``: the release that is the current one so far;
-    ``n_missing``: records without a value that is needed, of each column that has any.
+    ``n_read``: records, but those that were left out for another reason than a missing value;
+    ``n_suppressed``: those left out as isolated ones; ``n_missing``: records without a value that
+    is needed, of each column that has any.
     """
 
     release_id: str
@@ -122,6 +125,7 @@ class ReleaseRecord:
     previous: PreviousRelease | None = None
     sketches: tuple[PersonSketch, ...] = ()
     over_time: SeriesSection | None = None
+    n_suppressed: int = 0
 
 
 def is_earlier(manifest: Manifest, dictionary: str) -> bool:
@@ -170,6 +174,8 @@ def public_manifest(account: ReleaseRecord) -> tuple[Manifest, dict[str, bytes]]
         more["about"] = About(**about.model_dump(exclude_none=True))
     if account.n_read > account.verdict.n_records:
         more["left_out"] = describe_left_out(account, {column.name for column in columns})
+    if account.n_suppressed:
+        more["suppressed"] = describe_suppressed(account)
     manifest = manifest.model_copy(update=more)
     documents = make_documents(manifest)
     return manifest.model_copy(update={"documents": list_documents(documents)}), documents
@@ -189,6 +195,12 @@ def describe_left_out(account: ReleaseRecord, released: Collection[str]) -> Left
             if name in released
         },
     )
+
+
+def describe_suppressed(account: ReleaseRecord) -> SuppressedSection:
+    """Describe the records left out as isolated ones, in percent of complete ones, rounded up."""
+    n_complete = account.verdict.n_records + account.n_suppressed
+    return SuppressedSection(percent=-(-100 * account.n_suppressed // n_complete))
 
 
 def add_words(column: ReleasedColumn, settings: AttributeSettings) -> ReleasedColumn:
@@ -344,6 +356,7 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         inputs=[describe_source(file) for file in account.inputs],
         records_read=account.n_read,
         records_dropped=account.n_read - account.verdict.n_records,
+        records_suppressed=account.n_suppressed if account.policy.suppress else None,
         values_missing=dict(account.n_missing),
         values_imputed=count_imputed(account.plan),
         plan_sha256=account.plan.digest(),

@@ -48,6 +48,7 @@ from tclose.passes.series.link_persons import SERIES, SeriesLink, look_up_window
 from tclose.passes.series.register_release import REGISTER, SERIES_VERDICT
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, SOURCE
+from tclose.passes.suppress.suppress_records import SUPPRESSION, plan_suppression
 from tclose.passes.verify.class_profiles import CLASS_PROFILE
 from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED, KeyRangeResult
 from tclose.passes.verify.verdict import VERDICT
@@ -197,6 +198,7 @@ def _make_record(
         ),
         inputs=tuple(content.file for content in workspace.load(INSPECTION)),
         n_read=table.n_read,
+        n_suppressed=sum(one.n_left_out for one in workspace.load(SUPPRESSION)),
         n_missing={name: c.n_missing for name, c in table.columns.items() if c.n_missing},
         n_clusters=sum(result.n_clusters for result in results),
         n_repaired=sum(result.n_repaired for result in results),
@@ -247,6 +249,7 @@ def _write_internal(
                 account.warnings,
                 account.n_repaired,
                 plan_series(run.policy, run.workspace.load(SERIES)),
+                plan_suppression(run.workspace.load(SUPPRESSION)),
             ).to_json()
         ),
         "lineage.jsonl": lineage.as_bytes(),
@@ -325,6 +328,7 @@ PUBLISH = Pass(
         PLAN_WARNINGS,
         PERSON_SKETCHES,
         SERIES,
+        SUPPRESSION,
         SERIES_VERDICT,
         REGISTER,
         REGION_RESULTS,

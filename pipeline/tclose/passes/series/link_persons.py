@@ -178,7 +178,7 @@ def link_series(
     left_out = _choose_left_out(table, earlier, settings, is_forgotten)
     person = None if source.person is None else source.person.name
     positions = tuple(linked["position"].to_numpy()[left_out].tolist())
-    reading = replace(source.reading, person=person, left_out=positions)
+    reading = replace(source.reading, hidden=person, left_out=positions)
     united_k = settings.k if settings.departures == UNITE else 0
     left = _count_leavers(table.hashes[~left_out], earlier, settings.k)
     link = SeriesLink(

@@ -54,11 +54,11 @@ def forget_left_out(summary: InputSummary) -> InputSummary:
     """The summary without the records that are left out: no value of theirs is missing."""
     reading, table = summary.source.reading, summary.table
     n_left_out = len(reading.left_out)
-    if reading.person is None or not n_left_out:
+    if reading.hidden is None or not n_left_out:
         return summary
-    of_person = table.columns[reading.person]
-    counted = replace(of_person, n_missing=of_person.n_missing - n_left_out)
-    columns = table.columns | {reading.person: counted}
+    of_hidden = table.columns[reading.hidden]
+    counted = replace(of_hidden, n_missing=of_hidden.n_missing - n_left_out)
+    columns = table.columns | {reading.hidden: counted}
     table = replace(table, n_read=table.n_read - n_left_out, columns=columns)
     return replace(summary, table=table)
 

@@ -51,6 +51,11 @@ class Source:
         return checked_columns(self.columns, self.partition_columns)
 
     @property
+    def quasi(self) -> tuple[Column, ...]:
+        """The quasi-identifiers, in the order of the data's columns."""
+        return tuple(c for c in self.columns if c.role is Role.QUASI_IDENTIFIER)
+
+    @property
     def person(self) -> Column | None:
         """The column that says whose a record is, if there is one."""
         return next((c for c in self.columns if c.role is Role.PERSON), None)

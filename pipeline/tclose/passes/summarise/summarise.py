@@ -31,6 +31,8 @@ from tclose.passes.summarise.source import (
     type_columns,
 )
 from tclose.passes.summarise.summarise_task import INFER_TASK, SUMMARISE_TASK
+from tclose.passes.suppress.isolation_task import ISOLATE_TASK, ISOLATION, NEAR_TASK
+from tclose.passes.suppress.suppress_records import SUPPRESSION, suppress_records
 from tclose.runtime.engines.engine import least_memory
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
@@ -72,6 +74,7 @@ def _summarise(context: PassContext) -> None:
     if source.person is not None:
         prepare_key(context)
     source, series = link_series(context, source, partitions)
+    source, suppression = suppress_records(context, source, partitions)
     pieces = context.map(
         SUMMARISE_TASK,
         [(partition, source) for partition in partitions],
@@ -83,6 +86,7 @@ def _summarise(context: PassContext) -> None:
     context.write(PARTITIONS, partitions)
     context.write(SOURCE, summary.source)
     context.write(SERIES, series)
+    context.write(SUPPRESSION, suppression)
     context.write(INPUT_SUMMARY, summary)
 
 
@@ -108,7 +112,8 @@ SUMMARISE = Pass(
     "summarise",
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
-    writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, SERIES, INPUT_SUMMARY),
-    tasks=(INFER_TASK, GAPS_TASK, LINK_TASK, SUMMARISE_TASK),
+    writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, SERIES, SUPPRESSION, INPUT_SUMMARY),
+    tasks=(INFER_TASK, GAPS_TASK, LINK_TASK, NEAR_TASK, ISOLATE_TASK, SUMMARISE_TASK),
+    own=(ISOLATION,),
     work=summarise,
 )

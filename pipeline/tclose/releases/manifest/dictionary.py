@@ -14,6 +14,7 @@ from tclose.releases.manifest.sections import (
     PersonsResult,
     RecordComparison,
     ReleasedColumn,
+    SuppressedSection,
 )
 
 _ROLES = {
@@ -84,6 +85,8 @@ def _introduce(manifest: Manifest) -> str:
         parts.append(f"The values of {apart} stand in the names of folders, not in the files.")
     if manifest.left_out is not None:
         parts.append(escape(describe_left_out_records(manifest.left_out)))
+    if manifest.suppressed is not None:
+        parts.append(escape(describe_suppressed_records(manifest.suppressed)))
     if manifest.values is not None:
         parts.append(_describe_comparison(manifest.values))
     return "\n\n".join(parts)
@@ -103,6 +106,16 @@ def describe_left_out_records(left_out: LeftOutSection) -> str:
     return (
         f"Records without a value that is needed were left out, at most {left_out.percent} % of "
         f"all.{lacking} Those that are here need not be like them."
+    )
+
+
+def describe_suppressed_records(suppressed: SuppressedSection) -> str:
+    """Which records the release lacks as no others were near them, in words."""
+    return (
+        "Records that no others are near by their quasi-identifiers were left out, at most "
+        f"{suppressed.percent} % of those without a missing value: extreme values and rare "
+        "combinations are scarcer here than they were. Shares of confidential values differ from "
+        f"what they were with them by at most {suppressed.percent} percentage points."
     )
 
 

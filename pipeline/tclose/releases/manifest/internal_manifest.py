@@ -277,6 +277,8 @@ class InternalManifest(Manifest):
     records_read: Count | None = None
     records_dropped: Count | None = None
     """Left out for a missing value."""
+    records_suppressed: Count | None = None
+    """Left out as isolated ones, and counted neither as read nor as dropped."""
     values_missing: dict[str, Count] = Field(default_factory=dict)
     """Of each column that lacked needed values, records without one, by name."""
     values_imputed: dict[str, Count] = Field(default_factory=dict)

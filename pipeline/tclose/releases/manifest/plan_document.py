@@ -54,6 +54,21 @@ class PlannedSeries(Section):
     """Of the records left out, those of persons who were forgotten on request."""
 
 
+class PlannedSuppression(Section):
+    """Records that are left out as isolated ones, and what that is expected to buy."""
+
+    left_out: int
+    most: int
+    """That the policy allows."""
+    of: int
+    """Records without a missing value."""
+    sampled: int
+    """Records that neighbours were looked for among."""
+    remaining: float
+    """Of the sample's mean squared distance to the neighbour that completes a class, the share
+    that is left: as much of the loss is expected to be, where t does not ask for more."""
+
+
 class PlannedPartition(Section):
     """A release partition in counts: records, clusters, subsets, regions and blocks."""
 
@@ -105,6 +120,7 @@ class PlanDocument(Section):
     warnings: tuple[PlanWarning, ...] = ()
     release_partitions: list[PlannedPartition]
     over_time: PlannedSeries | None = None
+    suppression: PlannedSuppression | None = None
 
 
 class CostEstimate(Section):

@@ -29,6 +29,7 @@ from tclose.releases.manifest.sections import (
     ReleasedColumn,
     RiskSection,
     Section,
+    SuppressedSection,
 )
 
 FORMAT = 4  # 1 may lack further models, attacks and distances; 2 has no seals; 3 no report
@@ -77,6 +78,7 @@ class Manifest(Section):
     values: RecordComparison | None = None
     records: Count
     left_out: LeftOutSection | None = None
+    suppressed: SuppressedSection | None = None
     """Where records were left out for a missing value."""
     classes: ClassesSection
     risk: RiskSection | None = None

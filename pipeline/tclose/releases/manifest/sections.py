@@ -287,6 +287,16 @@ class LeftOutSection(Section):
     """Of each released column that lacked values, records without one; they may lack several."""
 
 
+class SuppressedSection(Section):
+    """Records that were left out as isolated ones, in whole percent of complete ones, rounded up.
+
+    A finer figure is in the internal manifest alone. So is nothing about their confidential values:
+    how far the table is from one with them would tell those of a few.
+    """
+
+    percent: Annotated[int, Field(ge=1, le=100)]
+
+
 class ReleasedColumn(Section):
     """A released column: what it is, its type, and how it was treated."""
 

@@ -82,7 +82,8 @@ def _show_warnings(manifest: InternalManifest) -> str:
 def _show_dropped(manifest: InternalManifest) -> str:
     n_read, n_dropped = manifest.records_read or 0, manifest.records_dropped or 0
     n_held_back = 0 if manifest.over_time is None else manifest.over_time.left_out
-    n_read += n_held_back  # which the manifest does not count among them
+    n_isolated = manifest.records_suppressed or 0
+    n_read += n_held_back + n_isolated  # which the manifest does not count among them
     text = (
         f"{n_read:,} records were read, {n_dropped:,} of them ({_percent(n_dropped, n_read)}) left "
         "out for a missing value. A record can lack several."
@@ -91,6 +92,11 @@ def _show_dropped(manifest: InternalManifest) -> str:
         text += (
             f" {n_held_back:,} more ({_percent(n_held_back, n_read)}) were left out, as too few of "
             "those who shared their earlier classes are still there, or as these are above a t."
+        )
+    if n_isolated:
+        text += (
+            f" {n_isolated:,} more ({_percent(n_isolated, n_read)}) were left out, as no others "
+            "are near them by their quasi-identifiers (suppress)."
         )
     said = paragraph(text)
     rows = [

@@ -7,7 +7,10 @@ release made again has the same bytes.
 from collections.abc import Iterator
 
 from tclose.model.column_terms import Role
-from tclose.releases.manifest.dictionary import describe_left_out_records
+from tclose.releases.manifest.dictionary import (
+    describe_left_out_records,
+    describe_suppressed_records,
+)
 from tclose.releases.manifest.figure_sections import AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Attacks, ReleasedColumn, TResult
@@ -229,6 +232,8 @@ def _list_columns(manifest: Manifest) -> str:
         cards.append(element("li", "".join(lines)))
     left_out = manifest.left_out
     dropped = "" if left_out is None else paragraph(describe_left_out_records(left_out))
+    if manifest.suppressed is not None:
+        dropped += paragraph(describe_suppressed_records(manifest.suppressed))
     said = dropped + paragraph(
         "Information loss is the mean of squared differences to the original values, in shares of "
         "their scale: 0 is none. The data dictionary has types, orders and taxonomies."

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from tclose.releases.manifest.dictionary import describe_left_out_records
+from tclose.releases.manifest.dictionary import (
+    describe_left_out_records,
+    describe_suppressed_records,
+)
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
 from tclose.releases.report.html_parts import (
@@ -121,6 +124,8 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
     )
     left_out = manifest.left_out
     said = [] if left_out is None else [paragraph(describe_left_out_records(left_out))]
+    if manifest.suppressed is not None:
+        said.append(paragraph(describe_suppressed_records(manifest.suppressed)))
     rows = [(c.name, c.role, f"{c.kind}, {c.type}") for c in manifest.columns]
     table = data_table("Roles and types", ("column", "role", "type"), rows)
     sections = [section("columns", "Columns", *said, table)]

@@ -1,0 +1,169 @@
+"""The tasks that find isolated records: a sample of each partition, then who is far from it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tclose.data.files.input_partitions import read_partition
+from tclose.data.keys import Encoding
+from tclose.data.value_counts import (
+    TableSummary,
+    complete_records,
+    sampled_rows,
+    summarise_table,
+)
+from tclose.kernels.isolation import bound_nodes, measure_isolation, order_points
+from tclose.methods.scaling import Scaled, scale_columns
+from tclose.model.array_types import Float64, Int64
+from tclose.model.input_pieces import Partition
+from tclose.passes.summarise.records import Source, kept_positions
+from tclose.runtime.arrays import TableFile
+from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.tasks import Task
+
+NEAR_SAMPLE = FileArtifact("near/sample", TableFile)  # quasi-identifiers, then the position
+
+
+@dataclass(frozen=True)
+class NearInput:
+    """A partition, and the share of its complete records that are sampled."""
+
+    partition: Partition
+    source: Source
+    share: float
+
+
+def near_task(workspace: Workspace, item: NearInput, pending: PendingFiles) -> TableSummary:
+    """Count a partition's columns, and keep a sample of its quasi-identifiers."""
+    del workspace
+    source = item.source
+    names = [column.name for column in source.checked]
+    table = read_partition(item.partition, source.reading.of(names))
+    summary, kept = summarise_table(table, source.columns, source.partition_columns)
+    positions = kept_positions(table, source.checked, item.partition.first_position)
+    rows = (
+        np.arange(positions.size)
+        if item.share >= 1
+        else sampled_rows(positions, source.seed, item.share)
+    )
+    quasi = [column.name for column in source.quasi]
+    sample = kept.select(quasi).take(pa.array(rows))
+    position = "position"
+    while position in quasi:
+        position += "_"
+    pending.new(NEAR_SAMPLE).write(sample.append_column(position, pa.array(positions[rows])))
+    return summary
+
+
+def sampled_positions(sample: pa.Table) -> Int64:
+    """Positions of the sampled records in the whole input."""
+    positions: Int64 = sample.column(sample.num_columns - 1).to_numpy()
+    return positions
+
+
+NEAR_TASK = Task("near", "sampling records", near_task, (NEAR_SAMPLE,))
+
+
+@dataclass(frozen=True, eq=False)
+class PointTree:
+    """Sampled records by their quasi-identifiers, so that the nearest ones are found fast.
+
+    ``values`` float64 (n, d), ``levels`` int32 (n, q), ``positions`` int64 (n,): in the tree's
+    order; ``starts``, ``stops`` int64 (nodes,), ``lows``, ``highs`` float64 (nodes, d + q): the
+    points of each node, and its box; ``n_near``: which neighbour's distance is measured.
+    """
+
+    encodings: tuple[Encoding, ...]
+    values: Float64
+    levels: NDArray[np.int32]
+    positions: Int64
+    weights: Float64
+    starts: Int64
+    stops: Int64
+    lows: Float64
+    highs: Float64
+    n_near: int
+
+    def measure(self, records: pa.Table, positions: Int64, enough: float = -1.0) -> Float64:
+        """Squared distance of each record to its neighbour, who is not the record itself.
+
+        Parameters
+        ----------
+        enough : squares that are not above it need not be exact
+        """
+        scaled = _scale(self.encodings, records)
+        squares: Float64 = measure_isolation(
+            self.values, self.levels, self.positions, self.starts, self.stops, self.lows,
+            self.highs, self.weights, np.ascontiguousarray(scaled.numeric.T),
+            np.ascontiguousarray(scaled.nominal.T), positions, self.n_near, enough,
+        )  # fmt: skip
+        return squares
+
+
+def plant_tree(encodings: tuple[Encoding, ...], sample: pa.Table, n_near: int) -> PointTree:
+    """The tree of a sample."""
+    scaled = _scale(encodings, sample)
+    order, starts, stops = order_points(
+        scaled.numeric, scaled.nominal, scaled.weights, scaled.n_levels
+    )
+    values = np.ascontiguousarray(scaled.numeric.T[order])
+    levels = np.ascontiguousarray(scaled.nominal.T[order])
+    positions = sampled_positions(sample)[order]
+    lows, highs = bound_nodes(values, levels, starts, stops)
+    return PointTree(
+        encodings, values, levels, positions, scaled.weights, starts, stops, lows, highs, n_near
+    )
+
+
+def _scale(encodings: tuple[Encoding, ...], records: pa.Table) -> Scaled:
+    keys = [e.encode(records[e.column.name].combine_chunks()) for e in encodings]
+    return scale_columns(list(encodings), keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Isolation:
+    """What partitions are searched with: who is farther than ``least`` (a square) is a candidate.
+
+    ``most``: candidates that are wanted, the farthest.
+    """
+
+    tree: PointTree
+    least: float
+    most: int
+
+
+ISOLATION = Artifact("isolation", Isolation)
+
+
+@dataclass(frozen=True, eq=False)
+class IsolatedRecords:
+    """Candidates of a partition: positions int64 (m,) and squared distances float64 (m,)."""
+
+    positions: Int64
+    squares: Float64
+
+    def take_farthest(self, most: int) -> "IsolatedRecords":
+        """The farthest; of equally far ones those that come first."""
+        order = np.lexsort((self.positions, -self.squares))[:most]
+        return IsolatedRecords(self.positions[order], self.squares[order])
+
+
+def isolate_task(
+    workspace: Workspace, item: tuple[Partition, Source], _: PendingFiles
+) -> IsolatedRecords:
+    """Find the complete records of a partition that are far from their neighbour."""
+    partition, source = item
+    isolation = workspace.load_shared(ISOLATION)
+    names = [column.name for column in source.checked]
+    table = read_partition(partition, source.reading.of(names))
+    positions = kept_positions(table, source.checked, partition.first_position)
+    mask = complete_records(table, source.checked)
+    kept = table if mask is None else table.filter(mask)
+    squares = isolation.tree.measure(kept, positions, isolation.least)
+    far = np.flatnonzero(squares > isolation.least)
+    return IsolatedRecords(positions[far], squares[far]).take_farthest(isolation.most)
+
+
+ISOLATE_TASK = Task("isolate", "finding isolated records", isolate_task)

@@ -1,0 +1,204 @@
+"""The choice of isolated records to be left out, before anything is counted.
+
+A class of k records takes a record that has no near ones far from where it was, and the others of
+its class with it. Who is isolated is decided by quasi-identifiers alone: what is left out says
+nothing of confidential values beyond what quasi-identifiers say. A record is left out as others are
+that a release cannot have: it is read without a value that is needed, and so is not complete.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor
+
+import numpy as np
+import pyarrow as pa
+
+from tclose.data.encodings import make_encoding
+from tclose.data.keys import Encoding, Keys, to_keys
+from tclose.data.value_counts import TableSummary, find_problems
+from tclose.errors import PolicyError
+from tclose.model.array_types import Float64
+from tclose.model.input_pieces import Partition
+from tclose.passes.plan.class_sizes import choose_class_size
+from tclose.passes.summarise.input_summary import InputSummary, grow_taxonomies
+from tclose.passes.summarise.records import Source
+from tclose.passes.suppress.isolation_task import (
+    ISOLATE_TASK,
+    ISOLATION,
+    NEAR_SAMPLE,
+    NEAR_TASK,
+    IsolatedRecords,
+    Isolation,
+    NearInput,
+    PointTree,
+    plant_tree,
+    sampled_positions,
+)
+from tclose.policy.policy import Policy
+from tclose.releases.manifest.plan_document import PlannedSuppression
+from tclose.runtime.artifacts import Artifact
+from tclose.runtime.engines.engine import merge_in_tree
+from tclose.runtime.pipeline import PassContext
+
+NEAR_RECORDS = 32_768  # that neighbours are looked for among
+# What is left out is farther from its neighbour than the others are, in squares and on average.
+WORTH = 4.0
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """The records that are left out as isolated ones.
+
+    ``n_complete``: records without a missing value, of which ``n_left_out`` are left out; ``most``:
+    that could have been; ``n_sampled``: records that neighbours were looked for among;
+    ``remaining``: of the sample's mean squared distance to the neighbour, the share that is left.
+    """
+
+    n_complete: int
+    n_left_out: int
+    most: int
+    n_sampled: int
+    remaining: float
+
+
+def plan_suppression(found: tuple[Suppression, ...]) -> PlannedSuppression | None:
+    """What a plan says of the records that are left out; None where none could be."""
+    if not found:
+        return None
+    one = found[0]
+    return PlannedSuppression(
+        left_out=one.n_left_out,
+        most=one.most,
+        of=one.n_complete,
+        sampled=one.n_sampled,
+        remaining=float(f"{one.remaining:.3g}"),
+    )
+
+
+SUPPRESSION = Artifact("suppression", tuple[Suppression, ...])  # one, or none if none is asked
+
+
+def suppress_records(
+    context: PassContext, source: Source, partitions: Sequence[Partition]
+) -> tuple[Source, tuple[Suppression, ...]]:
+    """The source without the records that are left out, and how many these are.
+
+    Data that cannot be used are passed over: they are refused where all are summarised.
+
+    Raises
+    ------
+    PolicyError
+        No column is needed of every record.
+    """
+    policy = context.run.policy
+    if policy.suppress is None:
+        return source, ()
+    hidden = _choose_hidden(source)
+    share = min(1.0, NEAR_RECORDS / sum(partition.n_records for partition in partitions))
+    sizes = [partition.n_records for partition in partitions]
+    items = [NearInput(partition, source, share) for partition in partitions]
+    table = merge_in_tree(TableSummary.merge, context.map(NEAR_TASK, items, sizes=sizes))
+    if find_problems(table, source.columns, policy.missing) or table.n_complete < 2:
+        return source, ()
+    sample = pa.concat_tables(
+        [context.workspace.file(NEAR_SAMPLE, i).read() for i in range(len(partitions))]
+    ).combine_chunks()
+    if len(sample) < 2:
+        return source, ()
+    tree = plant_tree(
+        _encode(source, table, sample), sample, _choose_neighbour(policy, table, len(sample))
+    )
+    squares = tree.measure(sample, sampled_positions(sample))
+    found = _find_isolated(context, source, partitions, tree, squares, table.n_complete)
+    if found.positions.size < policy.privacy.k:  # fewer than a class: who they are could be told
+        found = found.take_farthest(0)
+    reading = replace(
+        source.reading, hidden=hidden, left_out=tuple(np.sort(found.positions).tolist())
+    )
+    most = floor(policy.suppress.share * table.n_complete)
+    counted = Suppression(
+        table.n_complete, found.positions.size, most, len(sample), _share_left(squares, found)
+    )
+    return replace(source, reading=reading), (counted,)
+
+
+def _choose_hidden(source: Source) -> str:
+    """Choose the column that is made missing in the records that are left out."""
+    for column in source.checked:
+        preparation = column.attribute.preparation
+        if preparation is None or not preparation.has_no_gaps:
+            return column.name
+    raise PolicyError(
+        "suppress: all columns that a record needs are filled by missing, so that none could be "
+        "left out; take missing out of one, or suppress"
+    )
+
+
+def _encode(source: Source, table: TableSummary, sample: pa.Table) -> tuple[Encoding, ...]:
+    """Encodings of the quasi-identifiers, with their scales measured on the sample."""
+    grown = grow_taxonomies(InputSummary(source, [], table)).source
+    scaled = set(source.scaled)
+
+    def sort_keys(name: str) -> Keys:
+        keys: Keys = to_keys(
+            sample[name].combine_chunks(), name
+        ).copy()  # of Arrow: not to be written
+        keys.sort()
+        return keys
+
+    return tuple(
+        make_encoding(c, table.columns[c.name], sort_keys(c.name) if c.name in scaled else None)
+        for c in grown.quasi
+    )
+
+
+def _choose_neighbour(policy: Policy, table: TableSummary, n_sampled: int) -> int:
+    """Which neighbour of a class's size is looked for, among fewer records than there are."""
+    limits = [a.max_emd for a in policy.resolve_attributes() if a.max_emd is not None]
+    size = choose_class_size(table.n_complete, policy.privacy.k, limits).adjusted
+    return min(n_sampled - 1, max(1, ceil((size - 1) * n_sampled / table.n_complete)))
+
+
+def _find_isolated(
+    context: PassContext,
+    source: Source,
+    partitions: Sequence[Partition],
+    tree: PointTree,
+    squares: Float64,
+    n_complete: int,
+) -> IsolatedRecords:
+    """The farthest of all records, as many as may be left out at most."""
+    policy = context.run.policy
+    assert policy.suppress is not None
+    most = floor(policy.suppress.share * n_complete)
+    least = _find_least(squares, float(policy.suppress.share))
+    context.write(ISOLATION, Isolation(tree, least, most))
+    found = context.map(
+        ISOLATE_TASK,
+        [(partition, source) for partition in partitions],
+        sizes=[partition.n_records for partition in partitions],
+    )
+    return IsolatedRecords(
+        np.concatenate([one.positions for one in found]),
+        np.concatenate([one.squares for one in found]),
+    ).take_farthest(most)
+
+
+def _find_least(squares: Float64, share: float) -> float:
+    """The square that a record has to be above: well above the others', and among the farthest.
+
+    Twice as many of the sample are as may be left out, so that there are enough of them in the
+    table, too.
+    """
+    ascending = np.sort(squares)
+    staying = ascending[: ascending.size - floor(share * ascending.size)]
+    farthest = ascending[max(0, ascending.size - 1 - ceil(2 * share * ascending.size))]
+    return max(WORTH * float(staying.mean()), float(farthest))
+
+
+def _share_left(squares: Float64, found: IsolatedRecords) -> float:
+    """What is left of the sample's mean square without those as far as the ones left out."""
+    if not found.squares.size or not squares.any():
+        return 1.0
+    staying = squares[squares < found.squares.min()]
+    return float(staying.mean() / squares.mean()) if staying.size else 0.0
