@@ -50,6 +50,7 @@ from tclose.runtime.run import INSPECTION
 
 PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publish")
 TITLE = "Scale-out"
+ROWS = 10_000_000
 COLUMNS = (
     "refine", "workers", "seconds of each run", "median", "times one", "seconds per pass", "data"
 )  # fmt: skip
@@ -89,14 +90,15 @@ def main() -> None:
     told = "What each pass leaves on disk for the next one, of the runs with `off`:"
     tables = [*render_times(timed), told, render_table(SPACE_COLUMNS, space)]
     body = "\n\n".join([how, *tables])
-    print(f"## {TITLE}\n\n{body}\n", flush=True)
+    title = TITLE if given.rows == ROWS else f"{TITLE}: {given.rows:,} records"
+    print(f"## {title}\n\n{body}\n", flush=True)
     if given.out:
-        update_page(given.out, {TITLE: body})
+        update_page(given.out, {title: body})
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time one release by 1, 2 and 4 workers.")
-    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--refine", nargs="+", default=["off", "fast"], choices=["off", "fast"])
     parser.add_argument("--folder", type=Path, help="keep the data here, and use what is there")

@@ -50,7 +50,7 @@ def cut_pools(
         by_class,
         (in_groups, starts_of([len(group) for group in groups])),
         points,
-        (records.k, 6, seed),
+        (records.k, 6, seed, records.n_classes),
         np.array(PASSES),
         0.0,
     )

@@ -200,7 +200,8 @@ def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, p
     records, by_class, groups, points : as in `refine_blocks`
     n_levels : more than any level
     labels : int64 (n,): class of each record, written; there may be gaps then
-    settings : three integers: k; neighbours of a class; the seed of what pools are grown around
+    settings : four integers: k; neighbours of a class; the seed of what pools of the first group
+        are grown around; the label of the first new class
     passes : int64 (p, 2): classes of a pool, and how many more it is cut into
     least : pools that lose no more are not looked at
 
@@ -210,8 +211,8 @@ def pool_blocks(records, n_levels, labels, by_class, groups, points, settings, p
     broke a limit
     """
     classes, group_starts = groups
-    k, n_neighbours, seed = settings
-    n_classes, n_tried, n_kept, n_broken = by_class[1].size - 1, 0, 0, 0
+    k, n_neighbours, seed, n_classes = settings
+    n_tried, n_kept, n_broken = 0, 0, 0
     pool = make_pool()
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]

@@ -18,7 +18,7 @@ from tclose.passes.microaggregate.region_task import (
     write_row_ranges,
 )
 from tclose.passes.microaggregate.representatives import apportion_regions, represented
-from tclose.passes.microaggregate.rounds import merge_rounds
+from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.plan import PLAN, Plan, Region
@@ -98,9 +98,10 @@ def _map_joining(
 def _map_regions(
     context: PassContext, task: Task[RegionInput, Any], items: list[RegionInput]
 ) -> list[Any]:
+    n_threads = context.engine.threads_per_task(len(items))
     return context.map(
         task,
-        items,
+        [replace(item, n_threads=n_threads) for item in items],
         names=[item.region.name for item in items],
         sizes=[item.n_records for item in items],
     )

@@ -13,7 +13,6 @@ from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.losses import Losses, measure_aggregation, measure_generalising
-from tclose.passes.microaggregate.refine_classes import make_refiner
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import (
     aggregate_column,
@@ -23,7 +22,8 @@ from tclose.passes.microaggregate.release_classes import (
 )
 from tclose.passes.microaggregate.repair_region import Merger
 from tclose.passes.microaggregate.representatives import Wanted, choose_representatives
-from tclose.passes.microaggregate.rounds import Round
+from tclose.passes.microaggregate.search.refine_classes import make_refiner
+from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
 
@@ -97,6 +97,7 @@ def cluster_region(
         tuple(float(t) for t in plan.max_emds),
         plan.k,
         (plan.seed, *records.name),
+        records.n_threads,
     )
     labels, block_starts, levels = _make_clusters(records, plan, distributions, scaled)
     if plan.method.cuts_by_subsets and block_starts is None:

@@ -16,7 +16,8 @@ class RegionRecords:
     further confidential attributes, in which blocks are balanced too. ``others``: numbers of the
     compared columns that are no quasi-identifiers, which nothing but the losses depends on.
     ``name``: the region's place in the plan, which draws depend on; ``share``: its part of all
-    records. ``persons`` int64 (n,): whose each is, if several may be of one.
+    records. ``persons`` int64 (n,): whose each is, if several may be of one. ``n_threads``: that
+    may work on them, on which nothing depends but the time.
     """
 
     keys: list[Keys]
@@ -29,3 +30,4 @@ class RegionRecords:
     name: tuple[int, int] = (0, 0)
     share: float = 1.0
     persons: Int64 | None = None
+    n_threads: int = 1

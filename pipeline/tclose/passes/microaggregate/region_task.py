@@ -27,7 +27,7 @@ from tclose.passes.microaggregate.region_classes import (
 )
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.representatives import represented
-from tclose.passes.microaggregate.rounds import Round
+from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
@@ -77,7 +77,8 @@ class RegionInput:
     The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
     byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.
     ``clustered``: of a region whose clusters are made; ``wanted``: then the records that it has to
-    release of each value of what is released as representatives, int64 (v,) each.
+    release of each value of what is released as representatives, int64 (v,) each. ``n_threads``:
+    that its task may have.
     """
 
     region: Region
@@ -86,6 +87,7 @@ class RegionInput:
     shape: tuple[int, int]
     clustered: ClusteredRegion | None = None
     wanted: tuple[Int64, ...] | None = None
+    n_threads: int = 1
 
 
 def write_row_ranges(
@@ -169,6 +171,7 @@ def _gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> _Gath
         name=(item.region.release_partition, item.region.first_cluster),
         share=encoded.size / plan.n_records,
         persons=None if plan.persons is None else encoded[PERSON],
+        n_threads=item.n_threads,
     )
     return _GatheredRegion(records, encoded, passthrough, distributions)
 

@@ -15,7 +15,7 @@ from tclose.model.attributes import Column
 from tclose.model.input_pieces import InputFile
 from tclose.model.verification import ClassSizes, PersonTraces, Verdict
 from tclose.passes.compare.record_digests import Compared
-from tclose.passes.microaggregate.rounds import Round
+from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy

@@ -21,7 +21,7 @@ from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
-from tclose.passes.microaggregate.rounds import merge_rounds
+from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS

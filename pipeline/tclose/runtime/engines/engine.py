@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager
@@ -63,6 +64,10 @@ class Engine(Protocol):
         """Bytes that a task may take where it has least; None where there is no limit."""
         ...
 
+    def threads_per_task(self, n_tasks: int) -> int:
+        """Threads that each of so many tasks may have, if they all run at once."""
+        ...
+
 
 @dataclass(frozen=True)
 class InProcess:
@@ -91,6 +96,11 @@ class InProcess:
     def memory_per_unit(self) -> int | None:
         """No limit of Dask's."""
         return None
+
+    def threads_per_task(self, n_tasks: int) -> int:
+        """All processors: one task follows the other."""
+        del n_tasks
+        return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
@@ -139,12 +149,23 @@ class OnCluster:
 
     def memory_per_unit(self) -> int | None:
         """The least of a worker's limit, shared by its threads, of workers that have one."""
+        workers = self._workers()
+        shares = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
+        return min(shares, default=None)
+
+    def threads_per_task(self, n_tasks: int) -> int:
+        """A task's share of all workers' threads; no more than those of any machine."""
+        of_machine: Counter[str] = Counter()
+        for worker in self._workers():
+            of_machine[worker["host"]] += worker["nthreads"]
+        share = of_machine.total() // max(n_tasks, 1)
+        return max(1, min(share, *of_machine.values())) if of_machine else 1
+
+    def _workers(self) -> list[dict[str, Any]]:
         info = self.client.scheduler_info(n_workers=-1)
         if "workers" not in info:  # what a client knows that has lost its scheduler
             raise _lost(getattr(self.client.scheduler, "address", "given"))
-        workers = info["workers"].values()
-        shares = [w["memory_limit"] // w["nthreads"] for w in workers if w["memory_limit"]]
-        return min(shares, default=None)
+        return list(info["workers"].values())
 
 
 @contextlib.contextmanager

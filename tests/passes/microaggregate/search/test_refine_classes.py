@@ -33,7 +33,7 @@ from support.tables.refined_regions import (
     search_budgets,
 )
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
-from tclose.passes.microaggregate.refine_classes import make_refiner, orthonormal
+from tclose.passes.microaggregate.search.refine_classes import make_refiner, orthonormal
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 
 

@@ -9,6 +9,7 @@ from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.neighbours import CENTRE, DRAWN, FARTHEST, represent_classes
 from tclose.kernels.refinement.pools import pool_blocks
 from tclose.model.array_types import Float64, Int64
+from tclose.passes.microaggregate.search.group_threads import map_groups
 
 # Round by round: classes of a pool, and how many more it is cut into.
 PASSES = (
@@ -54,16 +55,19 @@ def pool_classes(
     groups: tuple[Int64, Int64],
     settings: tuple[int, int, int],
     of_round: tuple[int, float, Float64],
+    n_threads: int = 1,
 ) -> tuple[Int64, Pooled]:
     """Cut pools of classes anew wherever that saves loss, within k and every t.
 
     Parameters
     ----------
-    records, n_levels, settings : as in `pool_blocks`
+    records, n_levels : as in `pool_blocks`
+    settings : three integers: k; neighbours of a class; the seed of what pools are grown around
     labels : int64 (n,): class of each record, without gaps
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
     of_round : its number; the mean loss of a class, as pools that lose no more than one class are
         left as they are; draws float64 (c,), of which record of a class neighbours are found by
+    n_threads : that cut pools side by side
 
     Returns
     -------
@@ -74,9 +78,15 @@ def pool_classes(
     kind = BY_TURNS[r % len(BY_TURNS)]
     points = represent_classes(*records[:3], n_levels, *by_class, kind, draws)
     passes = np.array(PASSES[r % len(PASSES)])
-    pooled = Pooled(
-        *pool_blocks(
-            records, n_levels, labels, by_class, groups, points, settings, passes, mean_loss
-        )
-    )
+    k, n_neighbours, seed = settings
+
+    def pool(some: tuple[Int64, Int64], first: int) -> Any:
+        # Later groups' new classes have the higher numbers, as if they were cut one by one.
+        first_new = draws.size + first * labels.size
+        return pool_blocks(
+            records, n_levels, labels, by_class, some, points,
+            (k, n_neighbours, seed + first, first_new), passes, mean_loss,
+        )  # fmt: skip
+
+    pooled = Pooled(*np.sum(map_groups(pool, groups, n_threads), axis=0).tolist())
     return (np.unique(labels, return_inverse=True)[1] if pooled.n_kept else labels), pooled

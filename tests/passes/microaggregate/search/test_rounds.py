@@ -11,10 +11,10 @@ from support.tables.classed_records import ClassedRecords
 from support.tables.random_tables import distribution_of, repeatable
 from support.tables.refined_regions import keep, refiner_of
 from tclose.model.array_types import Int64
-from tclose.passes.microaggregate import refine_classes
-from tclose.passes.microaggregate.pool_classes import Pooled
-from tclose.passes.microaggregate.refine_classes import ROUNDS_BEFORE_MERGING
-from tclose.passes.microaggregate.rounds import Round, is_little, merge_rounds
+from tclose.passes.microaggregate.search import refine_classes
+from tclose.passes.microaggregate.search.pool_classes import Pooled
+from tclose.passes.microaggregate.search.refine_classes import ROUNDS_BEFORE_MERGING
+from tclose.passes.microaggregate.search.rounds import Round, is_little, merge_rounds
 from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
 
 

@@ -36,14 +36,15 @@ from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
-from tclose.passes.microaggregate.pool_classes import (
+from tclose.passes.microaggregate.search.group_threads import map_groups
+from tclose.passes.microaggregate.search.pool_classes import (
     BARRED_ROUNDS,
     EFFORT_OF_ROUND,
     NO_POOLS,
     Pooled,
     pool_classes,
 )
-from tclose.passes.microaggregate.rounds import Round, is_little
+from tclose.passes.microaggregate.search.rounds import Round, is_little
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances, stack_trees
 
@@ -65,7 +66,8 @@ class Refiner:
     ``values`` float64 (n, d), ``levels`` int32 (n, q): quasi-identifiers, a record's adjacent;
     ``weights`` float64 (q,), ``n_levels``: of the nominal ones, as in `Scaled`; ``codes`` int64 (p,
     n); ``ordered``: the distributions of the ``record_terms``, ``limits`` float64 (p,) theirs;
-    ``trees``: the attributes of the others; ``key``: what the draws depend on.
+    ``trees``: the attributes of the others; ``key``: what the draws depend on; ``n_threads``: that
+    search side by side.
     """
 
     values: Float64
@@ -80,6 +82,7 @@ class Refiner:
     trees: Trees
     k: int
     key: tuple[int, ...]
+    n_threads: int = 1
 
     def refine(
         self,
@@ -194,12 +197,19 @@ class Refiner:
         how = (self.k, search_budget.n_neighbours, search_budget.n_sweeps, search_budget.n_together)
         mean_loss = loss / (starts.size - 1)
         least_gain = max(LEAST_GAIN, search_budget.least_exchange * mean_loss)
-        refine_blocks(records, labels, (order, starts), groups, points, how, least_gain)
+
+        def search(some: tuple[Int64, Int64], _: int) -> None:
+            refine_blocks(records, labels, (order, starts), some, points, how, least_gain)
+
+        map_groups(search, groups, self.n_threads)
         if not is_pooled or not search_budget.n_pooled:
             return labels, NO_POOLS
         records = self._records(MOST_POOLED)
         settings = self.k, search_budget.n_pooled, int(rng.integers(1 << 30))
-        return pool_classes(records, self.n_levels, labels, groups, settings, (r, mean_loss, draws))
+        of_round = r, mean_loss, draws
+        return pool_classes(
+            records, self.n_levels, labels, groups, settings, of_round, self.n_threads
+        )
 
     def _group_classes(
         self,
@@ -275,6 +285,7 @@ def make_refiner(
     limits: tuple[float, ...],
     k: int,
     key: tuple[int, ...],
+    n_threads: int = 1,
 ) -> Refiner:
     """A region's refiner; the limits are lowered by what the distance's running sums can err."""
     nodes = [d.metric.below.size for d in distributions if d.metric is not None]
@@ -301,6 +312,7 @@ def make_refiner(
         trees=trees,
         k=k,
         key=key,
+        n_threads=n_threads,
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tclose.passes.microaggregate.pool_classes import PASSES
+from tclose.passes.microaggregate.search.pool_classes import PASSES
 from tclose.passes.plan.search_budget import SearchBudget
 
 # Share of the loss that a round has to save while effort is free.

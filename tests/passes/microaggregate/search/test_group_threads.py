@@ -1,0 +1,59 @@
+"""Groups of classes that threads search side by side."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.tables.classed_records import ClassedRecords
+from support.tables.random_tables import repeatable
+from support.tables.refined_regions import (
+    fewer,
+    keep,
+    refiner_of,
+    regions_within,
+    search_budgets,
+)
+from tclose.model.array_types import Int64
+from tclose.passes.microaggregate.search.group_threads import map_groups
+from tclose.passes.plan.search_budget import SearchBudget
+
+
+@repeatable
+@given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 5))
+def test_each_group_is_searched_once_and_in_order(sizes: list[int], n_threads: int) -> None:
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+    classes = np.arange(starts[-1])
+
+    def search(some: tuple[Int64, Int64], first: int) -> list[tuple[int, list[int]]]:
+        ends = enumerate(pairwise(some[1].tolist()), first)
+        return [(g, some[0][a:b].tolist()) for g, (a, b) in ends]
+
+    searched = [one for part in map_groups(search, (classes, starts), n_threads) for one in part]
+    whole = enumerate(pairwise(starts.tolist()))
+    assert searched == [(g, list(range(a, b))) for g, (a, b) in whole]
+
+
+@pytest.mark.timeout(60)
+def test_an_error_of_a_thread_is_that_of_the_search() -> None:
+    def search(_: tuple[Int64, Int64], first: int) -> None:
+        if first:
+            raise ValueError(first)
+
+    with pytest.raises(ValueError, match="1"):
+        map_groups(search, (np.arange(4), np.arange(5)), 2)
+
+
+@fewer
+@given(regions_within(), search_budgets, st.integers(2, 4))
+def test_labels_are_those_of_one_thread(
+    records: ClassedRecords, search_budget: SearchBudget, n_threads: int
+) -> None:
+    refiner = refiner_of(records)
+    alone = refiner.refine(records.labels, search_budget, keep)
+    together = replace(refiner, n_threads=n_threads).refine(records.labels, search_budget, keep)
+    assert alone[0].tolist() == together[0].tolist()
+    assert alone[1] == together[1]
