@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from tclose.model.array_types import Int64
+from tclose.runtime.interrupts import deferred
 
 T = TypeVar("T")
 
@@ -37,8 +38,13 @@ def map_groups(
     def search_part(part: slice) -> T:
         return search((groups[0], groups[1][part.start : part.stop + 1]), part.start)
 
-    with ThreadPoolExecutor(n_threads) as threads:
-        return list(threads.map(search_part, parts))
+    threads = ThreadPoolExecutor(n_threads)
+    try:
+        with deferred():  # or some would be searched that nobody waits for
+            begun = [threads.submit(search_part, part) for part in parts]
+        return [part.result() for part in begun]
+    finally:
+        threads.shutdown(cancel_futures=True)
 
 
 def _cut(n_groups: int, n_threads: int) -> Iterator[slice]:
