@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pv
 import pytest
 import yaml
@@ -162,3 +164,29 @@ class TestRefusals:
 
     def test_no_such_file(self, capsys):
         assert "input a.csv: no such file" in self.refused(capsys, "a.csv")
+
+
+def test_few_missing_values_get_a_centre(tmp_path: Path) -> None:
+    """Of what others may know; of many, and of confidential ones, the records are left out."""
+    table, rng = people(2_000), np.random.default_rng(2)
+    table = table.append_column("town", pa.array(rng.choice(["Bonn", "Oslo", "Lyon"], 2_000)))
+    table = table.append_column("patient_id", pa.array(np.arange(2_000)))
+    table = table.append_column("insurance", pa.array(rng.choice(["low", "high"], 2_000)))
+    for name, share in {"age": 0.02, "town": 0.03, "insurance": 0.1, "pay": 0.01}.items():
+        column = table[name].combine_chunks()
+        gaps = pa.array(rng.random(2_000) < share)
+        column = pc.if_else(gaps, pa.scalar(None, column.type), column)
+        table = table.set_column(table.column_names.index(name), name, column)
+    write_csv(tmp_path / "in.csv", table)
+    assert main(["init", "in.csv", "--out", "policy.yaml"]) == 0
+    policy, text = load_policy("policy.yaml"), Path("policy.yaml").read_text()
+    centres = {name: a.missing for name, a in policy.attributes.items()}
+    assert centres == {
+        "age": "median", "sex": None, "pay": None, "town": "mode", "patient_id": None,
+        "insurance": None,
+    }  # fmt: skip
+    assert policy.missing == "drop"
+    [line] = [line for line in text.splitlines() if line.startswith("  age:")]
+    assert "% missing: few, so they get the median and the records stay" in line
+    confirm(Path("policy.yaml"))
+    assert main(["run", "policy.yaml", "--quiet"]) == 0

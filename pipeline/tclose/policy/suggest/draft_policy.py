@@ -1,7 +1,7 @@
 """The draft of a policy: what a sample of the input suggests, with the reasons."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -15,14 +15,15 @@ from tclose.policy.suggest.input_sample import InputSample, read_sample
 from tclose.policy.suggest.scales import order_values
 from tclose.policy.suggest.spellings import Spellings, find_spellings
 from tclose.policy.suggest.suggest_roles import (
+    MUCH_MISSING,
     Suggestion,
     describe_spread,
+    suggest_centre,
     suggest_prefixes,
     suggest_roles,
 )
 from tclose.security.redaction import redact_place
 
-_MUCH_MISSING = 0.05
 _MANY_CATEGORIES = 100
 _SENTINELS = (-9, -99, -999, -9999, 99, 999, 9999, 99999)
 
@@ -55,7 +56,11 @@ class Draft:
 
     def kind_of(self, suggestion: Suggestion) -> Kind | None:
         """The type that the policy declares."""
-        return Kind.ORDINAL if suggestion.profile.name in self.orders else suggestion.profile.kind
+        return _kind_of(suggestion, self.orders)
+
+
+def _kind_of(suggestion: Suggestion, orders: Mapping[str, tuple[str, ...]]) -> Kind | None:
+    return Kind.ORDINAL if suggestion.profile.name in orders else suggestion.profile.kind
 
 
 def draft_policy(path: str) -> Draft:
@@ -79,7 +84,12 @@ def draft_policy(path: str) -> Draft:
         if suggestion.role is Role.QUASI_IDENTIFIER and is_text(table[name].type):
             order = order_values(suggestion.profile, _without(table[name], spellings.tokens))
             orders |= {name: order} if order else {}
-    dropped = _share_with_gaps(table, suggestions, spellings.tokens)
+    needed = [
+        s
+        for s in suggestions
+        if s.role is not Role.IDENTIFIER and suggest_centre(s, _kind_of(s, orders)) is None
+    ]
+    dropped = _share_with_gaps(table, needed, spellings.tokens)
     notes = tuple(_find_notes(suggestions, spellings, table))
     return Draft(sample, spellings, suggestions, orders, dropped, notes)
 
@@ -98,12 +108,11 @@ def _without(column: pa.ChunkedArray, tokens: tuple[str, ...]) -> pa.ChunkedArra
 
 
 def _share_with_gaps(
-    table: pa.Table, suggestions: tuple[Suggestion, ...], tokens: tuple[str, ...]
+    table: pa.Table, needed: Sequence[Suggestion], tokens: tuple[str, ...]
 ) -> float:
+    """Share of the records with a gap in a column that needs a value."""
     gaps = None
-    for suggestion in suggestions:
-        if suggestion.role is Role.IDENTIFIER:
-            continue
+    for suggestion in needed:
         column = table[suggestion.profile.name]
         if is_text(column.type):
             column = _without(column, tokens)
@@ -140,7 +149,7 @@ def _notes_of(suggestion: Suggestion, column: pa.ChunkedArray) -> list[str]:
             f"numbers or dates but for {profile.n_odd:,} of {profile.n_present:,} texts: correct "
             "these, or name them in input.missing_values, and say its type"
         )
-    if profile.missing > _MUCH_MISSING:
+    if profile.missing > MUCH_MISSING:
         notes.append(f"{profile.missing:.0%} of the records have no value and are dropped")
     is_wide = profile.kind is Kind.NOMINAL and profile.n_distinct > _MANY_CATEGORIES
     is_wide = is_wide and not suggest_prefixes(suggestion)

@@ -7,7 +7,7 @@ from tclose.data.files.character_sets import UTF8
 from tclose.data.files.text_formats import TextFormat
 from tclose.model.column_terms import Kind, Role
 from tclose.policy.suggest.draft_policy import Draft
-from tclose.policy.suggest.suggest_roles import Suggestion, suggest_prefixes
+from tclose.policy.suggest.suggest_roles import Suggestion, suggest_centre, suggest_prefixes
 
 SCHEMA_NAME = "tclose.schema.json"
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")
@@ -108,12 +108,14 @@ def _attribute(draft: Draft, suggestion: Suggestion) -> str:
         prefixes = suggest_prefixes(suggestion)
         if kind is Kind.NOMINAL and prefixes:
             keys["prefixes"] = f"[{', '.join(map(str, prefixes))}]"
+        if (centre := suggest_centre(suggestion, kind)) is not None:
+            keys["missing"] = centre
         value = f"{{{', '.join(f'{key}: {text}' for key, text in keys.items())}}}"
     line = f"  {quote_name(profile.name)}: {value}"
-    return f"{line:<{_WIDTH}}  # {_one_line(_describe(suggestion))}"
+    return f"{line:<{_WIDTH}}  # {_one_line(_describe(suggestion, kind))}"
 
 
-def _describe(suggestion: Suggestion) -> str:
+def _describe(suggestion: Suggestion, kind: Kind | None) -> str:
     profile = suggestion.profile
     if profile.kind is None:
         return suggestion.reason
@@ -123,7 +125,10 @@ def _describe(suggestion: Suggestion) -> str:
     elif profile.kind is Kind.NOMINAL and profile.is_integer:
         facts.append("numbers taken for codes")
     if profile.missing:
-        facts.append(f"{max(profile.missing, 0.001):.1%} missing")
+        said = f"{max(profile.missing, 0.001):.1%} missing"
+        if (centre := suggest_centre(suggestion, kind)) is not None:
+            said += f": few, so they get the {centre} and the records stay"
+        facts.append(said)
     return f"{suggestion.reason}; {', '.join(facts)}"
 
 

@@ -24,6 +24,7 @@ _HEAVY_TIES = 0.6
 _STRONG_SKEW = 3.0
 _FEW_ROWS = 20  # of a person, on average
 _UNKNOWN_TEXTS = 50
+MUCH_MISSING = 0.05  # above which a value for all of them would change a column
 _CODE_LENGTHS = (4, 8)  # of codes that begin with what groups them, such as postcodes
 
 
@@ -159,6 +160,19 @@ def suggest_prefixes(suggestion: Suggestion) -> tuple[int, ...]:
     is_code = profile.is_padded or profile.is_integer or profile.n_distinct > _UNKNOWN_TEXTS
     has_many = profile.n_distinct > _FEW_ROWS
     return tuple(range(2, profile.length - 1)) if has_length and is_code and has_many else ()
+
+
+def suggest_centre(suggestion: Suggestion, kind: Kind | None) -> str | None:
+    """The centre that few missing values may get, by the type that is declared; None for others.
+
+    Without one these records are left out, and with them their other values.
+    """
+    profile = suggestion.profile
+    if suggestion.role is not Role.QUASI_IDENTIFIER or not 0 < profile.missing <= MUCH_MISSING:
+        return None
+    if profile.n_odd:  # no category, but numbers or dates that are still to be corrected
+        return None
+    return "mode" if kind in (Kind.NOMINAL, Kind.BOOLEAN) else "median"
 
 
 def describe_spread(profile: ColumnProfile) -> list[str]:
