@@ -162,6 +162,16 @@ def test_long_pass_tells_every_ten_seconds_or_so(capsys, clock):
     assert lines[-1] == "placing records: done in 400.0 s, 2,500 records/s"
 
 
+def test_single_task_that_takes_long_tells_every_ten_seconds_or_so(capsys, clock, monkeypatch):
+    monkeypatch.setattr(progress_module, "LOOK_SECONDS", 0.001)
+    with Progress("lines").following("encode", Work(1, n_records=500), label="placing records"):
+        assert capsys.readouterr().err == "placing records: 1 task, 500 records\n"
+        for seconds in ("0:12", "0:24"):
+            clock[0] += 12
+            line = wait_until(lambda: capsys.readouterr().err, "a line")
+            assert line == f"placing records: 0 %, 0 of 500 records, {seconds} so far\n"
+
+
 def test_long_pass_of_unknown_records_counts_tasks(capsys, clock):
     with Progress("lines").following("infer", 3, label="finding types", done=1) as step:
         for _ in range(2):

@@ -5,8 +5,10 @@ in a file or pipe it would print nothing before the end.
 """
 
 import contextlib
+import contextvars
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from tclose.runtime.engines.engine import Engine
 
 LINE_SECONDS = 10.0  # between the lines of work that takes long
+LOOK_SECONDS = 1.0  # after which it is looked at whether a line is due
 _LABEL_WIDTH = 16
 _TEXT_WIDTH = 66  # of a bar's line without the bar itself
 _BAR_WIDTHS = 4, 40
@@ -44,7 +47,12 @@ class Work:
 
     def mark(self) -> None:
         """Take the time."""
-        self.seconds = time.perf_counter() - self.started
+        self.seconds = self.seconds_so_far
+
+    @property
+    def seconds_so_far(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.started
 
     @property
     def is_done(self) -> bool:
@@ -78,7 +86,7 @@ class Work:
         done_now = self.share - self._part(self.tasks_before, self.records_before)
         if done_now <= 0:
             return None
-        waited = time.perf_counter() - self.started - self.seconds
+        waited = self.seconds_so_far - self.seconds
         return max(0.0, self.seconds * (1 - self.share) / done_now - waited)
 
 
@@ -154,16 +162,21 @@ class Progress:
     def _show_lines(self, label: str, work: Work) -> Iterator[Callable[[], None]]:
         last_line = time.perf_counter()
 
-        def show() -> None:
+        def show_middle() -> None:
             nonlocal last_line
             if time.perf_counter() - last_line >= LINE_SECONDS and not work.is_done:
                 last_line = time.perf_counter()
                 self._line(f"{label}: {_describe_middle(work)}")
+
+        def show() -> None:
+            show_middle()
             self._follow(label, work)
 
         self._line(f"{label}: {_describe_start(work)}")
         self._follow(label, work)
-        yield show
+        is_told = self.style == "lines" or self.listener is not None
+        with _repeated(show_middle) if is_told else contextlib.nullcontext():
+            yield show
         self._line(f"{label}: {_describe_end(work)}")
 
     def _follow(self, label: str, work: Work) -> None:
@@ -208,6 +221,24 @@ class Progress:
             self.listener.hear(text, warns=True)
 
 
+@contextlib.contextmanager
+def _repeated(show: Callable[[], None]) -> Iterator[None]:
+    """Call a function again and again within the block: a single task may take long."""
+    ended, context = threading.Event(), contextvars.copy_context()
+
+    def repeat() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            context.run(show)
+
+    thread = threading.Thread(target=repeat, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
 def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -229,6 +260,8 @@ def _describe_middle(work: Work) -> str:
     parts = [_percent(work), amount, *_speed(work)]
     if (seconds_left := work.seconds_left) is not None:
         parts.append(f"about {_clock(seconds_left)} left")
+    elif work.seconds_so_far >= 1:
+        parts.append(f"{_clock(work.seconds_so_far)} so far")
     return ", ".join(parts)
 
 
@@ -288,7 +321,9 @@ class _BarTexts:
         if self.work.is_done:
             return f"{self.work.seconds:.1f} s"
         seconds_left = self.work.seconds_left
-        return "" if seconds_left is None else f"{_clock(seconds_left)} left"
+        if seconds_left is None:
+            return _clock(self.work.seconds_so_far)
+        return f"{_clock(seconds_left)} left"
 
 
 @contextlib.contextmanager
