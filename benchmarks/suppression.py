@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.suppression [--only WORD] [--share S ...] [--out RESULTS.md]``
 
-Losses are on the scales of the whole input in every row: a release's own are divided by the ranges
-of its records, which are narrower without outliers. Beside them stands the loss that the release of
-all records has of the records that are kept: so much of the gain is that outliers are not counted.
+The loss of all records, and of the same records by themselves: so much of the gain is that outliers
+are not counted. Without outliers ranges are narrower, and classes are made by these: what the
+release of all records loses of those that are kept stands beside in these ranges, too.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from benchmarks.sources import SEED, Source, adult, census, generated
-from tclose.model.array_types import Float64
+from tclose.model.array_types import Float64, Int64
 from tclose.passes.release import describe_only, run_release
 from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime.progress import Progress
@@ -31,9 +31,11 @@ SHARES = (0.005, 0.01, 0.02)
 HEAVY_ROWS = 20_000
 NUMBER = "record-number"
 NOTE = """
-Loss: mean squared difference to the original over records and quasi-identifiers, in ranges of the
-whole input. Same records: what the release of all records loses of those that are kept. Expected:
-by how much `tclose plan` says that the loss falls."""
+Losses are mean squared differences to the original over records and quasi-identifiers. In ranges of
+the input: of the release, with its change against the release of all records; then what that one
+loses of the records that are kept. In ranges of the records that are kept, by which classes are
+made without the others: of these records by both releases, and the change. Distances: by how much
+the squared distance to the neighbour falls, as `tclose plan` says."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Priced:
     n_left_out: int
     loss: float
     loss_before: float
+    own_loss: float
+    own_loss_before: float
     expected: float
 
 
@@ -106,8 +110,10 @@ def release_records(policy: Policy) -> pa.Table:
     return rows.sort_by(NUMBER)
 
 
-def measure_losses(source: Source, originals: pa.Table, released: pa.Table) -> Float64:
-    """Each released record's loss, in ranges of all originals: float64 (n,)."""
+def measure_losses(
+    source: Source, originals: pa.Table, released: pa.Table, among: Int64
+) -> Float64:
+    """Each released record's loss, in ranges of the originals of some numbers: float64 (n,)."""
     numbers = released[NUMBER].to_numpy()
     total = np.zeros(numbers.size)
     for name in source.quasi_identifiers:
@@ -115,7 +121,7 @@ def measure_losses(source: Source, originals: pa.Table, released: pa.Table) -> F
         if name in source.nominal:
             total += before[numbers] != after
         else:
-            total += ((before[numbers] - after) / (before.max() - before.min())) ** 2
+            total += ((before[numbers] - after) / np.ptp(before[among])) ** 2
     losses: Float64 = total / len(source.quasi_identifiers)
     return losses
 
@@ -129,20 +135,24 @@ def price_source(source: Source, t: float, shares: Sequence[float]) -> list[Pric
         path = folder / "in.parquet"
         pq.write_table(originals, path)
         whole = release_records(describe_policy_of(source, path, folder, t, 0))
-        before = measure_losses(source, originals, whole)
-        priced = [Priced(0, float(before.mean()), float(before.mean()), 0.0)]
+        every = np.arange(len(originals))
+        before = measure_losses(source, originals, whole, every)
+        mean = float(before.mean())
+        priced = [Priced(0, mean, mean, mean, mean, 0.0)]
         for share in shares:
             policy = describe_policy_of(source, path, folder, t, share)
             planned = describe_only(policy, Progress("none"))[0].suppression
             assert planned is not None
             kept = release_records(policy)
-            after = measure_losses(source, originals, kept)
-            of_kept = before[kept[NUMBER].to_numpy()]
+            numbers = kept[NUMBER].to_numpy()
+            own_before = measure_losses(source, originals, whole, numbers)[numbers]
             priced.append(
                 Priced(
                     planned.left_out,
-                    float(after.mean()),
-                    float(of_kept.mean()),
+                    float(measure_losses(source, originals, kept, every).mean()),
+                    float(before[numbers].mean()),
+                    float(measure_losses(source, originals, kept, numbers).mean()),
+                    float(own_before.mean()),
                     1 - planned.remaining,
                 )
             )
@@ -162,6 +172,9 @@ def render_prices_of(
             f"{one.loss:.3g}",
             f"{one.loss / whole - 1:+.0%}" if share else "",
             f"{one.loss_before / whole - 1:+.0%}" if share else "",
+            f"{one.own_loss_before:.3g}",
+            f"{one.own_loss:.3g}",
+            f"{one.own_loss / one.own_loss_before - 1:+.0%}" if share else "",
             f"{-one.expected:+.0%}" if share else "",
         ]
         for share, one in zip((0.0, *shares), priced, strict=True)
@@ -182,7 +195,8 @@ def main(arguments: Sequence[str]) -> None:
             priced = price_source(source, T[name], given.share)
             rows += render_prices_of(f"{name}, t = {T[name]:g}", given.share, priced)
             described.append(f"{name}: {source.describes}")
-    head = ["data", "at most", "left out", "loss", "change", "same records", "expected"]
+    head = ["data", "at most", "left out", "loss", "change", "same records"]
+    head += ["own ranges: all", "left out", "change", "distances"]
     command = describe_command("benchmarks.suppression", arguments)
     text = f"`{command}` on {describe_machine()}: k = 5, differences in ranges. "
     text += f"{'; '.join(described)}.\n\n{render_table(head, rows)}\n{NOTE}"

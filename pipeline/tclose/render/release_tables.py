@@ -258,9 +258,8 @@ def _suppression_rows(suppression: PlannedSuppression | None) -> list[tuple[str,
     if s.left_out:
         share = 1 - s.remaining
         said += (
-            f"; the mean squared distance to the nearest records of a class falls by {share:.0%}, "
-            f"and the loss by about as much where t asks for no more (estimated from {s.sampled:,} "
-            "records)"
+            f"; the mean squared distance to the nearest records of a class falls by {share:.0%} "
+            f"(estimated from {s.sampled:,} records), which the loss falls by at best"
         )
     else:
         said += ": none are far from the others, or fewer than k"

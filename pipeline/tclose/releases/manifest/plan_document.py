@@ -66,7 +66,8 @@ class PlannedSuppression(Section):
     """Records that neighbours were looked for among."""
     remaining: float
     """Of the sample's mean squared distance to the neighbour that completes a class, the share
-    that is left: as much of the loss is expected to be, where t does not ask for more."""
+    that is left. The loss falls by less, and may not fall at all: classes are made anew, on the
+    scales of the records that are left."""
 
 
 class PlannedPartition(Section):
