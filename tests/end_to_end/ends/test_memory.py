@@ -96,6 +96,24 @@ def test_less_than_a_task_may_need_is_a_warning(needed, is_said, monkeypatch, ca
     assert ("may need 500 MB, and a worker has 400 MB for each of its threads" in shown) is is_said
 
 
+@pytest.mark.parametrize(
+    ("engine", "block", "n_threads"),
+    [
+        (InProcess(), 0, 8),
+        (InProcess(), 1_000_000, 8),
+        (InProcess(), 100_000_000, 3),
+        (InProcess(), 1_000_000_000, 1),
+        (Limited(), 40_000_000, 3),
+        (Limited(), 101_000_000, 1),
+    ],
+)
+def test_threads_have_the_memory_for_their_blocks(engine, block, n_threads, monkeypatch):
+    monkeypatch.setattr(type(engine), "threads_per_task", lambda *_: 8)
+    monkeypatch.setattr(estimate, "task_megabytes", lambda plan: 300.0)
+    monkeypatch.setattr(estimate, "search_bytes", lambda plan: block)
+    assert estimate.count_threads(ANY_PLAN, engine, 1) == n_threads
+
+
 def test_nothing_is_said_where_there_is_no_limit(monkeypatch, capsys):
     monkeypatch.setattr(estimate, "task_megabytes", lambda plan: 1e6)
     estimate.warn_of_short_memory(ANY_PLAN, InProcess(), Progress("lines"))

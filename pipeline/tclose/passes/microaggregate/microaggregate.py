@@ -21,6 +21,7 @@ from tclose.passes.microaggregate.representatives import apportion_regions, repr
 from tclose.passes.microaggregate.search.rounds import merge_rounds
 from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
+from tclose.passes.plan.notices.estimate import count_threads
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.series.link_persons import SERIES
 from tclose.passes.series.series_units import EARLIER, UNITS
@@ -77,7 +78,7 @@ def _make_classes(
             items, clustered, zip(*of_columns, strict=True), strict=True
         )
     ]
-    return regions, _map_regions(context, MICROAGGREGATE_TASK, asked)
+    return regions, _map_regions(context, MICROAGGREGATE_TASK, plan, asked)
 
 
 def _map_joining(
@@ -88,7 +89,7 @@ def _map_joining(
     while True:
         ranges = locate_regions(plan, regions, histogram)
         items = write_row_ranges(context.workspace, regions, ranges)
-        results = _map_regions(context, task, items)
+        results = _map_regions(context, task, plan, items)
         joined = _join_failing(regions, [r.n_violating for r in results], _explain(plan))
         if joined == regions:
             return regions, items, results
@@ -96,9 +97,9 @@ def _map_joining(
 
 
 def _map_regions(
-    context: PassContext, task: Task[RegionInput, Any], items: list[RegionInput]
+    context: PassContext, task: Task[RegionInput, Any], plan: Plan, items: list[RegionInput]
 ) -> list[Any]:
-    n_threads = context.engine.threads_per_task(len(items))
+    n_threads = count_threads(plan, context.engine, len(items))
     return context.map(
         task,
         [replace(item, n_threads=n_threads) for item in items],

@@ -20,6 +20,7 @@ SECONDS_PER_DISTANCE = 1e-9
 START_SECONDS = 3.0
 BASE_MEGABYTES = 300.0
 COPIES_OF_A_PIECE = 16  # the most that was seen is 14
+SPARE_BYTES = 256_000_000  # for further threads, where no worker has a limit
 
 
 def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> CostEstimate:
@@ -90,6 +91,14 @@ def task_megabytes(plan: Plan) -> float:
     piece = piece_records(plan) * count_columns(plan) * 8
     wide = wide_bytes(plan) + text_bytes(plan)
     return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + search_bytes(plan) + wide) / 1e6
+
+
+def count_threads(plan: Plan, engine: Engine, n_tasks: int) -> int:
+    """Threads that search each of so many regions, as far as there is memory for their blocks."""
+    n_threads, needed = engine.threads_per_task(n_tasks), search_bytes(plan)
+    limit = engine.memory_per_unit()
+    spare = SPARE_BYTES if limit is None else max(0, int(limit - task_megabytes(plan) * 1e6))
+    return min(n_threads, 1 + spare // needed) if needed else n_threads
 
 
 def warn_of_short_memory(plan: Plan, engine: Engine, progress: Progress) -> None:
