@@ -32,8 +32,10 @@ NOTE = """
 method `mdav` with the search of the default. All other settings are defaults, k is 5; two workers.
 Loss: the mean over records and quasi-identifiers. Numbers and categories lost: the mean over these
 quasi-identifiers, in per cent of what a release with one class loses of each. What `mondrian` loses
-is measured to the middle of an interval, and by the share of the values that a set covers. The
-method was tuned on seed 1; seed 2 was measured once, at the end. Seconds are those of a machine
+is measured to the middle of an interval, which of skewed numbers can be more than all, and by the
+share of the values that a set covers. Discharges are those of `tclose generate`; tables of many
+quasi-identifiers are numbers and, every third, categories (`benchmarks/side_by_side/tables.py`).
+The method was tuned on seed 1; seed 2 was measured once, at the end. Seconds are those of a machine
 that has other work, one run each."""
 
 
