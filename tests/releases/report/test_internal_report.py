@@ -162,3 +162,23 @@ def test_it_cannot_be_taken_away_with_its_seal(copied):
         json.dumps({k: v for k, v in json.loads(full.read_text()).items() if k != "inside"})
     )
     assert "internal/manifest.json: its content has changed" in audit_release(copied).findings
+
+
+def test_distributions_before_and_after_are_drawn_without_values(both):
+    made = both[1]
+    shares = made.internal["analysis"]["shares"]
+    ages = people(N_RECORDS)["age"].to_numpy()
+    parts = np.histogram(ages, 10, (ages.min(), ages.max()))[0] / N_RECORDS
+    assert shares["age"]["original"] == pytest.approx(parts, abs=0.0005)
+    assert shares["age"]["labels"][0] == "0 to 10 % of the range"
+    sexes = sorted(people(N_RECORDS)["sex"].value_counts().to_pylist(), key=lambda v: -v["counts"])
+    assert shares["sex"]["original"] == pytest.approx(
+        [one["counts"] / N_RECORDS for one in sexes], abs=0.0005
+    )
+    released = made.table["sex"].to_pylist()
+    assert shares["sex"]["released"][0] == pytest.approx(
+        released.count(sexes[0]["values"]) / N_RECORDS, abs=0.0005
+    )
+    page = (made.folder / "internal" / "report.html").read_text()
+    assert page.count("<svg ") == len(shares) == 4
+    assert CANARY not in page

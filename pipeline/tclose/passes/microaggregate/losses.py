@@ -29,6 +29,7 @@ Pair = tuple[Float64, Float64]
 Lost = tuple[float, NDArray[Any], Keys]
 
 SIZE_STEPS = 64  # powers of two that a class can be as large as
+RANGE_PARTS = 10  # equal parts of a column's range, by which its values are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +40,16 @@ class Losses:
     5); ``comparison``: of the columns that `compared_columns` names, in its order; ``shares``: of
     the quasi-identifiers that `shared_columns` names, in its order, the records that have each
     category, and that release it: int64 (2, v) each; ``by_size`` float64 (2, 64): records in
-    classes of 2^i to 2^(i+1) - 1 records, and the sums of their squares over all quasi-identifiers.
+    classes of 2^i to 2^(i+1) - 1 records, and the sums of their squares over all quasi-identifiers;
+    ``parts``: of the quasi-identifiers that are numbers, in their order, the records whose value is
+    in each part of the range, and whose released value is: int64 (2, 10) each.
     """
 
     squares: Float64
     comparison: ValueComparison
     by_size: Float64
     shares: tuple[Int64, ...] = ()
+    parts: tuple[Int64, ...] = ()
 
     def merge(self, other: "Losses") -> "Losses":
         """The losses of the records of both."""
@@ -54,6 +58,7 @@ class Losses:
             self.comparison.merge(other.comparison),
             self.by_size + other.by_size,
             tuple(a + b for a, b in zip(self.shares, other.shares, strict=True)),
+            tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)),
         )
 
 
@@ -78,6 +83,12 @@ def name_shares(losses: Losses, plan: Plan) -> dict[str, Int64]:
     """Records that have each category, and that release it, of each of these columns: (2, v)."""
     names = [encoding.column.name for encoding in shared_columns(plan.encodings)]
     return dict(zip(names, losses.shares, strict=True))
+
+
+def name_parts(losses: Losses, plan: Plan) -> dict[str, Int64]:
+    """Records in each part of the range, and released there, of each numeric one: (2, 10)."""
+    names = [e.column.name for e in plan.encodings if e.column.kind in _NUMBERS]
+    return dict(zip(names, losses.parts, strict=True))
 
 
 def merge_losses(parts: Sequence[Losses]) -> Losses:
@@ -145,6 +156,7 @@ def _measure(
     order, steps = by_class[0], _find_steps(np.diff(by_class[1]))
     by_size = np.array([np.bincount(steps, minlength=SIZE_STEPS), np.zeros(SIZE_STEPS)])
     squares, pairs, shares = np.empty(len(encodings)), [], []
+    parts: list[Int64] = []
     shared = set(map(id, shared_columns(encodings)))
     for j, encoding in enumerate(encodings):
         original: Keys = keys[j][order]
@@ -152,10 +164,19 @@ def _measure(
         by_size[1] += np.bincount(steps, of_records, minlength=SIZE_STEPS)
         if encoding.column.kind in _NUMBERS:
             pairs.append((original.astype(np.float64), released.astype(np.float64)))
+            parts.append(np.array([_count_parts(encoding, values) for values in pairs[-1]]))
         if id(encoding) in shared:
             both = encoding.count_categories(original), encoding.count_categories(released)
             shares.append(np.array(both))
-    return Losses(squares, _compare(pairs, others, order), by_size, tuple(shares))
+    return Losses(squares, _compare(pairs, others, order), by_size, tuple(shares), tuple(parts))
+
+
+def _count_parts(encoding: Encoding, values: Float64) -> Int64:
+    """Values in each of the equal parts of a number's range, the last with its end: int64 (10,)."""
+    span = float(encoding.high - encoding.low)
+    places = (values - float(encoding.low)) / span * RANGE_PARTS if span else np.zeros(values.size)
+    of_values = np.clip(places, 0, RANGE_PARTS - 1).astype(np.int64)
+    return np.bincount(of_values, minlength=RANGE_PARTS).astype(np.int64)
 
 
 def _find_steps(sizes: Int64) -> Int64:

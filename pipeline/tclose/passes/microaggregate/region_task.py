@@ -137,7 +137,7 @@ class RegionResult:
 
 REGIONS = Artifact("regions", list[Region])
 CLASS_TYPES = Artifact("class-types", list[np.dtype])
-REGION_RESULTS = Artifact("region-results", list[RegionResult])
+REGION_RESULTS = Artifact("region-results", list[RegionResult], version=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,5 +343,5 @@ MICROAGGREGATE_TASK = Task(
     "microaggregating",
     microaggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
-    version=2,
+    version=3,
 )

@@ -1,21 +1,30 @@
 """The internal manifest's section on what a release changes, and the release before it."""
 
-from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 from math import isfinite
 
+import numpy as np
 import pyarrow as pa
 
 from tclose.data.keys import plain_type
+from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
-from tclose.passes.microaggregate.losses import Losses
+from tclose.passes.microaggregate.losses import (
+    Losses,
+    compared_columns,
+    name_parts,
+    name_shares,
+)
 from tclose.passes.microaggregate.utility import Moments
+from tclose.passes.plan.plan import Plan
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     CorrelationPair,
     Marginal,
     PreviousRelease,
+    SharesPair,
     SizeLoss,
     Spread,
 )
@@ -26,14 +35,12 @@ _EPOCH = date(1970, 1, 1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def describe_analysis(lost: Losses, columns: Sequence[Column], n_quasi: int) -> Analysis:
-    """Describe what a release changes, to three digits.
+_COMMONEST = 9  # categories that are shown by themselves
 
-    Parameters
-    ----------
-    columns : that are compared, in their order
-    n_quasi : quasi-identifiers, over which losses are means
-    """
+
+def describe_analysis(lost: Losses, plan: Plan) -> Analysis:
+    """Describe what a release changes, to three digits."""
+    columns, n_quasi = compared_columns(plan), len(plan.encodings)
     both = lost.comparison.original, lost.comparison.released
     correlations = [moments.correlations for moments in both]
     return Analysis(
@@ -53,7 +60,33 @@ def describe_analysis(lost: Losses, columns: Sequence[Column], n_quasi: int) -> 
             for i in range(j)
         },
         loss_by_class_size=_describe_sizes(lost, n_quasi),
+        shares={name: _describe_parts(counts) for name, counts in name_parts(lost, plan).items()}
+        | {name: _describe_categories(counts) for name, counts in name_shares(lost, plan).items()},
     )
+
+
+def _describe_parts(counts: Int64) -> SharesPair:
+    """Shares of the records in each part of a range: counts int64 (2, 10)."""
+    n_parts = counts.shape[1]
+    ends = [round(100 * i / n_parts) for i in range(n_parts + 1)]
+    return _describe_shares([f"{a} to {b} % of the range" for a, b in pairwise(ends)], counts)
+
+
+def _describe_categories(counts: Int64) -> SharesPair:
+    """Shares of the commonest categories, by their places, and of the others: int64 (2, v)."""
+    order = np.argsort(-counts[0], kind="stable")
+    shown = counts[:, order[:_COMMONEST]]
+    labels = [f"number {i + 1} by frequency" for i in range(shown.shape[1])]
+    if order.size > _COMMONEST:
+        rest = counts[:, order[_COMMONEST:]].sum(axis=1, keepdims=True)
+        shown, labels = np.hstack([shown, rest]), [*labels, f"{order.size - _COMMONEST:,} others"]
+    return _describe_shares(labels, shown)
+
+
+def _describe_shares(labels: list[str], counts: Int64) -> SharesPair:
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    original, released = ([three_digits(one) for one in row] for row in (counts / totals).tolist())
+    return SharesPair(labels=labels, original=original, released=released)
 
 
 def _describe_spread(moments: Moments, place: int, column: Column) -> Spread:

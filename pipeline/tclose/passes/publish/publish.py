@@ -191,7 +191,7 @@ def _make_record(
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
         utility=utility,
-        analysis=describe_analysis(lost, compared_columns(plan), len(plan.encodings)),
+        analysis=describe_analysis(lost, plan),
         previous=find_previous(run.repository, run.release_id),
         files=tuple(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files

@@ -71,6 +71,18 @@ class Marginal(Section):
     released: Spread
 
 
+class SharesPair(Section):
+    """Shares of a quasi-identifier's records before and after, to three digits.
+
+    Of numbers and dates they are those in equal parts of the range; of categories those of the
+    commonest, as the records have them, and of all others together. Values are not said.
+    """
+
+    labels: list[str]
+    original: list[float]
+    released: list[float]
+
+
 class CorrelationPair(Section):
     """A correlation of two columns before and after; None where one of them has one value."""
 
@@ -94,6 +106,9 @@ class Analysis(Section):
     marginals: dict[str, Marginal]
     correlations: dict[str, CorrelationPair]
     """By ``one and other``."""
+    shares: dict[str, SharesPair] = Field(default_factory=dict)
+    """Of each quasi-identifier of which a class releases one value, and of generalised numbers, of
+    which it is the middle."""
     loss_by_class_size: list[SizeLoss]
 
 

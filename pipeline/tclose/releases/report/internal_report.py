@@ -6,6 +6,7 @@ never a record's value.
 
 from collections.abc import Iterable
 
+from tclose.releases.manifest.figure_sections import Shares
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     InternalManifest,
@@ -25,6 +26,7 @@ from tclose.releases.report.html_parts import (
 )
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.page_style import STYLE
+from tclose.releases.report.svg_charts import draw_pairs
 
 _SIGNED = ("Name", "Function", "Date", "Signature")
 
@@ -159,6 +161,8 @@ def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
     said = paragraph("Numbers and dates; deviations of dates are in days.")
     table = data_table("Means and standard deviations, before and after", columns, rows)
     yield section("marginals", "Marginals before and after", said, table)
+    if analysis.shares:
+        yield section("shares", "Distributions before and after", *_draw_shares(analysis))
     pairs = [
         (name, _number(pair.original), _number(pair.released))
         for name, pair in analysis.correlations.items()
@@ -167,6 +171,19 @@ def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
         head = ("columns", "before", "after")
         table = data_table("Correlations of two columns", head, pairs)
         yield section("correlations", "Correlations before and after", table)
+
+
+def _draw_shares(analysis: Analysis) -> Iterable[str]:
+    """A picture for each quasi-identifier; no value stands on an axis."""
+    yield paragraph(
+        "Shares of the records by their values and by the released ones: of numbers and dates in "
+        "ten equal parts of the range, of categories by frequency. Columns that are released as "
+        "they are have the same shares before and after."
+    )
+    for number, (name, pair) in enumerate(analysis.shares.items()):
+        before = Shares(labels=pair.labels, shares=pair.original)
+        after = Shares(labels=pair.labels, shares=pair.released)
+        yield draw_pairs(f"shares-{number}", name, ("before", before), ("after", after))
 
 
 def _show_spreads(original: Spread, released: Spread) -> tuple[str, ...]:

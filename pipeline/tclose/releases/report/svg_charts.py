@@ -40,7 +40,7 @@ def draw_pairs(
         for label, a, b in zip(labels, first[1].shares, second[1].shares, strict=True)
     ]
     described = "; ".join(f"{label}: {a} and {b}" for label, a, b in rows)
-    head = ("", first[0], second[0])
+    head = ("value", first[0], second[0])
     return _figure(name, caption, parts, f"{first[0]}, {second[0]}: {described}", (head, rows))
 
 
