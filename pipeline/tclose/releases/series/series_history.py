@@ -6,12 +6,13 @@ out, so a release that another one replaced, or that CURRENT does not name, coun
 """
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
-from tclose.releases.contents import MANIFEST, read_origin
+from tclose.releases.contents import MANIFEST, open_store, read_origin
 from tclose.releases.manifest.internal_manifest import SeriesEntry
 from tclose.releases.noise_draws import find_releases
 from tclose.releases.repository import ReleaseRepository
@@ -53,7 +54,7 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
         releases have one number.
     """
     found: dict[int, SeriesRelease] = {}
-    for place in find_releases(output):
+    for place in _find_published(output):
         try:
             origin = read_origin(place)
         except MalformedError as error:
@@ -77,6 +78,19 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
             )
         found[entry.number] = SeriesRelease(place, entry)
     return tuple(found[number] for number in sorted(found))
+
+
+def _find_published(output: Location) -> Iterator[Location]:
+    """Yield the releases of all names; in a bucket a run that was killed may leave parts of one.
+
+    Its internal manifest is put there before the public one, with which it becomes a release.
+    """
+    ids: dict[Location, list[str]] = {}
+    for place in find_releases(output):
+        if place.parent not in ids:
+            ids[place.parent] = open_store(place.parent).ids()
+        if place.name in ids[place.parent]:
+            yield place
 
 
 def find_window(
