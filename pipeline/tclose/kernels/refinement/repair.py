@@ -12,6 +12,8 @@ from tclose.kernels.emd.reference import distance_to
 
 # Partners that are tried, nearest first, before the nearest is taken on the way to a larger union.
 N_PARTNERS = 64
+# By which a distance is more than a limit, whatever both are rounded by.
+SURELY = 1e-6
 
 
 @kernel
@@ -59,18 +61,68 @@ def _commonest(codes, start, following, size):
 
 
 @kernel
-def _merging_costs(centres, levels, weights, sizes, c, costs):
-    """Growth of the squared error if class c took in each other class (Ward); inf where none."""
+def _rank_partners(centres, levels, weights, sizes, c, costs, partners):
+    """Find the classes that class c could take in at the least cost, the cheapest first.
+
+    The cost is the growth of the squared error (Ward); of equal ones the first class comes first.
+    ``costs`` and ``partners``, float64 and int64 (m,), are written; returns how many there are.
+    """
+    n_ranked, most = 0, partners.size
     for other in range(sizes.size):
         if other == c or sizes[other] == 0:
-            costs[other] = np.inf
             continue
         distance = 0.0
         for j in range(centres.shape[1]):
             distance += (centres[c, j] - centres[other, j]) ** 2
+        if n_ranked == most and _cost(distance, sizes[c], sizes[other]) >= costs[most - 1]:
+            continue  # as it is by its numbers alone
         for j in range(levels.shape[1]):
             distance += weights[j] if levels[c, j] != levels[other, j] else 0.0
-        costs[other] = distance * sizes[c] * sizes[other] / (sizes[c] + sizes[other])
+        cost = _cost(distance, sizes[c], sizes[other])
+        if cost == np.inf or (n_ranked == most and cost >= costs[most - 1]):
+            continue
+        n_ranked = min(n_ranked + 1, most)
+        place = n_ranked - 1
+        while place > 0 and costs[place - 1] > cost:
+            costs[place], partners[place] = costs[place - 1], partners[place - 1]
+            place -= 1
+        costs[place], partners[place] = cost, other
+    return n_ranked
+
+
+@kernel(inline="always")
+def _cost(distance, size, other_size):
+    return distance * size * other_size / (size + other_size)
+
+
+@kernel
+def _measure_class(chains, c, references, distances):
+    """Write the distance of a class from the table, of each attribute."""
+    first, following, sizes = chains
+    codes, tables = references
+    members = np.empty(sizes[c], dtype=np.int64)
+    for a in range(len(tables)):
+        i, filled = first[c], 0
+        while i >= 0:
+            members[filled] = codes[a, i]
+            filled += 1
+            i = following[i]
+        members.sort()
+        distances[a] = distance_to(members, tables[a])
+
+
+@kernel
+def _may_be_close(distances, size, other_size, tables):
+    """Return whether a union can be within every limit, whatever the other class is like.
+
+    A distance is a norm of the difference from the table, and at most 1: of a union it is no less
+    than the one's share of its own distance, less the other's share.
+    """
+    for a in range(len(tables)):
+        least = (size * distances[a] - other_size) / (size + other_size)
+        if least > tables[a].limit + SURELY:
+            return False
+    return True
 
 
 @kernel
@@ -96,19 +148,16 @@ def _is_union_close(chains, c, other, references):
 
 
 @kernel
-def _find_partner(chains, c, costs, references):
-    """The cheapest class whose union with c is close; if none of the nearest is, the nearest."""
-    nearest = np.int64(-1)
-    for _ in range(N_PARTNERS):
-        other = np.argmin(costs)
-        if costs[other] == np.inf:
-            break
-        if nearest < 0:
-            nearest = other
+def _find_partner(chains, c, partners, references, distances):
+    """The first partner whose union with c is close; if there is none, the first, or -1."""
+    sizes = chains[2]
+    _measure_class(chains, c, references, distances)
+    for other in partners:
+        if not _may_be_close(distances, sizes[c], sizes[other], references[1]):
+            continue
         if _is_union_close(chains, c, other, references):
             return other, True
-        costs[other] = np.inf
-    return nearest, False
+    return (partners[0] if partners.size else np.int64(-1)), False
 
 
 @kernel
@@ -150,12 +199,13 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, references):
     first, following = _chain_members(labels, sizes.size)
     centres, levels = _class_centres(numeric, nominal, first, following, sizes)
     chains = (first, following, sizes)
-    costs = np.empty(sizes.size)
+    costs, partners = np.empty(N_PARTNERS), np.empty(N_PARTNERS, dtype=np.int64)
+    distances = np.empty(len(references[1]))
     for c in above:
         close = sizes[c] == 0
         while not close:
-            _merging_costs(centres, levels, weights, sizes, c, costs)
-            other, close = _find_partner(chains, c, costs, references)
+            n_ranked = _rank_partners(centres, levels, weights, sizes, c, costs, partners)
+            other, close = _find_partner(chains, c, partners[:n_ranked], references, distances)
             if other < 0:
                 break
             _join_classes(chains, c, other, centres, levels)
