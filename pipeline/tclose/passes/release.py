@@ -14,6 +14,7 @@ from tclose.data.value_counts import TableSummary
 from tclose.passes.encode.encode import ENCODE
 from tclose.passes.inspect.inspect_files import INSPECT
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
+from tclose.passes.persons.named_key import find_key_id
 from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.estimate import estimate_run
@@ -64,7 +65,7 @@ def open_release(
     policy: Policy, progress: Progress, *, flow_run: str | None = None
 ) -> contextlib.AbstractContextManager[Run]:
     """Open a run that makes a release by what `RELEASE` has after inspection: see `open_run`."""
-    return open_run(policy, progress, RELEASE, flow_run=flow_run)
+    return open_run(policy, progress, RELEASE, find_key_id, flow_run=flow_run)
 
 
 def run_release(policy: Policy, progress: Progress) -> Outcome:

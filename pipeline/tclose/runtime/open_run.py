@@ -7,7 +7,7 @@ file's form.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,9 @@ from tclose.runtime.strictness import refuse_warnings
 
 SOURCES = Artifact("sources", str)  # digest of the code that working files are of
 SERIES_WINDOW = Artifact("series-window", SeriesWindow)  # that working files were made for
+PERSON_KEY_ID = Artifact("person-key-id", str)  # of the key that their hashes are of
+
+FindKeyId = Callable[[Policy, bytes], str]  # of the key of a policy's persons, by the release key
 
 REFUSED = PolicyError.exit_code
 CRASHED = TcloseError.exit_code
@@ -46,13 +49,19 @@ _ASIDE: dict[str, Any] = {"engine": True, "output": {"path", "signing_key"}}
 
 @contextlib.contextmanager
 def open_run(
-    policy: Policy, progress: Progress, pipeline: Pipeline, *, flow_run: str | None = None
+    policy: Policy,
+    progress: Progress,
+    pipeline: Pipeline,
+    find_key_id: FindKeyId,
+    *,
+    flow_run: str | None = None,
 ) -> Iterator[Run]:
     """Take the release's lease, start the engine, inspect the input; clean up as the end demands.
 
     ``pipeline``: what makes a release. Its beginning, which inspects the input, is run here, in a
     folder of its own, as the release is named by it; what follows is left to the caller's block,
-    and its versions are part of the name.
+    and its versions are part of the name. ``find_key_id``: working files of another key of persons
+    are made again.
 
     After a refusal (bad policy or data, infeasible, failed verification) nothing is left but, for
     failed runs that had begun, their lineage. After a crash the working files stay, so that the
@@ -73,7 +82,7 @@ def open_run(
                 unnamed = Run(policy, "", held.work_folder("inspect"), engine)
                 contents = _inspect(pipeline, unnamed, progress)
                 versions = byte_versions(policy, pipeline.after(INSPECTION).versions)
-                run = _begin(policy, held, contents, engine, versions)
+                run = _begin(policy, held, contents, engine, versions, find_key_id)
                 run = replace(run, flow_run=flow_run, versions=versions)
                 if not run.is_published:
                     lineage = Lineage(policy, _name_input(held, contents), flow_run)
@@ -129,6 +138,7 @@ def _begin(
     contents: list[FileContent],
     engine: Engine,
     versions: Mapping[str, dict[str, int]],
+    find_key_id: FindKeyId,
 ) -> Run:
     """Name the release by its content; find it published, go on with it, or start it."""
     document = policy.model_dump(mode="json", exclude=_ASIDE)
@@ -162,32 +172,31 @@ def _begin(
         signer = find_signer(policy.output.signing_key)
         return replace(run, signed_now=signer is not None and repository.sign(release_id, signer))
     repository.clear_work(keep=release_id)
-    _open_workspace(workspace)
-    _keep_window(policy, repository, workspace)
+    key_id = find_key_id(policy, repository.release_key())
+    made_for: dict[Artifact[object], object] = {SOURCES: source_digest(), PERSON_KEY_ID: key_id}
+    settings = policy.privacy.over_time
+    if settings is not None:
+        own = repository.release(release_id)
+        made_for[SERIES_WINDOW], _ = find_window(
+            repository.output, policy.series_name, settings.window, own=own
+        )
+    _open_workspace(workspace, made_for)
     workspace.save(INSPECTION, contents)
     return run
 
 
-def _open_workspace(workspace: Workspace) -> None:
-    """Make the working files' folder; what other sources left in it is made again."""
-    if workspace.root.exists() and workspace.find(SOURCES) != source_digest():
+def _open_workspace(workspace: Workspace, made_for: Mapping[Artifact[object], object]) -> None:
+    """Make the working files' folder; what was made for other values in it is made again.
+
+    They are what a release id says nothing of: the sources, the key by which persons are hashed,
+    and which other releases of the series there are.
+    """
+    is_other = any(workspace.find(artifact) != value for artifact, value in made_for.items())
+    if workspace.root.exists() and is_other:
         workspace.remove()
     workspace.create()
-    workspace.save(SOURCES, source_digest())
-
-
-def _keep_window(policy: Policy, repository: ReleaseRepository, workspace: Workspace) -> None:
-    """Make again what was made with regard to other releases of the series than there are now."""
-    settings = policy.privacy.over_time
-    if settings is None:
-        return
-    own = repository.release(workspace.root.name)
-    window, _ = find_window(repository.output, policy.series_name, settings.window, own=own)
-    before = workspace.find(SERIES_WINDOW)
-    if before is not None and before != window:
-        workspace.remove()
-        _open_workspace(workspace)
-    workspace.save(SERIES_WINDOW, window)
+    for artifact, value in made_for.items():
+        workspace.save(artifact, value)
 
 
 def _abandon(run: Run, error: Exception, progress: Progress) -> None:

@@ -4,15 +4,21 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import Released, release
 from support.cases.series_months import SeriesMonths
+from support.cases.visits import visit_policy, write_visits
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.over_time.attack import attack_releases
 from tclose.assess.over_time.series_audit import add_series
 from tclose.errors import PolicyError
-from tclose.passes.series.forget_person import forget_person
+from tclose.passes.persons import person_keys
+from tclose.passes.persons.named_key import find_person_key, identify_key
+from tclose.passes.publish import publish as publishing
+from tclose.passes.series.forget_person import forget_person, hash_spellings
+from tclose.passes.summarise import summarise_task
 from tclose.policy.policy import parse_policy
 from tclose.releases.series.register_file import read_register
 from tclose.runtime.progress import Progress
@@ -61,6 +67,57 @@ def test_series_with_a_key_elsewhere(
     result = attack_releases(places, policies, None, ["income"], Progress("none"))
     assert result.classes_known is not None
     refuse_other_keys(place, tmp_path)
+
+
+class Stopped(BaseException):
+    """As a kill: nothing is cleaned up."""
+
+
+def stop(*_: Any) -> None:
+    raise Stopped
+
+
+def test_stopped_series_run_goes_on_with_another_key(
+    months: SeriesMonths, made: list[Released], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its register is of one key: its persons are found again in the next month."""
+    place = SeriesMonths(tmp_path, months.files)
+    key = write_key(tmp_path / "key", bytes(range(32)))
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "_check_series", stop)
+        with pytest.raises(Stopped):
+            place.publish(0)
+    first = release(with_key(place, 0, key))
+    second = release(with_key(place, 1, key))
+    assert [first.data, second.data] == [one.data for one in made[:2]]
+    register = read_register((first.folder / "internal" / "register.parquet").read_bytes())
+    secret = find_person_key(parse_policy(with_key(place, 0, key)), None)
+    assert secret is not None
+    assert register.key_id == identify_key(secret)
+    persons = pq.read_table(months.files[0])["person_id"].to_pylist()
+    known = {row.tobytes() for one in persons for row in hash_spellings(one, secret)}
+    assert {row.tobytes() for row in register.hashes} <= known
+
+
+def test_stopped_run_over_persons_goes_on_with_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is counted once for each key."""
+    source = write_visits(tmp_path, 800, 200, row_group_size=200)
+    document = visit_policy(source, tmp_path / "releases")
+    hash_of = person_keys.hash_persons
+    done: list[int] = []
+
+    def stopping(*arguments: Any) -> Any:
+        done.append(len(done))
+        return stop() if len(done) > 2 else hash_of(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(summarise_task, "hash_persons", stopping)
+        with pytest.raises(Stopped):
+            release(document)
+    monkeypatch.setenv("TCLOSE_REGISTER_KEY", write_key(tmp_path / "key", bytes(range(32))))
+    assert release(document).manifest["privacy"]["persons"]["persons"] == 200
 
 
 def refuse_other_keys(place: SeriesMonths, folder: Path) -> None:

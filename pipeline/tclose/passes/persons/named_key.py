@@ -8,6 +8,7 @@ on another machine's disk, or in a vault that mounts it.
 import os
 
 from tclose.errors import PolicyError
+from tclose.model.column_terms import Role
 from tclose.passes.compare.keyed_hashes import KEY_BYTES, derive_key
 from tclose.policy.policy import Policy
 from tclose.releases.key_files import read_key_file
@@ -50,6 +51,20 @@ def name_source(policy: Policy) -> str:
 def identify_key(key: bytes) -> str:
     """The id by which a register says what key it is of; it tells nothing of the key."""
     return derive_key(key, "id").hex()[:16]
+
+
+def find_key_id(policy: Policy, release_key: bytes) -> str:
+    """The id of the key that a policy's persons are hashed with; empty where it has no persons.
+
+    Raises
+    ------
+    PolicyError
+        As `find_person_key` does.
+    """
+    if all(one.role is not Role.PERSON for one in policy.attributes.values()):
+        return ""
+    key = find_person_key(policy, release_key)
+    return "" if key is None else identify_key(key)
 
 
 def check_register_key(policy: Policy, series: str, release: str, key_id: str, key: bytes) -> None:
