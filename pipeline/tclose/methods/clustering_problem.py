@@ -82,9 +82,12 @@ class Clustering:
     """Class of each record, int64 (n,), from 0 without gaps.
 
     ``levels``: of generalisation, if any were chosen; ``block_starts``: where blocks' classes
-    begin, of a method that works in blocks.
+    begin, of a method that works in blocks. ``beside``: another start, which is searched
+    as well: where near records are together, less is lost at first, and there is less room for
+    exchanges.
     """
 
     labels: Int64
     levels: FullDomain | None = None
     block_starts: Int64 | None = None
+    beside: "Clustering | None" = None

@@ -44,9 +44,10 @@ def choose_start(
 
     One more keeps the natural classes and cuts the rest of the records into subsets of its own;
     another clusters the rest by nearness alone. ``at_length``: for a search that is worth more
-    preparation: nearness is looked for in larger blocks, and a last start has all records clustered
-    by it. Where natural classes take too much of what the rest needs to be like the table, or near
-    records have like confidential values, more of them are above t.
+    preparation: nearness is looked for in larger blocks, a last start has all records clustered by
+    it, and a start of near records has the best of the others beside it. Where natural classes take
+    too much of what the rest needs to be like the table, or near records have like confidential
+    values, more of them are above t.
     """
     groups, is_natural = find_natural(problem)
     most_above = _share_above(problem, plain) + MORE_ABOVE
@@ -68,12 +69,13 @@ def choose_start(
 
     if is_natural.any():
         add(is_natural, cluster_alike, starts[0][1])
-    most_lost = NEAR_SHARE * starts[-1][1]
+    balanced, most_lost = starts[-1][0], NEAR_SHARE * starts[-1][1]
     none = np.zeros_like(is_natural)
     for kept in (none, is_natural) if at_length and is_natural.any() else (is_natural,):
         if _may_be_near(problem, np.flatnonzero(~kept[groups]), most_lost, most_above):
             add(kept, cluster_close, min(most_lost, starts[-1][1]))
-    return starts[-1][0]
+    best = starts[-1][0]
+    return replace(best, beside=balanced) if at_length and best is not balanced else best
 
 
 def _may_be_near(

@@ -6,7 +6,7 @@ import numpy as np
 
 from tclose.data.keys import Keys
 from tclose.kernels import aggregate
-from tclose.methods.clustering_problem import ClusteringProblem, SubsetCut
+from tclose.methods.clustering_problem import Clustering, ClusteringProblem, SubsetCut
 from tclose.methods.generalisation.full_domain import FullDomain
 from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
@@ -22,7 +22,7 @@ from tclose.passes.microaggregate.release_classes import (
 )
 from tclose.passes.microaggregate.repair_region import Merger
 from tclose.passes.microaggregate.representatives import Wanted, choose_representatives
-from tclose.passes.microaggregate.search.refine_classes import make_refiner
+from tclose.passes.microaggregate.search.refine_classes import Refiner, make_refiner
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
@@ -99,11 +99,25 @@ def cluster_region(
         (plan.seed, *records.name),
         records.n_threads,
     )
-    labels, block_starts, levels = _make_clusters(records, plan, distributions, scaled)
-    if plan.method.cuts_by_subsets and block_starts is None:
+    clustering = _make_clusters(records, plan, distributions, scaled)
+    starts = [clustering]
+    if clustering.beside is not None and plan.search_budget.seconds is None:
+        starts.append(clustering.beside)
+    ends = [_search(start, records.share, plan, merger, refiner) for start in starts]
+    if len(ends) == 1:
+        return ends[0]
+    return min(ends, key=lambda end: (end.n_violating, refiner.measure(end.labels).loss))
+
+
+def _search(
+    start: Clustering, share: float, plan: Plan, merger: Merger, refiner: Refiner
+) -> RegionClusters:
+    """The clusters that the search ends with, repaired. ``share``: of all records."""
+    labels, levels = start.labels, start.levels
+    if plan.method.cuts_by_subsets and start.block_starts is None:
         labels = merger.merge(labels)  # near records, of which exchanges would bring far ones
     labels, rounds = refiner.refine(
-        labels, plan.search_budget, merger.merge, records.share, block_starts
+        labels, plan.search_budget, merger.merge, share, start.block_starts
     )
     n_repaired = n_violating = 0
     if plan.method.holds_t and levels is None:
@@ -166,9 +180,9 @@ def _make_clusters(
     plan: Plan,
     distributions: tuple[Distribution, ...],
     scaled: Scaled,
-) -> tuple[Int64, Int64 | None, FullDomain | None]:
-    """Cluster of each record, where blocks' clusters begin, and levels of generalisation."""
-    clustering = plan.method.make_classes(
+) -> Clustering:
+    """Cluster the records of the region by the plan's method."""
+    return plan.method.make_classes(
         ClusteringProblem(
             plan.encodings,
             plan.confidential,
@@ -183,7 +197,6 @@ def _make_clusters(
             _cut_by_subsets(records, plan) if plan.method.cuts_by_subsets else None,
         )
     )
-    return clustering.labels, clustering.block_starts, clustering.levels
 
 
 def _cut_by_subsets(records: RegionRecords, plan: Plan) -> SubsetCut:
