@@ -20,9 +20,11 @@ from support.tables.random_tables import (
 )
 from support.tables.value_encodings import NOMINAL, ORDINAL, PRIORITY, SPAN, encoding
 from tclose.kernels.clustering.assign_subsets import assign_subsets
+from tclose.methods.clustering_problem import Clustering
 from tclose.methods.microaggregation.t_closeness_first import TClosenessFirst
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate import region_classes
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
     microaggregate_region,
@@ -31,6 +33,7 @@ from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.quantile_subsets import cut_subsets
+from tclose.passes.plan.search_budget import OFF
 from tclose.privacy.t_closeness import find_above
 
 TINY = Fraction(1, 10**18)
@@ -310,3 +313,42 @@ class TestRepair:
         assert not find_above(
             np.arange(4), np.array([0, 4]), codes, tuple(t for t, _ in tables), (Fraction(0),) * 2
         ).size
+
+
+class TestStarts:
+    """Ages 0 to 7 in four classes: of neighbours, or of those that are far apart."""
+
+    def run(self, starts: list[str], values: list[int], **how: Any) -> RegionClasses:
+        """Classes of a search with no rounds from the first start, which has the second beside."""
+        case = make_case(["integer"], [np.arange(8)], [values], 2)
+        ages = case.records.keys[0].astype(np.int64)
+        labels = {"near": ages // 2, "far": ages % 4}
+        beside = Clustering(labels[starts[1]]) if len(starts) > 1 else None
+        plan = replace(case.plan(how.pop("t", Fraction(1)), 4), search_budget=replace(OFF, **how))
+        with pytest.MonkeyPatch.context() as patch:
+            start = Clustering(labels[starts[0]], beside=beside)
+            patch.setattr(region_classes, "_make_clusters", lambda *_: start)
+            return microaggregate_region(case.records, plan, case.distributions)
+
+    @pytest.mark.parametrize(
+        ("starts", "seconds", "released"),
+        [
+            (["near", "far"], None, [1, 3, 5, 7]),
+            (["far", "near"], None, [1, 3, 5, 7]),
+            (["far"], None, [2, 3, 4, 5]),
+            (["far", "near"], 1.0, [2, 3, 4, 5]),  # a time is not spent twice
+        ],
+    )
+    def test_what_ends_at_less_loss_is_released(
+        self, starts: list[str], seconds: float | None, released: list[int]
+    ) -> None:
+        classes = self.run(starts, [1] * 8, seconds=seconds)
+        assert classes.released[0].tolist() == released
+
+    def test_what_can_be_brought_within_t_comes_first(self) -> None:
+        """Values go with ages: only classes of ages that are far apart are like the table."""
+        values = [1] * 4 + [2] * 4
+        alone = self.run(["near"], values, t=Fraction(0))
+        both = self.run(["near", "far"], values, t=Fraction(0))
+        assert both.n_violating == 0
+        assert both.losses.squares.sum() < alone.losses.squares.sum()
