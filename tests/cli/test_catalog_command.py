@@ -127,6 +127,14 @@ def test_nothing_that_a_manifest_says_moves_the_cursor(repository, capsys):
         assert "\\x1b[2J" in said
 
 
+def test_show_tells_how_many_isolated_records_were_left_out(repository, capsys):
+    changed = fake_manifest(fake_id("d"), 9, suppressed={"percent": 2})
+    folder = write_fake(repository.root, changed, records_suppressed=6)
+    assert "  left out          6 as isolated ones (internal)" in call(capsys, "show", folder)[1]
+    (folder / "internal" / "manifest.json").unlink()
+    assert "  left out          at most 2 % as isolated ones" in call(capsys, "show", folder)[1]
+
+
 def test_show_tells_of_one_release(repository, capsys):
     status, said, _ = call(capsys, "show", repository.root / "a")
     assert status == 0

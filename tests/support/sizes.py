@@ -7,6 +7,7 @@ import pytest
 from tclose.data.files import csv_chunks, input_partitions
 from tclose.passes.plan import coarse_tree
 from tclose.passes.publish import write_task
+from tclose.passes.suppress import suppress_records
 from tclose.passes.verify import key_range_rows, verdict
 
 
@@ -14,7 +15,7 @@ from tclose.passes.verify import key_range_rows, verdict
 class Sizes:
     """Sets sizes of the package until the test has ended. None of them decides a released byte.
 
-    Only `regions` does: what is compared has to have the same.
+    Only `regions` and `near` do: what is compared has to have the same.
     """
 
     patch: pytest.MonkeyPatch
@@ -38,6 +39,10 @@ class Sizes:
     def regions(self, least: int) -> None:
         """Least records of a region."""
         self._set(coarse_tree, "MIN_REGION_RECORDS", least)
+
+    def near(self, records: int) -> None:
+        """Records that neighbours of isolated ones are looked for among."""
+        self._set(suppress_records, "NEAR_RECORDS", records)
 
     def ranges(
         self, *, few: int | None = None, records: int | None = None, values: int | None = None

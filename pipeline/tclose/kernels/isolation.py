@@ -97,11 +97,11 @@ def measure_isolation(  # noqa: PLR0913 (points in a tree, and who looks for nei
     for i in range(of_names.size):
         nearest[:] = np.inf
         stack[0], depth = 0, 1
-        while depth and nearest[n_near - 1] > enough:
+        while depth and nearest[0] > enough:
             depth -= 1
             node = stack[depth]
             bound = _bound(of_values[i], of_levels[i], weights, lows[node], highs[node])
-            if bound >= nearest[n_near - 1]:
+            if bound >= nearest[0]:
                 continue
             if 2 * node + 2 < starts.size:
                 stack[depth], stack[depth + 1] = 2 * node + 1, 2 * node + 2
@@ -119,19 +119,23 @@ def measure_isolation(  # noqa: PLR0913 (points in a tree, and who looks for nei
                 if names[p] != of_names[i]:
                     square = _square_to(of_values[i], of_levels[i], weights, values[p], levels[p])
                     _keep_nearest(nearest, square)
-        squares[i] = nearest[n_near - 1]
+        squares[i] = nearest[0]
     return squares
 
 
 @kernel
 def _keep_nearest(nearest, square):
-    """Put a square among the smallest, which ascend."""
-    at = nearest.size - 1
-    if square >= nearest[at]:
+    """Put a square among the smallest: a heap, the largest of them first (Williams 1964)."""
+    if square >= nearest[0]:
         return
-    while at > 0 and nearest[at - 1] > square:
-        nearest[at] = nearest[at - 1]
-        at -= 1
+    at, child = 0, 1
+    while child < nearest.size:
+        if child + 1 < nearest.size and nearest[child + 1] > nearest[child]:
+            child += 1
+        if nearest[child] <= square:
+            break
+        nearest[at] = nearest[child]
+        at, child = child, 2 * child + 1
     nearest[at] = square
 
 

@@ -1,6 +1,10 @@
 """The input's files, and the pieces of them that tasks read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tclose.model.array_types import Int64
 
 
 @dataclass(frozen=True)
@@ -15,14 +19,15 @@ class InputFile:
     stamp: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partition:
     """A physical piece of the input that one task reads.
 
     Parquet: rows ``start`` to ``stop`` of row group ``row_group``. CSV: the bytes from ``start`` to
     ``stop``, which hold whole records (``row_group`` is -1). ``first_position`` is the position of
     its first record in the whole input, ``stamp`` what its file looked like when it was digested.
-    ``batch_rows``: of Parquet, how many rows are decoded at a time.
+    ``batch_rows``: of Parquet, how many rows are decoded at a time. ``left_out``: positions in the
+    whole input of its records that are left out, ascending.
     """
 
     path: str
@@ -35,3 +40,4 @@ class Partition:
     first_position: int
     stamp: str
     batch_rows: int = 65_536
+    left_out: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))

@@ -57,6 +57,7 @@ class ShownRelease(Section):
     made_by: Maker
     policy: dict[str, JsonValue] | None
     records_dropped: int | None
+    records_suppressed: int | None
     utility: Utility | None
     signed_by: str | None
 
@@ -119,6 +120,7 @@ def describe_release(release: Location, manifest: Manifest, *, is_current: bool)
         made_by=_describe_maker(manifest, internal),
         policy=None if internal is None else internal.policy,
         records_dropped=None if internal is None else internal.records_dropped,
+        records_suppressed=None if internal is None else internal.records_suppressed,
         utility=None if internal is None else internal.utility,
         signed_by=find_signing_key(release),
     )

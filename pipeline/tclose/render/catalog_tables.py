@@ -109,6 +109,10 @@ def _head_rows(release: ShownRelease) -> list[tuple[str, str]]:
         rows.append(("folders by", ", ".join(manifest.partition_by)))
     if release.records_dropped is not None:
         rows.append(("dropped", f"{release.records_dropped:,} with a missing value (internal)"))
+    if release.records_suppressed is not None:
+        rows.append(("left out", f"{release.records_suppressed:,} as isolated ones (internal)"))
+    elif manifest.suppressed is not None:
+        rows.append(("left out", f"at most {manifest.suppressed.percent} % as isolated ones"))
     return rows
 
 

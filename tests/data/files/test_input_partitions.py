@@ -1,5 +1,6 @@
 """How the input is cut and read, and that no byte of a release depends on it."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tclose.data.files.input_partitions import (
     Reading,
     csv_partitions,
     cut_parquet,
+    leave_out,
     name_files,
     place_partitions,
     read_partition,
@@ -112,6 +114,19 @@ class TestRead:
         found = self.read(path, ("t", "u"), ("NA",))
         assert found["t"].to_pylist() == ["a", None, None, None]
         assert found["u"].to_pylist() == ["1", None, "2", "3"]
+
+    @pytest.mark.parametrize("positions", [[], [0], [4, 5, 29, 30, 31], [59], range(60)], ids=str)
+    def test_records_that_are_left_out_lack_a_value(self, positions, tmp_path):
+        path = write_parquet(tmp_path / "a.parquet", people(60), row_group_size=30)
+        cut = leave_out(
+            [replace(p, batch_rows=7) for p in cut_parquet([look_at(path)])],
+            np.array(positions, dtype=np.int64),
+        )
+        assert sum(p.left_out.size for p in cut) == len(positions)
+        reading = Reading(("age", "pay"), (pa.int64(), pa.int64()), (), (), ",", hidden="age")
+        found = pa.concat_tables([read_partition(p, reading) for p in cut])
+        assert np.flatnonzero(found["age"].is_null()).tolist() == list(positions)
+        assert found["pay"].null_count == 0
 
     def test_file_that_went_away(self, tmp_path):
         path = write_csv(tmp_path / "a.csv", people())

@@ -1,5 +1,6 @@
 """Records without near ones that a policy lets be left out: who, how many, and what is said."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from support.cases.people import (
     release,
     write_parquet,
 )
+from support.sizes import Sizes
 from tclose.api.calls import plan
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.errors import PolicyError
 from tclose.passes.release import RELEASE
-from tclose.passes.summarise.records import SOURCE
+from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.policy.policy import parse_policy
 from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.pipeline import run_pipeline
@@ -51,8 +53,9 @@ def make_document(path: Path, share: object = "1.5%", **changes: Any) -> dict[st
 def find_left_out(document: dict[str, Any], place: Path) -> list[int]:
     """Positions of the records that a run leaves out."""
     run = Run(parse_policy(document), "suppressed", place, InProcess())
-    run_pipeline(RELEASE.until(SOURCE), run, Progress("none"))
-    return list(run.workspace.load(SOURCE).reading.left_out)
+    run_pipeline(RELEASE.until(PARTITIONS), run, Progress("none"))
+    partitions = run.workspace.load(PARTITIONS)
+    return [position for one in partitions for position in one.left_out.tolist()]
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +125,25 @@ def test_who_is_left_out_depends_on_quasi_identifiers_alone(path: Path, tmp_path
             tmp_path / f"{name}.parquet", records(**columns), row_group_size=rows
         )
         assert find_left_out(make_document(source), tmp_path / name) == ISOLATED
+
+
+def test_a_sample_decides_alike_however_the_input_is_cut(sizes: Sizes, tmp_path: Path) -> None:
+    """Records that are not sampled are left out, too, and never more than may be."""
+    sizes.near(300)
+    rng = np.random.default_rng(4)
+    rent = rng.integers(400, 900, 2_000).astype(np.float64)
+    rent[::100] = np.arange(20) * 2e3 + 5e3
+    table, most = people(2_000, rent=rent, id=np.arange(2_000)), 15
+    made = []
+    for rows in (2_000, 333):
+        source = write_parquet(tmp_path / f"{rows}.parquet", table, row_group_size=rows)
+        made.append(release(make_document(source, most / 2_000)))
+        planned = json.loads((made[-1].folder / "internal" / "plan.json").read_text())
+        assert planned["suppression"]["sampled"] < 400
+    assert made[0].data == made[1].data
+    left_out = set(range(2_000)) - set(made[0].table["id"].to_pylist())
+    assert K <= len(left_out) <= most
+    assert left_out <= set(range(0, 2_000, 100))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from tclose.data.keys import is_text, plain_type
 from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.widths import WIDE_RECORD
 from tclose.errors import DataError
+from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.model.preparation import Preparation
 
@@ -106,6 +107,16 @@ def place_partitions(
     return tuple(placed)
 
 
+def leave_out(partitions: Sequence[Partition], positions: Int64) -> tuple[Partition, ...]:
+    """The partitions without the records at some positions of the whole input, which ascend."""
+    cuts = [(one.first_position, one.first_position + one.n_records) for one in partitions]
+    slices = [np.searchsorted(positions, cut) for cut in cuts]
+    return tuple(
+        replace(partition, left_out=positions[start:stop])
+        for partition, (start, stop) in zip(partitions, slices, strict=True)
+    )
+
+
 def name_files(bad: Sequence[Partition], among: Sequence[Partition]) -> str:
     """In which files of several something is wrong, as the end of a message."""
     names = list(dict.fromkeys(partition.name for partition in bad))
@@ -134,7 +145,6 @@ class Reading:
     formats: tuple[tuple[str, TextFormat], ...] = ()  # of columns of CSV that are spelled otherwise
     prepared: tuple[tuple[str, Preparation], ...] = ()
     hidden: str | None = None  # the column that is made missing in the records that are left out
-    left_out: tuple[int, ...] = ()  # their positions in the whole input, ascending
 
     def of(self, names: Collection[str]) -> "Reading":
         """The same of those columns alone."""
@@ -195,15 +205,15 @@ def _leave_out(
     tables: Iterator[pa.Table], partition: Partition, reading: Reading
 ) -> Iterator[pa.Table]:
     """The tables of a partition, without a value of the records that are left out."""
-    if reading.hidden not in reading.names or not reading.left_out:
+    if reading.hidden not in reading.names or not partition.left_out.size:
         yield from tables
         return
-    first, positions = partition.first_position, np.array(reading.left_out, dtype=np.int64)
+    first = partition.first_position
     for table in tables:
-        there = positions[(positions >= first) & (positions < first + len(table))] - first
-        if there.size:
+        start, stop = np.searchsorted(partition.left_out, [first, first + len(table)])
+        if start < stop:
             kept = np.ones(len(table), dtype=np.bool_)
-            kept[there] = False
+            kept[partition.left_out[start:stop] - first] = False
             index = table.column_names.index(reading.hidden)
             column = table.column(index).combine_chunks()
             without = pc.if_else(pa.array(kept), column, pa.scalar(None, column.type))

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.files.input_partitions import read_partition
+from tclose.data.files.input_partitions import leave_out, read_partition
 from tclose.data.value_counts import complete_records
 from tclose.errors import InfeasibleError
 from tclose.model.array_types import Int64
@@ -143,9 +143,9 @@ LINK_TASK = Task("link", "linking persons", link_task, (LINKED,))
 
 
 def link_series(
-    context: PassContext, source: Source, partitions: Sequence[Partition]
-) -> tuple[Source, tuple[SeriesLink, ...]]:
-    """The source without the records that have to be left out, and the place in the series.
+    context: PassContext, source: Source, partitions: tuple[Partition, ...]
+) -> tuple[Source, tuple[Partition, ...], tuple[SeriesLink, ...]]:
+    """The source and its partitions without the records that have to be left out; the place.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def link_series(
     run = context.run
     settings = run.policy.privacy.over_time
     if settings is None:
-        return source, ()
+        return source, partitions, ()
     context.map(
         LINK_TASK,
         [(partition, source) for partition in partitions],
@@ -177,8 +177,8 @@ def link_series(
     is_forgotten = _find_forgotten(table, earlier)
     left_out = _choose_left_out(table, earlier, settings, is_forgotten)
     person = None if source.person is None else source.person.name
-    positions = tuple(linked["position"].to_numpy()[left_out].tolist())
-    reading = replace(source.reading, hidden=person, left_out=positions)
+    partitions = leave_out(partitions, linked["position"].to_numpy()[left_out])
+    reading = replace(source.reading, hidden=person)
     united_k = settings.k if settings.departures == UNITE else 0
     left = _count_leavers(table.hashes[~left_out], earlier, settings.k)
     link = SeriesLink(
@@ -191,7 +191,7 @@ def link_series(
         int(is_forgotten.sum()),
         identify_key(context.workspace.load_shared(PERSON_KEY)),
     )
-    return replace(source, reading=reading), (link,)
+    return replace(source, reading=reading), partitions, (link,)
 
 
 def _check_keys(

@@ -1,5 +1,6 @@
 """The result of pass 1."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -50,10 +51,10 @@ def merge_summaries(source: Source, pieces: list[PartitionSummary]) -> InputSumm
     return InputSummary(source, pieces, table, passthrough, scale_keys, sampled)
 
 
-def forget_left_out(summary: InputSummary) -> InputSummary:
+def forget_left_out(summary: InputSummary, partitions: Sequence[Partition]) -> InputSummary:
     """The summary without the records that are left out: no value of theirs is missing."""
     reading, table = summary.source.reading, summary.table
-    n_left_out = len(reading.left_out)
+    n_left_out = sum(partition.left_out.size for partition in partitions)
     if reading.hidden is None or not n_left_out:
         return summary
     of_hidden = table.columns[reading.hidden]
@@ -96,5 +97,5 @@ def _group(column: Column, counted: ColumnSummary | None) -> Column:
     return replace(column, attribute=replace(column.attribute, taxonomy=rows))
 
 
-INPUT_SUMMARY = Artifact("summary", InputSummary, version=2)
-PARTITIONS = Artifact("partitions", tuple[Partition, ...])
+INPUT_SUMMARY = Artifact("summary", InputSummary, version=3)
+PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=2)

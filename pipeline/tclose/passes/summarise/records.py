@@ -66,7 +66,7 @@ class Source:
         return tuple(c for c in self.columns if c.is_held_to_t)
 
 
-SOURCE = Artifact("source", Source)
+SOURCE = Artifact("source", Source, version=2)
 
 
 def split_release_partitions(

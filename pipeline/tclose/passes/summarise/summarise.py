@@ -73,14 +73,14 @@ def _summarise(context: PassContext) -> None:
     source = prepare_comparison(context, source)
     if source.person is not None:
         prepare_key(context)
-    source, series = link_series(context, source, partitions)
-    source, suppression = suppress_records(context, source, partitions)
+    source, partitions, series = link_series(context, source, partitions)
+    source, partitions, suppression = suppress_records(context, source, partitions)
     pieces = context.map(
         SUMMARISE_TASK,
         [(partition, source) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
-    summary = forget_left_out(merge_summaries(source, pieces))
+    summary = forget_left_out(merge_summaries(source, pieces), partitions)
     _check_summary(summary, partitions, policy.missing)
     summary = grow_taxonomies(summary)
     context.write(PARTITIONS, partitions)

@@ -12,8 +12,10 @@ from math import ceil, floor
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tclose.data.encodings import make_encoding
+from tclose.data.files.input_partitions import leave_out
 from tclose.data.keys import Encoding, Keys, to_keys
 from tclose.data.value_counts import TableSummary, find_problems
 from tclose.errors import PolicyError
@@ -41,7 +43,7 @@ from tclose.runtime.engines.engine import merge_in_tree
 from tclose.runtime.pipeline import PassContext
 
 NEAR_RECORDS = 32_768  # that neighbours are looked for among
-# What is left out is farther from its neighbour than the others are, in squares and on average.
+# What is left out is farther from its neighbour than those that stay, in squares and on average.
 WORTH = 4.0
 
 
@@ -79,9 +81,9 @@ SUPPRESSION = Artifact("suppression", tuple[Suppression, ...])  # one, or none i
 
 
 def suppress_records(
-    context: PassContext, source: Source, partitions: Sequence[Partition]
-) -> tuple[Source, tuple[Suppression, ...]]:
-    """The source without the records that are left out, and how many these are.
+    context: PassContext, source: Source, partitions: tuple[Partition, ...]
+) -> tuple[Source, tuple[Partition, ...], tuple[Suppression, ...]]:
+    """The source and its partitions without the records that are left out; how many these are.
 
     Data that cannot be used are passed over: they are refused where all are summarised.
 
@@ -92,34 +94,37 @@ def suppress_records(
     """
     policy = context.run.policy
     if policy.suppress is None:
-        return source, ()
+        return source, partitions, ()
     hidden = _choose_hidden(source)
     share = min(1.0, NEAR_RECORDS / sum(partition.n_records for partition in partitions))
     sizes = [partition.n_records for partition in partitions]
     items = [NearInput(partition, source, share) for partition in partitions]
     table = merge_in_tree(TableSummary.merge, context.map(NEAR_TASK, items, sizes=sizes))
     if find_problems(table, source.columns, policy.missing) or table.n_complete < 2:
-        return source, ()
+        return source, partitions, ()
     sample = pa.concat_tables(
         [context.workspace.file(NEAR_SAMPLE, i).read() for i in range(len(partitions))]
     ).combine_chunks()
     if len(sample) < 2:
-        return source, ()
+        return source, partitions, ()
     tree = plant_tree(
         _encode(source, table, sample), sample, _choose_neighbour(policy, table, len(sample))
     )
-    squares = tree.measure(sample, sampled_positions(sample))
+    positions = sampled_positions(sample)
+    squares = tree.measure(sample, positions)
     found = _find_isolated(context, source, partitions, tree, squares, table.n_complete)
+    found = found.take_farthest(count_worth(found, IsolatedRecords(positions, squares)))
     if found.positions.size < policy.privacy.k:  # fewer than a class: who they are could be told
         found = found.take_farthest(0)
-    reading = replace(
-        source.reading, hidden=hidden, left_out=tuple(np.sort(found.positions).tolist())
-    )
-    most = floor(policy.suppress.share * table.n_complete)
     counted = Suppression(
-        table.n_complete, found.positions.size, most, len(sample), _share_left(squares, found)
+        table.n_complete,
+        found.positions.size,
+        floor(policy.suppress.share * table.n_complete),
+        len(sample),
+        _share_left(squares, ~np.isin(positions, found.positions)),
     )
-    return replace(source, reading=reading), (counted,)
+    source = replace(source, reading=replace(source.reading, hidden=hidden))
+    return source, leave_out(partitions, np.sort(found.positions)), (counted,)
 
 
 def _choose_hidden(source: Source) -> str:
@@ -185,10 +190,10 @@ def _find_isolated(
 
 
 def _find_least(squares: Float64, share: float) -> float:
-    """The square that a record has to be above: well above the others', and among the farthest.
+    """The square that a record has to be above to be looked at: one of the farthest, and far.
 
-    Twice as many of the sample are as may be left out, so that there are enough of them in the
-    table, too.
+    The mean of those that stay is lowest with as many left out as may be. Twice as many of the
+    sample are looked at as may be left out, so that there are enough of them in the table, too.
     """
     ascending = np.sort(squares)
     staying = ascending[: ascending.size - floor(share * ascending.size)]
@@ -196,9 +201,18 @@ def _find_least(squares: Float64, share: float) -> float:
     return max(WORTH * float(staying.mean()), float(farthest))
 
 
-def _share_left(squares: Float64, found: IsolatedRecords) -> float:
-    """What is left of the sample's mean square without those as far as the ones left out."""
-    if not found.squares.size or not squares.any():
-        return 1.0
-    staying = squares[squares < found.squares.min()]
-    return float(staying.mean() / squares.mean()) if staying.size else 0.0
+def count_worth(found: IsolatedRecords, sample: IsolatedRecords) -> int:
+    """How many of those found, farthest first, are far from their neighbour without the others.
+
+    The most of whom each is: more than `WORTH` times as far as those of the sample that stay then
+    are on average. These are the nearest of the sample, as those found are the farthest of all.
+    """
+    n_staying = sample.squares.size - np.cumsum(np.isin(found.positions, sample.positions))
+    means = np.cumsum(np.sort(sample.squares))[n_staying - 1] / n_staying
+    far = np.flatnonzero(found.squares > WORTH * means)
+    return int(far[-1]) + 1 if far.size else 0
+
+
+def _share_left(squares: Float64, staying: NDArray[np.bool_]) -> float:
+    """What is left of the sample's mean square by those that stay."""
+    return float(squares[staying].mean() / squares.mean()) if squares.any() else 1.0

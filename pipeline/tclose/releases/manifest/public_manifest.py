@@ -78,8 +78,9 @@ class Manifest(Section):
     values: RecordComparison | None = None
     records: Count
     left_out: LeftOutSection | None = None
-    suppressed: SuppressedSection | None = None
     """Where records were left out for a missing value."""
+    suppressed: SuppressedSection | None = None
+    """Where records were left out as isolated ones."""
     classes: ClassesSection
     risk: RiskSection | None = None
     information_loss: InformationLoss
