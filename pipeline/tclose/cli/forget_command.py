@@ -47,9 +47,12 @@ def forget(arguments: argparse.Namespace, progress: "Progress") -> str:
     assert settings is not None
     if arguments.json:
         return json.dumps(asdict(person), indent=2)
+    earlier = "finished what an earlier forget had begun\n" if person.finished else ""
+    if not person.releases:
+        return f"{earlier}no register of series {person.series!r} has that person now"
     n = len(person.releases)
     registers = f"{n:,} register{'' if n == 1 else 's'} of series {person.series!r}"
-    return f"forgotten in {registers}\n{_describe_guarantee(person, settings)}"
+    return f"{earlier}forgotten in {registers}\n{_describe_guarantee(person, settings)}"
 
 
 def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings") -> str:

@@ -197,6 +197,30 @@ def test_stopped_before_it_is_decided(
     assert len(forget(copied, person).releases) == 3
 
 
+def test_repeated_after_it_was_stopped(
+    copied: SeriesMonths,
+    person: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is finished, and says so; not that nothing was changed."""
+    stop_after(monkeypatch, "attach", 2)
+    with pytest.raises(Stopped):
+        forget(copied, person)
+    monkeypatch.undo()
+    policy = str(write_policy(copied.folder / "panel.yaml", copied.policy(0)))
+    (copied.folder / "whom.txt").write_text(person)
+    arguments = ["forget", policy, "--from", str(copied.folder / "whom.txt"), "--quiet"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "finished what an earlier forget had begun",
+        "no register of series 'panel' has that person now",
+    ]
+    assert find_findings(copied) == []
+    assert main(arguments) == 2
+    assert "nothing was changed" in capsys.readouterr().err
+
+
 def stop_after(monkeypatch: pytest.MonkeyPatch, step: str, n_times: int) -> None:
     """Stop a store's step when it was done so many times."""
     original = getattr(FolderStore, step)
@@ -214,15 +238,46 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, step: str, n_times: int) -> None
 def test_stopped_run_is_not_gone_on_with(
     copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its working files were made with the registers as they were."""
+    """Its working files were made with the registers as they were, and have her hash."""
+    elsewhere = {"engine": {"work_path": str(copied.folder / "elsewhere")}}
+    alone = copied.policy(3) | {"name": "alone", "series": "alone"}
     with monkeypatch.context() as patch:
         patch.setattr(publishing, "_check_series", _stop)
-        with pytest.raises(Stopped):
-            copied.publish(3)
+        for document in (copied.policy(3), copied.policy(2) | elsewhere | {"name": "new"}, alone):
+            with pytest.raises(Stopped):
+                release(document)
+    names = ["releases/panel-3", "elsewhere", "releases/alone"]
+    assert all(has_hash(copied.folder / name, hashes_of(copied, person)) for name in names)
     forget(copied, person)
+    found = [has_hash(copied.folder / name, hashes_of(copied, person)) for name in names]
+    assert found == [False, False, True]
+    assert not list((copied.folder / "releases" / "panel-3").glob(".work"))
+    assert not list((copied.folder / "elsewhere").iterdir())
     [last] = copied.publish(3)
     assert last.internal["over_time"]["forgotten"] == 1
     assert find_findings(copied) == []
+
+
+def test_run_stopped_before_its_last_step_is_finished(
+    copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its working files go, by which a next run would have known that it has to be."""
+    document = copied.policy(3) | {"name": "panel-2"}
+    with monkeypatch.context() as patch:
+        patch.setattr(ReleaseRepository, "set_current", _stop)
+        with pytest.raises(Stopped):
+            release(document)
+    folder = copied.folder / "releases" / "panel-2"
+    [made] = [path.parent.name for path in folder.glob(".work/*/values")]
+    before = (folder / "CURRENT").read_text()
+    assert len(forget(copied, person).releases) == 4
+    assert (folder / "CURRENT").read_text().split()[0] == made != before.split()[0]
+    assert not list(folder.glob(".work"))
+
+
+def has_hash(folder: Path, hashes: set[bytes]) -> bool:
+    files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    return any(one[:8] in content for one in hashes for content in files)
 
 
 def _stop(*_: Any) -> None:

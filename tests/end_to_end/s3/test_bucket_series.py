@@ -80,9 +80,15 @@ def forget_somebody(series: BucketSeries) -> None:
     [person, *_] = sorted(set.intersection(*persons))
     before = series.registers()
     with pytest.MonkeyPatch.context() as patch:
+        end_at(patch, "register.parquet", is_before=True)
+        with pytest.raises(KilledError):
+            run(series.policy(2))
+    assert list((series.folder / "work").rglob("link"))
+    with pytest.MonkeyPatch.context() as patch:
         end_at(patch, "seal.json", is_before=False)
         with pytest.raises(KilledError):
             forget_person(parse_policy(series.policy(0)), person, lambda _: None)
+    assert not list((series.folder / "work").rglob("link"))
     run(series.policy(2))
     after = series.registers()
     assert {name for name in before if after[name] != before[name]} == set(before)

@@ -10,7 +10,6 @@ knows where she was. So each register that had her keeps her hash in a list, bes
 her records are left out as long as the register is in the window.
 """
 
-import contextlib
 import hashlib
 import secrets
 from collections.abc import Sequence
@@ -47,6 +46,7 @@ from tclose.releases.series.rewriting import (
 from tclose.releases.series.series_history import SeriesRelease, list_series
 from tclose.releases.stores.lease import Notify
 from tclose.runtime.run import repository_of
+from tclose.runtime.stopped_runs import acquire_beside, clear_stopped_runs
 
 # Of a column of persons; negative numbers have other bits in narrow columns.
 _TYPES = (pa.string(), pa.int64(), pa.uint64(), pa.int32(), pa.int16(), pa.int8())
@@ -57,13 +57,15 @@ class ForgottenPerson:
     """The result of forgetting a person.
 
     ``releases``: whose registers had her; ``n_held``: of these, those that the next release is held
-    to; ``n_others``: persons of her cell in these, without her, 0 where they do not have her.
+    to; ``n_others``: persons of her cell in these, without her, 0 where they do not have her;
+    ``finished``: before that, what an earlier command had decided that was stopped was done.
     """
 
     series: str
     releases: tuple[str, ...]
     n_held: int
     n_others: int
+    finished: bool
 
 
 def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson:
@@ -77,7 +79,8 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
     Raises
     ------
     PolicyError
-        The policy is of no series, or its registers have no such person.
+        The policy is of no series, or its registers have no such person, and no earlier command
+        was finished, which may have been to forget her.
     OutputError
         A register or what it is sealed with is not as it was published.
     BusyError
@@ -92,7 +95,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
     own = replace(repository_of(policy), name=policy.series_name)
     expiry = policy.engine.lease_seconds
     with own.acquire_lease(expiry, notify) as series:
-        finish_rewriting(series, series, expiry)
+        finished = finish_rewriting(series, series, expiry)
         key = series.find_release_key()
         releases = list_series(series.output, series.name)
         if key is None or not releases:
@@ -113,7 +116,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         except Exception:  # what was written is not decided, and does not stay
             finish_rewriting(series, series, expiry)
             raise
-        if not found:
+        if not found and not finished:
             raise PolicyError(
                 f"series {series.name!r}: no register has that person, as text or as a number; "
                 "nothing was changed"
@@ -121,7 +124,7 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
         finish_rewriting(series, series, expiry)
         n_held = sum(one in held for one in found)
         return ForgottenPerson(
-            series.name, tuple(one.name for one in found), n_held, max(n_others, 0)
+            series.name, tuple(one.name for one in found), n_held, max(n_others, 0), finished
         )
 
 
@@ -178,6 +181,7 @@ def _rewrite(
             replaced.append(Replaced(place.parent.name, place.name, file, digest))
             add_rewritten(series, replaced, content)
     if found:
+        clear_stopped_runs(series, expiry)  # before it is decided: a kill leaves none of them
         _write_journals(series, found, expiry)
         decide_rewriting(series, replaced)
     return found
@@ -189,11 +193,7 @@ def _write_journals(
     """Say in the journal of each name whose registers will change: not of whom."""
     for name in dict.fromkeys(one.place.parent.name for one in releases):
         ids = [one.place.name for one in releases if one.place.parent.name == name]
-        with contextlib.ExitStack() as stack:
-            held = series
-            if name != series.name:
-                other = ReleaseRepository(series.output, name, beside=series)
-                held = stack.enter_context(other.acquire_lease(expiry))
+        with acquire_beside(series, name, expiry) as held:
             write_line(held, "forget", {"releases": [*ids]})
 
 

@@ -49,8 +49,10 @@ def decide_rewriting(series: ReleaseRepository, replaced: Sequence[Replaced]) ->
     series.store.write(LIST, json.dumps([asdict(one) for one in replaced]).encode())
 
 
-def finish_rewriting(series: ReleaseRepository, own: ReleaseRepository, expiry: float) -> None:
+def finish_rewriting(series: ReleaseRepository, own: ReleaseRepository, expiry: float) -> bool:
     """Put the files that were decided into their places; remove those that were not.
+
+    True if any were decided.
 
     Parameters
     ----------
@@ -81,6 +83,7 @@ def finish_rewriting(series: ReleaseRepository, own: ReleaseRepository, expiry: 
     for name in series.store.names(FOLDER):
         series.check_lease()
         series.store.remove(f"{FOLDER}/{name}")
+    return listed is not None
 
 
 def _put_files(
