@@ -166,6 +166,7 @@ def test_rollback_un_publishes_nothing(months: SeriesMonths, tmp_path: Path) -> 
     after = tree(tmp_path)
     changed = {name for name in after if after[name] != before.get(name)}
     assert changed == {"releases/panel/CURRENT", "releases/panel/.journal.jsonl"}
+    time.sleep(1)  # releases are dated by the second
     third = release(documents[2])
     said = third.internal["over_time"]
     assert (said["number"], said["releases"]) == (3, [f"panel/{second.folder.name}"])
