@@ -13,7 +13,7 @@ import pytest
 from nightly.counts import report
 from nightly.drawn.trial import KINDS, MUTANTS, Number, read_number, try_case
 
-N_CASES = int(os.environ.get("TCLOSE_CASES", "22"))
+N_CASES = int(os.environ.get("TCLOSE_CASES", "11"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))
 CHUNK = 50
 PER_KIND = -(-N_CASES // len(KINDS))

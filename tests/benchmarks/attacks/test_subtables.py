@@ -53,6 +53,7 @@ def test_classes_are_those_of_a_release(table: pa.Table, method: Method, tmp_pat
     assert Counter(published) == held
 
 
+@pytest.mark.nightly  # two plans and four releases of each method
 def test_the_plan_holds_for_every_arrangement(
     table: pa.Table, method: Method, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def series(months: SeriesMonths, bucket: BucketPath, tmp_path: Path) -> BucketSe
     return BucketSeries(months, bucket, tmp_path)
 
 
+@pytest.mark.nightly  # several releases, each file a request
 def test_series_in_a_bucket_is_that_in_a_folder(
     series: BucketSeries, months: SeriesMonths, tmp_path: Path
 ) -> None:
