@@ -18,7 +18,7 @@ def make_records(squares: list[float]) -> IsolatedRecords:
         ([1.0] * 950 + [3.9] * 48 + [5.0] * 2, 50, 2),
         ([1.0] * 9 + [4.0], 1, 0),  # more than four times it has to be
         ([1.0] * 9 + [4.1], 1, 1),
-        ([1.0] * 8 + [9.0] * 2, 1, 0),  # one of two, who are alike
+        ([1.0] * 8 + [8.0] * 2, 1, 1),  # one of two, who are alike: 8 is 4.5 times the mean
         ([1.0] * 8 + [9.0] * 2, 2, 2),
         ([0.0] * 9 + [1.0], 1, 1),
         ([1.0] * 10, 0, 0),
