@@ -1,4 +1,4 @@
-"""What leaving isolated records out buys: loss with 0, 0.5, 1 and 2 % left out at most.
+"""Loss saved by leaving isolated records out: with 0, 0.5, 1 and 2 % left out at most.
 
 ``python -m benchmarks.suppression [--only WORD] [--share S ...] [--out RESULTS.md]``
 

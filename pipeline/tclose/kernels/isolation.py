@@ -1,4 +1,4 @@
-"""How far records are from their nearest others: exact searches in a tree of points.
+"""Distances of records from their nearest others: exact searches in a tree of points.
 
 Squared distances are those of the clustering: the sum of squared differences of numeric
 quasi-identifiers, and the weight of each nominal column that differs. A tree halves the points at

@@ -43,7 +43,7 @@ def registers(place: SeriesMonths) -> list[ReleasedPersons]:
 
 
 def find_findings(place: SeriesMonths) -> list[str]:
-    """What audits find in any release."""
+    """Return the findings of audits of all releases."""
     folders = sorted((place.folder / "releases").glob("panel-*/[0-9a-f]*"))
     return [finding for one in folders for finding in add_series(audit_release(one)).findings]
 

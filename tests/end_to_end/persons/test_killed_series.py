@@ -39,7 +39,7 @@ N_KILLS = 25
 
 
 def find_findings(place: SeriesMonths) -> list[str]:
-    """What audits find in any release, and in what all are together."""
+    """Return the findings of audits of all releases, alone and together."""
     releases = list_series(place.folder / "releases", "panel")
     return [f for one in releases for f in add_series(audit_release(one.place)).findings]
 

@@ -39,7 +39,7 @@ class BucketSeries:
         return self.months.policy(month) | {"output": {"path": str(self.root)}, "engine": engine}
 
     def find_findings(self) -> list[str]:
-        """What audits find in any release, and in what all are together."""
+        """Return the findings of audits of all releases, alone and together."""
         releases = list_series(self.root, "panel")
         return [f for one in releases for f in add_series(audit_release(one.place)).findings]
 

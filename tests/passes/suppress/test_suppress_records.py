@@ -1,4 +1,4 @@
-"""How many records are left out: those far from their neighbour beside all that stay."""
+"""The number of records left out: those far from their neighbour beside all that stay."""
 
 import numpy as np
 import pytest

@@ -72,7 +72,7 @@ class GapCounts:
 
 
 def share_keys(n_pieces: int) -> int:
-    """How many keys each of some pieces tells the ranks of, at most."""
+    """Return the most keys that each of some pieces tells the ranks of."""
     return min(MOST_KEYS, max(LEAST_KEYS, ALL_KEYS // n_pieces))
 
 

@@ -64,7 +64,7 @@ class Suppression:
 
 
 def plan_suppression(found: tuple[Suppression, ...]) -> PlannedSuppression | None:
-    """What a plan says of the records that are left out; None where none could be."""
+    """Describe for a plan the records that are left out; None where none could be."""
     if not found:
         return None
     one = found[0]
@@ -158,7 +158,7 @@ def _encode(source: Source, table: TableSummary, sample: pa.Table) -> tuple[Enco
 
 
 def _choose_neighbour(policy: Policy, table: TableSummary, n_sampled: int) -> int:
-    """Which neighbour of a class's size is looked for, among fewer records than there are."""
+    """Return the rank of the neighbour that is looked for among fewer records than there are."""
     limits = [a.max_emd for a in policy.resolve_attributes() if a.max_emd is not None]
     size = choose_class_size(table.n_complete, policy.privacy.k, limits).adjusted
     return min(n_sampled - 1, max(1, ceil((size - 1) * n_sampled / table.n_complete)))
@@ -202,7 +202,7 @@ def _find_least(squares: Float64, share: float) -> float:
 
 
 def count_worth(found: IsolatedRecords, sample: IsolatedRecords) -> int:
-    """How many of those found, farthest first, are far from their neighbour without the others.
+    """Count those found, farthest first, that are far from their neighbour without the others.
 
     The most of whom each is: more than `WORTH` times as far as those of the sample that stay then
     are on average. These are the nearest of the sample, as those found are the farthest of all.
@@ -214,5 +214,5 @@ def count_worth(found: IsolatedRecords, sample: IsolatedRecords) -> int:
 
 
 def _share_left(squares: Float64, staying: NDArray[np.bool_]) -> float:
-    """What is left of the sample's mean square by those that stay."""
+    """Return the share of the sample's mean square that is left by those that stay."""
     return float(squares[staying].mean() / squares.mean()) if squares.any() else 1.0
