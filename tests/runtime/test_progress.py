@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import cloudpickle
@@ -19,7 +20,7 @@ from tclose.cli.main import main
 from tclose.runtime import progress as progress_module
 from tclose.runtime.artifacts import Workspace
 from tclose.runtime.engines.engine import InProcess, connect
-from tclose.runtime.progress import Progress, Work, default_style
+from tclose.runtime.progress import Listener, Progress, Work, default_style
 from tclose.runtime.tasks import Task, run_tasks, share_evenly
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -170,6 +171,30 @@ def test_single_task_that_takes_long_tells_every_ten_seconds_or_so(capsys, clock
             clock[0] += 12
             line = wait_until(lambda: capsys.readouterr().err, "a line")
             assert line == f"placing records: 0 %, 0 of 500 records, {seconds} so far\n"
+
+
+def test_what_a_listener_raises_meanwhile_ends_the_pass(clock, monkeypatch):
+    heard = threading.Event()
+
+    class Deaf(Listener):
+        def hear(self, text: str, *, warns: bool) -> None:
+            if "so far" in text:
+                heard.set()
+                raise OSError(text[:6])
+
+        def follow(self, work: Work, text: str) -> None:
+            """Keep nothing."""
+
+    monkeypatch.setattr(progress_module, "LOOK_SECONDS", 0.001)
+    progress = Progress("none", listener=Deaf())
+
+    def work_until_heard() -> None:
+        with progress.following("square", Work(1)):
+            clock[0] += 12
+            assert heard.wait(20)
+
+    with pytest.raises(OSError, match="square"):
+        work_until_heard()
 
 
 def test_long_pass_of_unknown_records_counts_tasks(capsys, clock):

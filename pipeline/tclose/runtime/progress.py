@@ -223,12 +223,19 @@ class Progress:
 
 @contextlib.contextmanager
 def _repeated(show: Callable[[], None]) -> Iterator[None]:
-    """Call a function again and again within the block: a single task may take long."""
+    """Call a function again and again within the block: a single task may take long.
+
+    What it raises is raised at the end of the block.
+    """
     ended, context = threading.Event(), contextvars.copy_context()
+    raised: list[Exception] = []
 
     def repeat() -> None:
-        while not ended.wait(LOOK_SECONDS):
-            context.run(show)
+        try:
+            while not ended.wait(LOOK_SECONDS):
+                context.run(show)
+        except Exception as error:  # of a listener: any
+            raised.append(error)
 
     thread = threading.Thread(target=repeat, name="progress", daemon=True)
     thread.start()
@@ -237,6 +244,8 @@ def _repeated(show: Callable[[], None]) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+    for error in raised:
+        raise error
 
 
 def _print(text: str) -> None:

@@ -186,6 +186,14 @@ class TestParts:
         counts = np.zeros(6, np.int64)
         assert widest_axis(numeric, nominal, np.ones(1), np.arange(4), counts) == axis
 
+    @pytest.mark.parametrize("weight", [1.9, 2.0, 3.0, 1e6])
+    def test_weight_of_a_category_counts_and_is_no_end(self, weight: float) -> None:
+        """1 / weight is rounded to levels of a taxonomy, of which there is always one."""
+        numeric = np.array([[0.0, 0.0, 1.0, 1.0]])
+        nominal = np.array([[0, 0, 0, 1], [3, 3, 5, 5]], dtype=np.int32)
+        weights = np.full(2, weight)
+        assert widest_axis(numeric, nominal, weights, np.arange(4), np.zeros(6, np.int64)) == 2
+
     def test_axis_keys_are_numbers_then_codes(self) -> None:
         numeric = np.array([[0.5, 0.25, 0.75]])
         nominal = np.array([[3, 1, 2]], dtype=np.int32)

@@ -89,7 +89,7 @@ def widest_axis(numeric, nominal, weights, rows, counts):
             best, axis = spread, j
     lowest = 0
     while lowest < nominal.shape[0]:
-        spread, above = 0.0, lowest + round(1.0 / weights[lowest])
+        spread, above = 0.0, lowest + max(1, round(1.0 / weights[lowest]))
         for j in range(lowest, min(above, nominal.shape[0])):
             spread += weights[j] * _nominal_spread(nominal[j], rows, counts)
         if spread > best:

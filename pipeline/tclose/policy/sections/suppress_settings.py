@@ -17,7 +17,7 @@ def read_share(value: object) -> object:
     if isinstance(value, str) and value.strip().endswith("%"):
         try:
             return float(Fraction(value.strip()[:-1].strip()) / 100)
-        except (ValueError, ZeroDivisionError):
+        except (ValueError, ArithmeticError):  # of no size, or beyond what a number holds
             return value
     return refuse_truth(value)
 

@@ -9,8 +9,9 @@ import pytest
 
 from support.cases.people import people, policy_for, release
 from support.tables.small_plans import make_plan, make_release_partition
+from support.tables.value_encodings import encodings_of
 from tclose.errors import PolicyError
-from tclose.passes.plan.notices.estimate import check_memory, search_bytes
+from tclose.passes.plan.notices.estimate import category_bytes, check_memory, search_bytes
 from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import worker_memory
@@ -48,6 +49,26 @@ class TestBytes:
     def test_classes_that_are_too_large_are_not_searched(self):
         large = plan_of(10**6, n_records=100_000, size=1_000, search_budget=SearchBudget(3))
         assert search_bytes(large) == 100 * 100 * 400 * 4
+
+
+class TestBytesOfCategories:
+    def test_grow_with_columns_and_the_most_categories_up_to_the_records_of_a_block(self):
+        table = pa.table(
+            {
+                "zip": [f"{number:05}" for number in range(3_000)],
+                "sex": ["m", "f"] * 1_500,
+                "age": range(3_000),
+            }
+        )
+        of_both = replace(plan_of(0), encodings=tuple(encodings_of(table)))
+        assert category_bytes(of_both) == 256 * 2 * 1_280 * 4
+        of_one = replace(plan_of(0), encodings=tuple(encodings_of(table.select(["sex", "age"]))))
+        assert category_bytes(of_one) == 256 * 2 * 4
+
+    def test_none_without_a_search_or_without_categories(self):
+        assert category_bytes(plan_of(0)) == 0
+        sex = tuple(encodings_of(pa.table({"sex": ["m", "f"]})))
+        assert category_bytes(replace(plan_of(0, OFF), encodings=sex)) == 0
 
 
 class TestMemory:

@@ -1,5 +1,8 @@
 """Estimates of a run's time and memory, from measured runs; approximate, never relied upon."""
 
+from collections.abc import Iterator
+
+from tclose.data.category_trees import tree_of
 from tclose.data.files.input_partitions import PARTITION_ROWS
 from tclose.errors import PolicyError
 from tclose.model.column_terms import Distance
@@ -43,17 +46,38 @@ def search_bytes(plan: Plan) -> int:
     Four for each class and each node of a tree that a record of the block is below: with the equal
     distance a node is a value. Classes above `MAX_SEARCHED` are not searched.
     """
-    if not plan.n_nodes or not plan.search_budget.n_rounds:
-        return 0
-    largest = 0
+    return max(
+        4 * n_classes * min(plan.n_nodes, n_records * plan.tree_depth)
+        for n_classes, n_records in _searched_blocks(plan)
+    )
+
+
+def category_bytes(plan: Plan) -> int:
+    """Bytes of the counts of quasi-identifiers' categories in the classes of a block, likewise.
+
+    Four for each class, row of a nominal one (a taxonomy has one a level), and category of that
+    with the most.
+    """
+    trees = [tree_of(e) for e in plan.encodings if e.is_nominal]
+    n_rows = sum(1 if tree is None else tree.columns().shape[0] for tree in trees)
+    n_levels = max((len(e.categories or ()) for e in plan.encodings if e.is_nominal), default=0)
+    return max(
+        4 * n_classes * n_rows * min(n_levels, n_records)
+        for n_classes, n_records in _searched_blocks(plan)
+    )
+
+
+def _searched_blocks(plan: Plan) -> Iterator[tuple[int, int]]:
+    """Classes and records of the largest blocks, of each release partition; at least one, empty."""
+    yield 0, 0
+    if not plan.search_budget.n_rounds:
+        return
     for release_partition in plan.release_partitions:
         size = min(release_partition.class_size.adjusted, MAX_SEARCHED)
         of_region = -(-release_partition.n_clusters // max(1, release_partition.n_regions))
         repaired = min(plan.block_clusters, of_region)
         for n_classes in (repaired, min(plan.search_budget.block_classes, of_region)):
-            n_nodes = min(plan.n_nodes, n_classes * size * plan.tree_depth)
-            largest = max(largest, n_classes * n_nodes * 4)
-    return largest
+            yield n_classes, n_classes * size
 
 
 def check_memory(plan: Plan, engine: EngineSettings, n_bytes: int) -> None:
@@ -95,7 +119,8 @@ def task_megabytes(plan: Plan) -> float:
 
 def count_threads(plan: Plan, engine: Engine, n_tasks: int) -> int:
     """Threads that search each of so many regions, as far as there is memory for their blocks."""
-    n_threads, needed = engine.threads_per_task(n_tasks), search_bytes(plan)
+    n_threads = engine.threads_per_task(n_tasks)
+    needed = search_bytes(plan) + category_bytes(plan)
     limit = engine.memory_per_unit()
     spare = SPARE_BYTES if limit is None else max(0, int(limit - task_megabytes(plan) * 1e6))
     return min(n_threads, 1 + spare // needed) if needed else n_threads
