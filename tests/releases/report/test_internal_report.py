@@ -3,10 +3,12 @@
 import json
 import re
 import shutil
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from support.cases.people import (
@@ -81,6 +83,22 @@ def test_values_before_are_those_of_the_records(both):
     )
     assert re.fullmatch(r"19\d\d-\d\d-\d\d", found["marginals"]["born"]["original"]["mean"])
     assert set(found["correlations"]) >= {"age and born", "age and pay"}
+
+
+def test_special_uniques_are_those_of_the_records_and_the_release_has_none(both):
+    originals = pq.read_table(both[1].folder.parents[2] / "in.parquet")
+    columns = [originals[name].to_pylist() for name in ("age", "sex", "town", "born")]
+    found = both[1].internal["analysis"]["special_uniques"]
+    assert (found["records"], found["of"], found["fraction"]) == (N_RECORDS, N_RECORDS, 0.1)
+    alone = [n for column in columns for n in Counter(column).values() if n == 1]
+    assert found["by_size"][0]["sets"] == len(alone) > 1
+    assert found["unique"] == list(Counter(zip(*columns, strict=True)).values()).count(1)
+    assert sum(found["scores"]) == N_RECORDS
+    smallest = both[1].manifest["classes"]["smallest"]
+    assert found["after"] == {"rows": N_RECORDS, "sets": 0, "smallest_class": smallest}
+    said = text_of(both[1])
+    assert f"No released row is alone by any quasi-identifiers: {smallest} rows" in said
+    assert "among all 300 records." in said
 
 
 def test_losses_by_class_size_add_up_to_the_loss(both):
@@ -180,5 +198,5 @@ def test_distributions_before_and_after_are_drawn_without_values(both):
         released.count(sexes[0]["values"]) / N_RECORDS, abs=0.0005
     )
     page = (made.folder / "internal" / "report.html").read_text()
-    assert page.count("<svg ") == len(shares) == 4
+    assert page.count("<svg ") - 1 == len(shares) == 4  # one is of special uniques
     assert CANARY not in page

@@ -29,6 +29,7 @@ from tclose.releases.manifest.internal_manifest import (
     Spread,
 )
 from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.releases.manifest.uniqueness_sections import SpecialUniquesSection
 from tclose.releases.repository import ReleaseRepository, read_manifest
 
 _EPOCH = date(1970, 1, 1)
@@ -38,7 +39,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _COMMONEST = 9  # categories that are shown by themselves
 
 
-def describe_analysis(lost: Losses, plan: Plan) -> Analysis:
+def describe_analysis(lost: Losses, plan: Plan, special_uniques: SpecialUniquesSection) -> Analysis:
     """Describe what a release changes, to three digits."""
     columns, n_quasi = compared_columns(plan), len(plan.encodings)
     both = lost.comparison.original, lost.comparison.released
@@ -60,6 +61,7 @@ def describe_analysis(lost: Losses, plan: Plan) -> Analysis:
             for i in range(j)
         },
         loss_by_class_size=_describe_sizes(lost, n_quasi),
+        special_uniques=special_uniques,
         shares={name: _describe_parts(counts) for name, counts in name_parts(lost, plan).items()}
         | {name: _describe_categories(counts) for name, counts in name_shares(lost, plan).items()},
     )

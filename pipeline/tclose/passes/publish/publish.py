@@ -42,6 +42,7 @@ from tclose.passes.publish.build_manifest import (
 )
 from tclose.passes.publish.describe_series import describe_series, plan_series
 from tclose.passes.publish.figures import describe_figures
+from tclose.passes.publish.uniques_before_after import describe_uniques
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult
 from tclose.passes.series.link_persons import SERIES, SeriesLink, look_up_window
@@ -191,7 +192,7 @@ def _make_record(
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
         utility=utility,
-        analysis=describe_analysis(lost, plan),
+        analysis=describe_analysis(lost, plan, describe_uniques(run, plan, verdict)),
         previous=find_previous(run.repository, run.release_id),
         files=tuple(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files

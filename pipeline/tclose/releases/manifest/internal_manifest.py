@@ -18,6 +18,7 @@ from tclose.releases.manifest.sections import (
     Positive,
     Section,
 )
+from tclose.releases.manifest.uniqueness_sections import SpecialUniquesSection
 
 Figures = dict[str, float | None]
 
@@ -110,6 +111,7 @@ class Analysis(Section):
     """Of each quasi-identifier of which a class releases one value, and of generalised numbers, of
     which it is the middle."""
     loss_by_class_size: list[SizeLoss]
+    special_uniques: SpecialUniquesSection | None = None
 
 
 class PreviousRelease(Section):

@@ -27,6 +27,7 @@ from tclose.releases.report.html_parts import (
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.page_style import STYLE
 from tclose.releases.report.svg_charts import draw_pairs
+from tclose.releases.report.unique_records import show_uniques
 
 _SIGNED = ("Name", "Function", "Date", "Signature")
 
@@ -37,6 +38,7 @@ def write_internal_report(manifest: InternalManifest) -> str:
         _show_warnings(manifest),
         _show_dropped(manifest),
         _show_risk(manifest),
+        *show_uniques(manifest.analysis),
         *_show_analysis(manifest.analysis),
         _show_loss(manifest),
         _show_previous(manifest, manifest.previous),

@@ -19,13 +19,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def draw_bars(name: str, caption: str, shares: Shares, what: str) -> str:
-    """A figure of one bar for each label; ``what``: of which shares there are."""
+def draw_bars(name: str, caption: str, shares: Shares, what: str, label_head: str = "") -> str:
+    """A figure of one bar for each label; ``what``: of which shares there are.
+
+    Parameters
+    ----------
+    label_head : what labels are, above them in the table
+    """
     pairs = zip(shares.labels, shares.shares, strict=True)
     rows = [(label, percent(share)) for label, share in pairs]
     parts = _draw_rows(shares.labels, [(what, _TABLE, shares.shares)], legend=False)
     described = "; ".join(f"{label}: {said}" for label, said in rows)
-    return _figure(name, caption, parts, described, (("", what), rows))
+    return _figure(name, caption, parts, described, ((label_head, what), rows))
 
 
 def draw_pairs(
