@@ -51,3 +51,23 @@ def test_nothing_is_compiled_afterwards(tmp_path: Path) -> None:
     command = [sys.executable, "-c", RELEASE]
     subprocess.run(command, env=environment, cwd=tmp_path, check=True, timeout=600)
     assert sorted(folder.iterdir()) == kept
+
+
+@pytest.mark.nightly
+def test_nothing_is_compiled_where_an_image_has_it(tmp_path: Path) -> None:
+    """Of any processor of a kind, as in the image: read only, with nowhere else to keep code."""
+    kind = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+    ahead = os.environ | kind | {"NUMBA_CACHE_DIR": str(tmp_path / "ahead")}
+    command = [sys.executable, "-m", "tclose", "warm-up", "--quiet"]
+    subprocess.run(command, env=ahead, cwd=tmp_path, check=True, timeout=600)
+    (folder,) = (tmp_path / "ahead").iterdir()
+    kept = sorted(folder.iterdir())
+    read_only = kind | {
+        "TCLOSE_KERNELS": str(folder.parent),
+        "XDG_CACHE_HOME": str(tmp_path / "new"),
+    }
+    environment = {n: v for n, v in os.environ.items() if n != "NUMBA_CACHE_DIR"} | read_only
+    command = [sys.executable, "-c", RELEASE]
+    subprocess.run(command, env=environment, cwd=tmp_path, check=True, timeout=600)
+    assert sorted(folder.iterdir()) == kept
+    assert not list((tmp_path / "new").rglob("*.code"))

@@ -242,7 +242,9 @@ class TestPromises:
         """It is run by whoever reads it; so each pod or container has a place of its own."""
         image = (DEPLOY / "Dockerfile").read_text()
         [cache] = re.findall(r"XDG_CACHE_HOME=(\S+)", image)
-        assert "NUMBA_CACHE_DIR" not in image
+        [ready] = re.findall(r"TCLOSE_KERNELS=(\S+)", image)
+        assert f"RUN NUMBA_CACHE_DIR={ready} " in image
+        assert image.count("NUMBA_CACHE_DIR") == 1  # while it is built
         kinds = {}
         for name, pod in pods():
             volumes = {volume.pop("name"): volume for volume in pod.get("volumes", [])}

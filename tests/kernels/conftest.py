@@ -29,3 +29,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(compiler, "_open_cache", lambda: opened)
     yield tmp_path
     os.close(opened.descriptor)
+
+
+@pytest.fixture
+def read_code_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """Name the folder of code that was compiled ahead."""
+
+    def name(folder: Path) -> None:
+        monkeypatch.setenv(compiler.READY, str(folder))
+        compiler._open_ready.cache_clear()
+
+    yield name
+    compiler._open_ready.cache_clear()

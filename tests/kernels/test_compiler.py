@@ -15,7 +15,7 @@ from numba.core.errors import TypingError
 
 from tclose.kernels import compile_lock, compiler
 from tclose.kernels.compile_lock import hold_compile_lock
-from tclose.kernels.compiler import is_kept, kernel
+from tclose.kernels.compiler import find_refusal, is_kept, kernel
 from tclose.security.trusted_paths import TrustedFolder, open_trusted
 
 TESTS = Path(__file__).parents[1]
@@ -207,6 +207,69 @@ class TestNotAsItSays:
         again = kernel(add)
         assert again(WHOLE) == 6
         assert counts(again) == (0, 1)
+
+
+class TestCompiledAhead:
+    """Code in a folder that is only read, as that of an image."""
+
+    @pytest.fixture
+    def ahead(self, tmp_path, keep_code_in, read_code_in):
+        """That folder with code of one signature, all of it closed; what is new is kept beside."""
+        ready = tmp_path / "ready"
+        keep_code_in(ready)
+        kernel(add)(WHOLE)
+        (folder,) = ready.iterdir()
+        read_code_in(ready)
+        keep_code_in(tmp_path / "own")
+        return folder
+
+    def test_is_not_compiled_again(self, ahead, tmp_path):
+        dispatcher = kernel(add)
+        assert is_kept(dispatcher)
+        assert dispatcher(WHOLE) == 6
+        assert counts(dispatcher) == (1, 0)
+        assert not list((tmp_path / "own").glob("*/*"))
+
+    def test_what_is_not_there_is_kept_beside_it(self, ahead, tmp_path):
+        there = set(ahead.iterdir())
+        assert kernel(add)(REAL) == 0.75
+        again = kernel(add)
+        assert again(REAL) == 0.75
+        assert counts(again) == (1, 0)
+        assert set(ahead.iterdir()) == there
+        assert len(list((tmp_path / "own").glob("*/*.code"))) == 1
+        again._cache.flush()
+        assert set(ahead.iterdir()) == there
+        assert not list((tmp_path / "own").glob("*/*"))
+
+    def test_damaged_code_is_compiled_again(self, ahead):
+        (path,) = ahead.iterdir()
+        path.write_bytes(path.read_bytes()[:-1])
+        dispatcher = kernel(add)
+        assert dispatcher(WHOLE) == 6
+        assert counts(dispatcher) == (0, 1)
+
+    def test_without_another_folder_nothing_is_written(self, ahead, tmp_path, keep_code_in):
+        (tmp_path / "file").write_text("")
+        keep_code_in(tmp_path / "file")
+        there = set(ahead.iterdir())
+        dispatcher = kernel(add)
+        assert (dispatcher(WHOLE), dispatcher(REAL)) == (6, 0.75)
+        assert counts(dispatcher) == (1, 1)
+        assert set(ahead.iterdir()) == there
+
+    def test_folder_that_others_can_write_to_is_refused(self, ahead):
+        ahead.chmod(0o777)
+        assert not is_kept(kernel(add))
+        assert f"{ahead}: can be written to by others (mode 0777)" in find_refusal()
+        assert "TCLOSE_KERNELS" in find_refusal()
+
+    def test_folder_that_is_not_there_is_none(self, tmp_path, keep_code_in, read_code_in):
+        keep_code_in(tmp_path / "own")
+        read_code_in(tmp_path / "missing")
+        assert kernel(add)(WHOLE) == 6
+        assert not find_refusal()
+        assert not (tmp_path / "missing").exists()
 
 
 class TestNowhereToKeep:

@@ -6,7 +6,8 @@ code, and loading that gives wrong results without an error. It also compares on
 only: a kernel that calls one of another module would use the old one after an upgrade. Here a file
 is named by all sources, the function, its signature and the processor, repeats these in its
 content, and is written atomically; a file whose content does not match is compiled again. Of
-several processes that need one signature at once, one compiles it.
+several processes that need one signature at once, one compiles it. A further folder, named by
+``TCLOSE_KERNELS``, is only read: an image has there what was compiled when it was built.
 
 What a function calls is in its file, under names that the compiler makes different by numbers. It
 counts them from 1 in each process, and of two functions of one name in a process the first to be
@@ -55,6 +56,8 @@ config._config_fname = os.devnull  # noqa: SLF001  # it has no other way
 _numbers: Any = iter(lambda: secrets.randbits(62), None)
 FunctionIdentity._unique_ids = _numbers  # noqa: SLF001  # it has no other way
 
+READY = "TCLOSE_KERNELS"  # the variable that names a folder of code that was compiled ahead
+
 _DIGEST_BYTES = 32
 _CODE = ".code"  # of a kernel that Python calls
 _PART = ".part"  # of one that is linked into those
@@ -73,9 +76,12 @@ def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "neve
         return functools.partial(kernel, inline=inline)
     dispatcher: Any = numba.njit(nogil=True, inline=inline)(function)
     link_parts(dispatcher)
-    folder = _open_cache()
-    if isinstance(folder, TrustedFolder):
-        dispatcher._cache = CodeFiles(folder, function)  # noqa: SLF001  # where numba has its own
+    own, ready = (
+        found if isinstance(found, TrustedFolder) else None
+        for found in (_open_cache(), _open_ready())
+    )
+    if own or ready:  # where numba has its own
+        dispatcher._cache = CodeFiles(function, own, ready)  # noqa: SLF001
     dispatcher.compile = _compile_once(dispatcher)
     return dispatcher
 
@@ -117,14 +123,14 @@ def is_kept(dispatcher: Any) -> bool:
 
 def find_refusal() -> str:
     """Return why stored code is not used in this process, and what to do; empty if it is used."""
-    refusal = _open_cache()
-    if not isinstance(refusal, UntrustedError):
-        return ""
-    return (
-        f"compiled kernels are not kept: {refusal}, so whoever can write there could have other "
-        "code run, and every process compiles for itself, which takes a minute or so; remove "
-        f"{refusal.place}, or name a folder of your own by NUMBA_CACHE_DIR"
-    )
+    for refusal, variable in ((_open_cache(), "NUMBA_CACHE_DIR"), (_open_ready(), READY)):
+        if isinstance(refusal, UntrustedError):
+            return (
+                f"compiled kernels are not kept: {refusal}, so whoever can write there could have "
+                "other code run, and every process compiles for itself, which takes a minute or "
+                f"so; remove {refusal.place}, or name a folder of your own by {variable}"
+            )
+    return ""
 
 
 @functools.cache
@@ -147,6 +153,20 @@ def _open_cache() -> TrustedFolder | UntrustedError | None:
         return None
 
 
+@functools.cache
+def _open_ready() -> TrustedFolder | UntrustedError | None:
+    """Folder of code that was compiled ahead, as in an image, and is only read; None: none."""
+    home = os.environ.get(READY)
+    if not home:
+        return None
+    try:
+        return open_trusted(Path(home) / _sources_digest())
+    except UntrustedError as error:
+        return error
+    except OSError:
+        return None
+
+
 def _sources_digest() -> str:
     """SHA-256 over the compiler's version and the kernels' source files, by their names."""
     digest = hashlib.sha256(numba.__version__.encode())
@@ -158,15 +178,20 @@ def _sources_digest() -> str:
 class CodeFiles(_Cache):
     """Files with the compiled code of one function, in the form of numba's own cache."""
 
-    def __init__(self, folder: TrustedFolder, function: Callable[..., Any]) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        own: TrustedFolder | None,
+        ready: TrustedFolder | None = None,
+    ) -> None:
+        self._own, self._folders = own, tuple(folder for folder in (own, ready) if folder)
         self._name = f"{function.__module__}.{function.__qualname__}"
         self._enabled = True
 
     @property
     def cache_path(self) -> str:
-        """The folder."""
-        return str(self._folder.path)
+        """The folder that code is written to, or else read from."""
+        return str(self._folders[0].path)
 
     def enable(self) -> None:
         """Load and keep code."""
@@ -177,47 +202,46 @@ class CodeFiles(_Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        """Remove all code of the function."""
+        """Remove all code of the function, but what was compiled ahead."""
+        if self._own is None:
+            return
         for name in self.names():
             with contextlib.suppress(FileNotFoundError):
-                self._folder.remove(name)
+                self._own.remove(name)
 
     def names(self) -> list[str]:
         """Names of the files with code of the function."""
-        names = self._folder.names()
+        names = {name for folder in self._folders for name in folder.names()}
         of_function = [n for n in names if n.startswith(f"{self._name}-")]
         return [n for n in of_function if n.endswith((_CODE, _PART))]
 
     def turn(self, sig: Any, target_context: Any) -> AbstractContextManager[None]:
         """Return the lock under which the code of a signature is loaded or compiled."""
         name = self._file(self._key(sig, target_context.codegen()))
-        if name in self._folder.names():
+        if not self._own or any(name in folder.names() for folder in self._folders):
             return contextlib.nullcontext()
-        return hold_compile_lock(f"{Path(name).stem}.turn", self._folder.descriptor)
+        return hold_compile_lock(f"{Path(name).stem}.turn", self._own.descriptor)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Load the code for a signature; None if there is none, or it is damaged."""
         target_context.refresh()
         key = self._key(sig, target_context.codegen())
-        try:
-            stored = self._folder.read(self._file(key))
-        except (OSError, UntrustedError):
-            return None
-        digest, data = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
-        if not self._enabled or hashlib.sha256(data).digest() != digest:
-            return None
-        stored, code = pickle.loads(data)  # noqa: S301  # nobody else wrote it
-        return CompileResult._rebuild(target_context, *code) if stored == key else None  # noqa: SLF001
+        for folder in self._folders if self._enabled else ():
+            code = _read_code(folder, self._file(key), key)
+            if code is not None:
+                compiled: CompileResult = CompileResult._rebuild(target_context, *code)  # noqa: SLF001
+                return compiled
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store the code for a signature, if there is space and the code has no addresses in it."""
-        if not self._enabled or data.library.has_dynamic_globals:
+        if not self._enabled or not self._own or data.library.has_dynamic_globals:
             return
         key = self._key(sig, data.codegen)
         kept = data._replace(type_annotation="")  # a listing of the source, which takes long
         pickled = dumps((key, kept._reduce()))  # noqa: SLF001
         with contextlib.suppress(OSError):
-            self._folder.write(self._file(key), hashlib.sha256(pickled).digest() + pickled)
+            self._own.write(self._file(key), hashlib.sha256(pickled).digest() + pickled)
 
     def _key(self, sig: Any, codegen: Any) -> tuple[str, Any, tuple[Any, ...], str]:
         kind = _PART if compiles_kernel() else _CODE
@@ -226,3 +250,16 @@ class CodeFiles(_Cache):
     def _file(self, key: tuple[Any, ...]) -> str:
         digest = hashlib.sha256(repr(key).encode()).hexdigest()
         return f"{self._name}-{digest[:20]}{key[-1]}"
+
+
+def _read_code(folder: TrustedFolder, name: str, key: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Read the code of a file; None if there is none, or it is damaged or another's."""
+    try:
+        stored = folder.read(name)
+    except (OSError, UntrustedError):
+        return None
+    digest, data = stored[:_DIGEST_BYTES], stored[_DIGEST_BYTES:]
+    if hashlib.sha256(data).digest() != digest:
+        return None
+    of_key, code = pickle.loads(data)  # noqa: S301  # nobody else wrote it
+    return code if of_key == key else None
