@@ -49,7 +49,7 @@ class TestPolicyFile:
             (("output",), "format, partition_by, path, rows_per_file"),
             (
                 ("engine",),
-                "accepted_warnings, kubernetes, lease_seconds, memory_per_worker, scheduler",
+                "accepted_warnings, key_path, kubernetes, lease_seconds, memory_per_worker",
             ),
         ],
     )

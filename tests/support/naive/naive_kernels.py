@@ -4,7 +4,7 @@ Soria-Comas et al. 2015: *t-Closeness through Microaggregation*. Li et al. 2007:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import gcd
 from typing import Any, TypeVar
@@ -196,17 +196,6 @@ def axis_spreads(
     return found
 
 
-def widest_axis(
-    numeric: np.ndarray,
-    nominal: np.ndarray,
-    rows: Sequence[int],
-    weights: Vector | None = None,
-) -> int:
-    """The quasi-identifier of largest spread, of equal ones the first; numeric ones come first."""
-    spreads = axis_spreads(numeric, nominal, rows, weights)
-    return max(spreads, key=lambda axis: spreads[axis])
-
-
 def split_extras(extras: Sequence[int], n_clusters: int, n_left: int) -> list[int]:
     """Extras for the first ``n_left`` clusters: a proportional share, the first subset's floored.
 
@@ -229,16 +218,16 @@ def cut_blocks(
     take: Sequence[int],
     n_clusters: int,
     block_clusters: int,
-    weights: Vector | None = None,
+    find_axis: Callable[[Sequence[int]], int],
 ) -> list[list[list[int]]]:
     """Blocks, each a list of rows per subset: design note, facts, 2.
 
-    Sort each subset along the widest quasi-identifier of all records and give the left half of the
-    clusters its records; again on both halves, until a block has few enough clusters.
+    Sort each subset along the quasi-identifier that is found for all rows and give the left half of
+    the clusters its records; again on both halves, until a block has few enough clusters.
     """
     if n_clusters <= block_clusters:
         return [[sorted(rows) for rows in subsets]]
-    axis = widest_axis(numeric, nominal, [i for rows in subsets for i in rows], weights)
+    axis = find_axis([i for rows in subsets for i in rows])
     column = [*numeric, *nominal][axis]
     n_left = n_clusters // 2
     extras = [len(rows) - n * n_clusters for rows, n in zip(subsets, take, strict=True)]
@@ -250,8 +239,8 @@ def cut_blocks(
     left = [rows[:cut] for rows, cut in zip(ranked, cuts, strict=True)]
     right = [rows[cut:] for rows, cut in zip(ranked, cuts, strict=True)]
     return [
-        *cut_blocks(numeric, nominal, left, take, n_left, block_clusters, weights),
-        *cut_blocks(numeric, nominal, right, take, n_clusters - n_left, block_clusters, weights),
+        *cut_blocks(numeric, nominal, left, take, n_left, block_clusters, find_axis),
+        *cut_blocks(numeric, nominal, right, take, n_clusters - n_left, block_clusters, find_axis),
     ]
 
 
