@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
                     said.leaver_groups_below_k or 0,
                 )
                 counts = [total + n for total, n in zip(counts, of_month, strict=True)]
-    return Price(tuple(losses), *counts, held)
+    return replace(Price(tuple(losses), *counts), held=held)
 
 
 def render_prices(
