@@ -227,6 +227,8 @@ def test_time_left_goes_by_records_of_this_run_and_is_counted_down(clock):
     assert work.share == 0.6
     assert work.records_per_second == 100
     assert work.seconds_left == pytest.approx(2.0)  # 4 s of 400 records, 2 s ago
+    clock[0] += 4
+    assert work.seconds_left is None  # more has passed than was thought
     assert Work(10, tasks_before=4).seconds_left is None
     assert Work(0).share == 1.0
     assert Work(0).seconds_left == 0.0

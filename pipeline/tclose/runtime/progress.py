@@ -80,14 +80,18 @@ class Work:
 
     @property
     def seconds_left(self) -> float | None:
-        """The estimated seconds left, counted down; None until a task is finished."""
+        """The estimated seconds left, counted down.
+
+        None until a task is finished, and once they have passed: nobody knows then.
+        """
         if self.is_done:
             return 0.0
         done_now = self.share - self._part(self.tasks_before, self.records_before)
         if done_now <= 0:
             return None
         waited = self.seconds_so_far - self.seconds
-        return max(0.0, self.seconds * (1 - self.share) / done_now - waited)
+        left = self.seconds * (1 - self.share) / done_now - waited
+        return max(0.0, left) if left > -1 else None
 
 
 class Listener(Protocol):
