@@ -11,7 +11,6 @@ import pytest
 from support.cases.people import (
     CONFIDENTIAL,
     N_PEOPLE,
-    QUASI,
     people,
     policy_for,
     release,
@@ -164,7 +163,6 @@ def test_role_is_known() -> None:
 
 
 OVER = {"k": 2, "t": 0.5}
-HOLD = {"departures": "hold"}
 
 
 @pytest.mark.parametrize(
@@ -194,19 +192,8 @@ HOLD = {"departures": "hold"}
         ({"privacy": {"over_time": OVER | {"t": 0}}}, ("over_time.t: has to be",)),
         ({"privacy": {"over_time": OVER | {"window": 1}}}, ("over_time.window: has to be",)),
         (
-            {"privacy": {"over_time": OVER | {"departures": "keep"}}},
-            ("report", "unite", "hold", "drop", "refuse"),
-        ),
-        *(
-            (
-                {"attributes": {name: settings}, "privacy": {"over_time": OVER | HOLD}},
-                (f"departures: hold does not go with {name!r}, which {why}", "departures: drop"),
-            )
-            for name, settings, why in [
-                ("pay", {"role": CONFIDENTIAL, "persistent": False}, "is not persistent"),
-                ("pay", {"role": CONFIDENTIAL, "top": 8_000}, "is prepared as it is read"),
-                ("sex", {"role": QUASI, "prefixes": [1]}, "is released as groups"),
-            ]
+            {"privacy": {"over_time": OVER | {"departures": "hold"}}},
+            ("report", "unite", "drop", "refuse"),
         ),
         ({"privacy": {"over_time": OVER | {"churn": 0.6}}}, ("over_time.churn: has to be",)),
         ({"privacy": {"over_time": None}}, ("series: goes with privacy.over_time", "take series")),

@@ -242,12 +242,6 @@ def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
             f"({series.departures}); records left out: {series.left_out:,}"
         )
         rows.append(("who left", cost))
-    if series.stale:
-        held = (
-            f"{series.stale:,} records of others who left, with their last values, for up to "
-            f"{series.stalest:,} release{'' if series.stalest == 1 else 's'}"
-        )
-        rows.append(("held", held))
     if series.forgotten:
         rows.append(
             ("forgotten", f"{series.forgotten:,} records of persons who were, left out of these")

@@ -94,8 +94,7 @@ class ReleaseRecord:
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
     record was found to be one of the input's; ``versions``: of the code, as in the release's id;
     ``analysis``: values before and after; ``previous``: the release that is the current one so far;
-    ``n_read``: records, held ones among them, but not those that were left out for another reason
-    than a missing value;
+    ``n_read``: records, but those that were left out for another reason than a missing value;
     ``n_suppressed``: those left out as isolated ones; ``n_missing``: records without a value that
     is needed, of each column that has any.
     """
@@ -348,7 +347,6 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
     values["code"] = InternalCode(
         **code_version(), git=git_state(), versions=dict(account.versions), **runtime()
     )
-    n_held = 0 if account.over_time is None else account.over_time.stale
     return InternalManifest(
         **values,
         exact_information_loss=describe_loss(account.loss),
@@ -356,7 +354,7 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         inside=[REPORT],
         policy=account.policy.model_dump(mode="json"),
         inputs=[describe_source(file) for file in account.inputs],
-        records_read=account.n_read - n_held,
+        records_read=account.n_read,
         records_dropped=account.n_read - account.verdict.n_records,
         records_suppressed=account.n_suppressed if account.policy.suppress else None,
         values_missing=dict(account.n_missing),

@@ -33,8 +33,6 @@ def plan_series(policy: Policy, series: Sequence[SeriesLink]) -> PlannedSeries |
         expected_classes_left=share_of_classes_left(link.made_k, settings.k, link.churn),
         left_out=link.n_left_out,
         forgotten=link.n_forgotten,
-        stale=link.n_held,
-        stalest=link.stalest,
         departures=settings.departures,
         leavers=link.n_leavers,
         classes_left=link.n_classes_left,
@@ -79,7 +77,5 @@ def describe_series(
         made_k=link.made_k,
         leaver_groups_below_k=verdict.n_small_groups,
         smallest_leaver_group=verdict.smallest_group,
-        stale=verdict.n_stale,
-        stalest=verdict.stalest,
         forgotten=link.n_forgotten,
     )

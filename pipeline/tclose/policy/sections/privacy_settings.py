@@ -84,11 +84,11 @@ class OverTimeSettings(Settings):
         "cells are dropped.",
         exclude_if=lambda churn: churn is None,
     )
-    departures: Literal["report", "unite", "hold", "drop", "refuse"] = Field(
+    departures: Literal["report", "unite", "drop", "refuse"] = Field(
         default="report",
         description="What is done where persons leave who can be found by subtraction: they are "
-        "counted; classes are united until k have left each or none; their records are held until "
-        "k have left their cell; what is left of it is left out; or the release is refused.",
+        "counted; classes are united until k have left each or none; what is left of their cell is "
+        "left out; or the release is refused.",
     )
 
     def limit(self, own: Fraction | None) -> Fraction:
