@@ -123,13 +123,20 @@ def is_kept(dispatcher: Any) -> bool:
 
 def find_refusal() -> str:
     """Return why stored code is not used in this process, and what to do; empty if it is used."""
-    for refusal, variable in ((_open_cache(), "NUMBA_CACHE_DIR"), (_open_ready(), READY)):
-        if isinstance(refusal, UntrustedError):
-            return (
-                f"compiled kernels are not kept: {refusal}, so whoever can write there could have "
-                "other code run, and every process compiles for itself, which takes a minute or "
-                f"so; remove {refusal.place}, or name a folder of your own by {variable}"
-            )
+    reason = "so whoever can write there could have other code run"
+    refusal = _open_cache()
+    if isinstance(refusal, UntrustedError):
+        return (
+            f"compiled kernels are not kept: {refusal}, {reason}, and every process compiles for "
+            f"itself, which takes a minute or so; remove {refusal.place}, or name a folder of your "
+            "own by NUMBA_CACHE_DIR"
+        )
+    refusal = _open_ready()
+    if isinstance(refusal, UntrustedError):
+        return (
+            f"kernels that were compiled ahead are not read: {refusal}, {reason}; close "
+            f"{refusal.place} to others, or take {READY} out of the environment"
+        )
     return ""
 
 
