@@ -43,7 +43,7 @@ class SpecialUniques:
 
     @property
     def weights(self) -> Int64:
-        """What an MSU of 1, 2, ... columns adds to a record's score: int64 (max_size,).
+        """Points that an MSU of 1, 2, ... columns adds to a record's score: int64 (max_size,).
 
         The product of m - i for i from its size to the largest one (Elliot, Manning and Ford 2002).
         """
