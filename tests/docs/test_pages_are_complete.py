@@ -43,6 +43,7 @@ SECTION_OF = {
     "PrivacySettings": "privacy",
     "JointSettings": "privacy",
     "OverTimeSettings": "privacy",
+    "HoldSettings": "privacy",
     "SuppressSettings": "suppress",
     "Model": "privacy",
     "Method": "method",

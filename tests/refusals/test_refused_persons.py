@@ -11,6 +11,7 @@ import pytest
 from support.cases.people import (
     CONFIDENTIAL,
     N_PEOPLE,
+    QUASI,
     people,
     policy_for,
     release,
@@ -163,6 +164,7 @@ def test_role_is_known() -> None:
 
 
 OVER = {"k": 2, "t": 0.5}
+HOLD = {"departures": "hold"}
 
 
 @pytest.mark.parametrize(
@@ -192,8 +194,28 @@ OVER = {"k": 2, "t": 0.5}
         ({"privacy": {"over_time": OVER | {"t": 0}}}, ("over_time.t: has to be",)),
         ({"privacy": {"over_time": OVER | {"window": 1}}}, ("over_time.window: has to be",)),
         (
-            {"privacy": {"over_time": OVER | {"departures": "hold"}}},
-            ("report", "unite", "drop", "refuse"),
+            {"privacy": {"over_time": OVER | {"departures": "keep"}}},
+            ("report", "unite", "hold", "drop", "refuse"),
+        ),
+        *(
+            (
+                {"attributes": {name: settings}, "privacy": {"over_time": OVER | HOLD}},
+                (f"departures: hold does not go with {name!r}, which {why}", "departures: drop"),
+            )
+            for name, settings, why in [
+                ("sex", "non-confidential", "is non-confidential: a value of the release before"),
+                ("pay", {"role": CONFIDENTIAL, "persistent": False}, "is not persistent"),
+                ("pay", {"role": CONFIDENTIAL, "top": 8_000}, "is prepared as it is read"),
+                ("sex", {"role": QUASI, "prefixes": [1]}, "is released as groups"),
+            ]
+        ),
+        (
+            {"privacy": {"over_time": OVER | {"hold": {"at_most": "5%"}}}},
+            ("over_time.hold: goes with departures: hold", "or take hold out"),
+        ),
+        (
+            {"privacy": {"over_time": OVER | HOLD | {"hold": {"at_most": "60%"}}}},
+            ("over_time.hold.at_most: has to be at most 0.5",),
         ),
         ({"privacy": {"over_time": OVER | {"churn": 0.6}}}, ("over_time.churn: has to be",)),
         ({"privacy": {"over_time": None}}, ("series: goes with privacy.over_time", "take series")),

@@ -64,6 +64,8 @@ def _describe_guarantee(person: "ForgottenPerson", settings: "OverTimeSettings")
         "report": f"unless {k} leave it together, subtraction finds her, as leavers_exposed counts",
         "unite": f"classes are united until {k} have left each union",
         "drop": f"unless {k} leave it together, all of it is left out",
+        "hold": f"unless {k} leave it together, all of it is left out, and so is every cell that "
+        "fewer left: nobody is held over a release that somebody was forgotten in",
         "refuse": f"unless {k} leave it together, the release is refused",
     }
     rest = f"{others:,} others stay" if others >= k else f"its {others:,} others are left out, too"

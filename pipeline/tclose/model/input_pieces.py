@@ -27,7 +27,9 @@ class Partition:
     ``stop``, which hold whole records (``row_group`` is -1). ``first_position`` is the position of
     its first record in the whole input, ``stamp`` what its file looked like when it was digested.
     ``batch_rows``: of Parquet, how many rows are decoded at a time. ``left_out``: positions in the
-    whole input of its records that are left out, ascending.
+    whole input of its records that are left out, ascending. ``held`` int64 (n, 3): of records that
+    are held from the release before both words of the hash of the person, who is not in the file,
+    and for how many releases; none of a piece of the input itself.
     """
 
     path: str
@@ -41,3 +43,4 @@ class Partition:
     stamp: str
     batch_rows: int = 65_536
     left_out: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    held: Int64 = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tclose.methods.method import Method, name_methods
 from tclose.methods.method_registry import DEFAULT_METHOD
-from tclose.model.attributes import REPRESENTATIVE
+from tclose.model.attributes import ANCESTOR, REPRESENTATIVE, Attribute
 from tclose.model.column_terms import Role
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.privacy.privacy_model import Model
@@ -92,4 +92,30 @@ def check_over_time(roles: Collection[Role], method: str, *, is_cut: bool, is_jo
         raise ValueError(
             "privacy.over_time: does not go with privacy.joint, which is not held over time; take "
             "either out"
+        )
+
+
+def check_held(attributes: Sequence[Attribute]) -> None:
+    """Refuse columns whose released values cannot take the place of a record that is gone.
+
+    Raises
+    ------
+    ValueError
+        Values are released as they are, and so tell rows of a class apart; are drawn anew for each
+        release, released as groups, or prepared as they are read.
+    """
+    for attribute in attributes:
+        if attribute.role is Role.NON_CONFIDENTIAL:
+            reason = "is non-confidential: a value of the release before tells which rows are held"
+        elif not attribute.persistent:
+            reason = "is not persistent: who is held would have last month's value"
+        elif attribute.preparation is not None:
+            reason = "is prepared as it is read, and would be twice"
+        elif attribute.grouping is not None or attribute.aggregate == ANCESTOR:
+            reason = "is released as groups, which are no values of records"
+        else:
+            continue
+        raise ValueError(
+            f"privacy.over_time.departures: hold does not go with {attribute.name!r}, which "
+            f"{reason}; take departures: drop, or leave the column out"
         )

@@ -112,7 +112,9 @@ def _value_rows(values: RecordComparison | None) -> list[tuple[str, str]]:
         return []
     buckets = values.as_buckets
     named = [f"{name} (its buckets)" if name in buckets else name for name in values.compared]
-    rows = [("records compared", f"{values.result} to the input's in {', '.join(named)}")]
+    is_held = values.result != "identical"
+    others = ", but for those held from the release before," if is_held else ""
+    rows = [("records compared", f"identical to the input's{others} in {', '.join(named)}")]
     rows += [(f"  not in {name}", reason) for name, reason in values.left_out.items()]
     return rows if named else rows[1:]
 
@@ -242,11 +244,26 @@ def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
             f"({series.departures}); records left out: {series.left_out:,}"
         )
         rows.append(("who left", cost))
+    if series.most_stale is not None:
+        rows.append(("held", _format_held(series, series.most_stale)))
     if series.forgotten:
         rows.append(
             ("forgotten", f"{series.forgotten:,} records of persons who were, left out of these")
         )
     return rows
+
+
+def _format_held(series: PlannedSeries, most: float) -> str:
+    """Format the records of persons who left: those of this release, and those expected."""
+    text = f"{series.stale:,} records of others who left, with their last values"
+    if series.stale:
+        text += f", for up to {series.stalest:,} release{'' if series.stalest == 1 else 's'}"
+    text += f"; {most:.1%} of the records may be"
+    if series.expected_stale is not None:
+        text += f", and by the window's end about {series.expected_stale:.0%} are expected"
+        if series.expected_stale > most:
+            text += ": releases are refused before; allow more, or begin a new series by then"
+    return text
 
 
 def _suppression_rows(suppression: PlannedSuppression | None) -> list[tuple[str, str]]:

@@ -1,11 +1,8 @@
 """Series whose runs are killed, come in any order, are rolled back or pruned."""
 
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from itertools import permutations
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 
 from support.cases.people import Released, release, tree, write_policy
 from support.cases.series_months import SeriesMonths
+from support.faults.started_modules import start
 from support.length import count, every
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.over_time.series_audit import add_series
@@ -25,7 +23,6 @@ from tclose.releases.series.series_history import list_series
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
-TESTS = Path(__file__).resolve().parents[2]
 POINTS = [
     "after:commit",
     "before:commit",
@@ -42,16 +39,6 @@ def find_findings(place: SeriesMonths) -> list[str]:
     """Return the findings of audits of all releases, alone and together."""
     releases = list_series(place.folder / "releases", "panel")
     return [f for one in releases for f in add_series(audit_release(one.place)).findings]
-
-
-def start(*words: str | Path) -> "subprocess.Popen[bytes]":
-    """Start a module of Python with its arguments."""
-    return subprocess.Popen(
-        [sys.executable, "-m", *map(str, words)],
-        env=os.environ | {"PYTHONPATH": str(TESTS)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
 
 
 def run_to_end(policy: Path) -> None:

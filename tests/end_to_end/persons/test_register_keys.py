@@ -105,7 +105,7 @@ def test_stopped_run_over_persons_goes_on_with_another_key(
     """Nobody is counted once for each key."""
     source = write_visits(tmp_path, 800, 200, row_group_size=200)
     document = visit_policy(source, tmp_path / "releases")
-    hash_of = person_keys.hash_persons
+    hash_of = person_keys.hash_partition
     done: list[int] = []
 
     def stopping(*arguments: Any) -> Any:
@@ -113,7 +113,7 @@ def test_stopped_run_over_persons_goes_on_with_another_key(
         return stop() if len(done) > 2 else hash_of(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(summarise_task, "hash_persons", stopping)
+        patch.setattr(summarise_task, "hash_partition", stopping)
         with pytest.raises(Stopped):
             release(document)
     monkeypatch.setenv("TCLOSE_REGISTER_KEY", write_key(tmp_path / "key", bytes(range(32))))

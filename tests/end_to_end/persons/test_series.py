@@ -13,6 +13,7 @@ import pytest
 
 from support.cases.people import Released, release, write_parquet
 from support.cases.series_months import K, SeriesMonths, T, read_classes, read_groups
+from support.naive.naive_holding import distance
 from tclose.cli.main import main
 from tclose.errors import (
     BusyError,
@@ -31,17 +32,6 @@ from tclose.runtime.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 QUIET = Progress("none")
-
-
-def distance(values: list[Any], table: list[Any]) -> Fraction:
-    """The ordered earth mover's distance, by its definition."""
-    kinds, counts = sorted(set(table)), Counter(values)
-    of_table = Counter(table)
-    work, carried = Fraction(0), Fraction(0)
-    for kind in kinds[:-1]:
-        carried += Fraction(counts[kind], len(values)) - Fraction(of_table[kind], len(table))
-        work += abs(carried)
-    return work / max(1, len(kinds) - 1)
 
 
 def test_releases_hold_together(made: list[Released]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.naive.naive_holding import distance
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
 from tclose.passes.series.series_verdict import judge_series
 from tclose.releases.series.register_file import tabulate
@@ -42,19 +43,6 @@ def known(drawn: Drawn) -> list[KnownRelease]:
         table = tabulate(codes[0], kinds.size)
         releases.append(KnownRelease(classes, rows, codes, (table,), ("pay",), (LIMIT,)))
     return releases
-
-
-def distance(values: list[int], table: list[int]) -> Fraction:
-    """The ordered earth mover's distance, by its definition (Li et al. 2007, section 5.1)."""
-    kinds = sorted(set(table))
-    if len(kinds) == 1:
-        return Fraction(0)
-    work, carried = Fraction(0), Fraction(0)
-    for kind in kinds[:-1]:
-        carried += Fraction(values.count(kind), len(values))
-        carried -= Fraction(table.count(kind), len(table))
-        work += abs(carried)
-    return work / (len(kinds) - 1)
 
 
 def judge_naively(drawn: Drawn, k: int) -> tuple[int, int, int, int]:

@@ -239,6 +239,8 @@ OTHERS = {
     # of several releases together: tests/end_to_end/persons/test_series.py
     *("series", "privacy.over_time.k", "privacy.over_time.t", "privacy.over_time.window"),
     *("privacy.over_time.departures", "privacy.over_time.churn"),
+    # of records that are held: tests/end_to_end/persons/test_held_departures.py
+    "privacy.over_time.hold.at_most",
 }
 
 

@@ -6,10 +6,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from support.cases.people import Released, release
 from tclose.data.synthetic.panel_files import write_panel
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
+from tclose.passes.persons.named_key import find_person_key
+from tclose.passes.persons.person_keys import hash_persons
+from tclose.policy.policy import parse_policy
+from tclose.releases.contents import find_key
+from tclose.releases.series.register_file import read_register
 
 QUASI = ["age", "zip", "insurer"]
 N_PERSONS, K, T = 700, 3, Fraction(3, 10)
@@ -57,6 +65,23 @@ def read_classes(made: Released) -> dict[str, tuple[Any, Any]]:
     """Of each person in a release, the class and the confidential value."""
     rows = made.table.select(["tag", *QUASI, "income"]).to_pylist()
     return {row["tag"]: (tuple(row[name] for name in QUASI), row["income"]) for row in rows}
+
+
+def read_registered(made: Released, place: SeriesMonths) -> dict[str, tuple[Any, Any]]:
+    """The same of a release whose rows do not say whose they are, by its register."""
+    persons = pa.concat_tables(pq.read_table(f, columns=["person_id"]) for f in place.files)
+    key = find_person_key(parse_policy(place.policy(0)), find_key(made.folder))
+    assert key is not None
+    column = Column(Attribute("person_id", Role.PERSON), Kind.NOMINAL, pa.string())
+    hashes, places = hash_persons(persons, column, key)
+    named = zip(places.tolist(), persons["person_id"].to_pylist(), strict=True)
+    of_hash = {hashes[place].tobytes(): person for place, person in named}
+    register = read_register((made.folder / "internal" / "register.parquet").read_bytes())
+    rows = made.table.select([*QUASI, "income"]).to_pylist()
+    return {
+        of_hash[of.tobytes()]: (tuple(row[name] for name in QUASI), row["income"])
+        for of, row in zip(register.hashes, rows, strict=True)
+    }
 
 
 def read_groups(made: list[Released]) -> list[int]:

@@ -6,6 +6,7 @@ was handed out.
 """
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +15,22 @@ import pyarrow.compute as pc
 from tclose.assess.any_table import code_values_apart
 from tclose.assess.auditing.audit_result import AuditResult
 from tclose.assess.over_time.published import Published, read_release
+from tclose.data.keys import plain_type
 from tclose.data.places.locations import Location, parse_location
 from tclose.errors import TcloseError
 from tclose.model.array_types import Int64
-from tclose.passes.series.series_cells import number_hashes, place_release
-from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
+from tclose.passes.series.series_cells import (
+    KnownRelease,
+    find_cells,
+    number_hashes,
+    place_release,
+)
+from tclose.passes.series.series_verdict import (
+    HOLD,
+    SeriesVerdict,
+    find_held_rows,
+    judge_series,
+)
 from tclose.releases.manifest.internal_manifest import SeriesSection
 from tclose.releases.repository import read_internal
 from tclose.releases.series.register_file import ReleasedPersons, load_register
@@ -52,14 +64,19 @@ def add_series(audit: AuditResult) -> AuditResult:
     ]
     if findings:
         return audit.extended([f"series: {finding}" for finding in findings])
-    verdict = _judge([persons for persons, _ in registers], said)
+    placed, n_persons = _place([persons for persons, _ in registers])
+    most_held = None if said.most_held is None else Fraction(str(said.most_held))
+    verdict = judge_series(placed, n_persons, said.k, said.departures, most_held)
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
     findings += [f"the manifest says other {name}" for name in _find_other_figures(said, verdict)]
+    if verdict.n_stale and verdict.passed and _have_moved(window, placed, n_persons):
+        findings.append("records held: values of their cells are not those of the release before")
     note = (
         f"series: {len(window):,} release{'' if len(window) == 1 else 's'} of {said.series!r} "
         f"together: {verdict.n_cells:,} cells, the smallest of {verdict.smallest:,} persons "
         f"(k {said.k}); persons who left: {verdict.n_leavers:,}, found by subtraction: "
         f"{verdict.n_exposed:,}"
+        + (f"; records held of others who left: {verdict.n_stale:,}" if verdict.n_stale else "")
     )
     return audit.extended([f"series: {finding}" for finding in findings], [note])
 
@@ -103,7 +120,8 @@ def _are_told_apart_alike(first: Int64, second: Int64) -> bool:
     return bool(n_pairs == np.unique(first).size == np.unique(second).size)
 
 
-def _judge(registers: Sequence[ReleasedPersons], said: SeriesSection) -> SeriesVerdict:
+def _place(registers: Sequence[ReleasedPersons]) -> tuple[list[KnownRelease], int]:
+    """The releases over the persons of all, and how many these are."""
     newest = registers[-1]
     n_persons, numbers = number_hashes([one.hashes for one in registers])
     limits = dict(zip(newest.attributes, newest.limits, strict=True))
@@ -111,7 +129,25 @@ def _judge(registers: Sequence[ReleasedPersons], said: SeriesSection) -> SeriesV
         place_release(one, of_one, n_persons, limits)
         for one, of_one in zip(registers, numbers, strict=True)
     ]
-    return judge_series(placed, n_persons, said.k, said.departures)
+    return placed, n_persons
+
+
+def _have_moved(
+    window: Sequence[SeriesRelease], placed: Sequence[KnownRelease], n_persons: int
+) -> bool:
+    """Return whether a value of a cell with held rows is another one than in the release before."""
+    held, places = find_held_rows(placed[-2], placed[-1], find_cells(placed, n_persons))
+    then, now = (read_release(one.place).confidential for one in window[-2:])
+    if set(now.column_names) - set(then.column_names):
+        return True
+    pairs = (
+        (plain_type(of.type), then[name], of)
+        for name, of in zip(now.column_names, now.columns, strict=True)
+    )
+    return any(
+        not before.take(pa.array(places)).cast(dtype).equals(after.take(pa.array(held)).cast(dtype))
+        for dtype, before, after in pairs
+    )
 
 
 def _find_other_figures(said: SeriesSection, verdict: SeriesVerdict) -> list[str]:
@@ -123,6 +159,8 @@ def _find_other_figures(said: SeriesSection, verdict: SeriesVerdict) -> list[str
         "leavers": verdict.n_leavers,
         "leavers_exposed": verdict.n_exposed,
     }
+    if said.departures == HOLD or verdict.n_stale:
+        found |= {"stale": verdict.n_stale, "stalest": verdict.stalest}
     if said.leaver_groups_below_k is not None:  # which earlier versions did not count
         found["leaver_groups_below_k"] = verdict.n_small_groups
         found["smallest_leaver_group"] = verdict.smallest_group

@@ -249,6 +249,8 @@ def _read_chunk(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
 
 def _read_rows(partition: Partition, reading: Reading) -> Iterator[pa.Table]:
     names, n_rows = list(reading.names), 0
+    if len(partition.held):  # of rows that were released none is without a value
+        reading = replace(reading, missing_values=())
     with (
         open_input(partition.path) as stream,
         open_parquet(stream, partition.name) as parquet,

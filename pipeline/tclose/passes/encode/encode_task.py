@@ -21,6 +21,7 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.encode.region_bins import bin_records
 from tclose.passes.encode.wide_columns import WIDE, WIDE_ENDS, WIDE_SIZES, ReferenceWriter
 from tclose.passes.microaggregate.losses import compared_columns
+from tclose.passes.persons.person_keys import PERSON_KEY, hash_partition
 from tclose.passes.persons.person_numbers import RecordPersons, find_persons
 from tclose.passes.persons.person_values import (
     PERSON_DIGEST,
@@ -84,7 +85,9 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     for name, encoded in named.items():
         records[name] = encoded[order]
     if plan.persons is not None and source.person is not None:
-        of_records = find_persons(workspace, plan.persons, kept, source.person)
+        key = workspace.load_shared(PERSON_KEY)
+        hashed = hash_partition(item.partition, kept, positions, source.person, key)
+        of_records = find_persons(workspace, plan.persons, *hashed)
         records[PERSON] = of_records.numbers[order]
         _write_persons(of_records, held, pending)
     pending.new(RECORDS).write(records)

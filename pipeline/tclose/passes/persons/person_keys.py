@@ -16,6 +16,7 @@ import pyarrow as pa
 from tclose.data.keys import plain_type
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
+from tclose.model.input_pieces import Partition
 from tclose.passes.compare.keyed_hashes import KEY_BYTES, UInt64
 from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import find_person_key
@@ -52,6 +53,21 @@ def hash_persons(table: pa.Table, column: Column, key: bytes) -> tuple[UInt64, I
     hashes = hash_values(listed.dictionary, column.name, key, as_values=False)
     places: Int64 = listed.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return hashes, places
+
+
+def hash_partition(
+    partition: Partition, kept: pa.Table, positions: Int64, column: Column, key: bytes
+) -> tuple[UInt64, Int64]:
+    """The same of a partition's complete records; the hashes of held ones come with them.
+
+    Parameters
+    ----------
+    positions : int64 (n,): of the records, in the whole input
+    """
+    if not len(partition.held):
+        return hash_persons(kept, column, key)
+    words = partition.held[positions - partition.first_position, :2]
+    return np.ascontiguousarray(words).view(np.uint64), np.arange(len(words))
 
 
 def hide_persons(table: pa.Table, column: Column, key: bytes) -> pa.Table:

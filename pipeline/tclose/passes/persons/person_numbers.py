@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from tclose.errors import DataError, PolicyError
 from tclose.model.array_types import Int64
-from tclose.model.attributes import Column
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
-    PERSON_KEY,
-    hash_persons,
     merge_persons,
 )
 from tclose.runtime.arrays import ArrayFile
@@ -116,16 +112,15 @@ class RecordPersons:
 
 
 def find_persons(
-    workspace: Workspace, counts: PersonCounts, kept: pa.Table, column: Column
+    workspace: Workspace, counts: PersonCounts, hashes: UInt64, places: Int64
 ) -> RecordPersons:
-    """Whose each of some complete records is.
+    """Whose each of some complete records is, by what `hash_partition` returns of them.
 
     Raises
     ------
     DataError
         There is a person who was not numbered.
     """
-    hashes, places = hash_persons(kept, column, workspace.load_shared(PERSON_KEY))
     numbers, n_records = np.empty((2, len(hashes)), dtype=np.int64)
     order = np.lexsort((hashes[:, 1], hashes[:, 0]))  # each search goes on near the last one
     ends = np.searchsorted(hashes[order, 0], _cut_hashes(len(counts.of_ranges)))

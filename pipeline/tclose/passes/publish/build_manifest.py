@@ -48,6 +48,7 @@ from tclose.releases.manifest.sections import (
     ClassesSection,
     Code,
     DataFile,
+    HeldSection,
     InformationLoss,
     JointResult,
     KResult,
@@ -92,9 +93,11 @@ class ReleaseRecord:
     ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
     ``siblings``: releases of the same input files that stand in the output folder, with other rows;
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
-    record was found to be one of the input's; ``versions``: of the code, as in the release's id;
+    record was found to be one of the input's, or of those held; ``versions``: of the code, as in
+    the release's id;
     ``analysis``: values before and after; ``previous``: the release that is the current one so far;
-    ``n_read``: records, but those that were left out for another reason than a missing value;
+    ``n_read``: records, held ones among them, but not those that were left out for another reason
+    than a missing value;
     ``n_suppressed``: those left out as isolated ones; ``n_missing``: records without a value that
     is needed, of each column that has any.
     """
@@ -127,6 +130,11 @@ class ReleaseRecord:
     over_time: SeriesSection | None = None
     n_suppressed: int = 0
 
+    @property
+    def n_held(self) -> int:
+        """Records of persons who left, held from the release before."""
+        return 0 if self.over_time is None else self.over_time.stale
+
 
 def is_earlier(manifest: Manifest, dictionary: str) -> bool:
     """Return whether a manifest is older than the measures of further models and attacks.
@@ -157,7 +165,7 @@ def public_manifest(account: ReleaseRecord) -> tuple[Manifest, dict[str, bytes]]
             [column.name for column in columns if column.bucketed],
         ),
         noise=describe_noise(account.plan, account.verdict),
-        values=describe_comparison(account.compared, account.verdict.n_records),
+        values=describe_comparison(account),
         records=account.verdict.n_records,
         classes=describe_sizes(account.verdict.sizes),
         risk=describe_risk(account.verdict, account.plan.k),
@@ -176,6 +184,9 @@ def public_manifest(account: ReleaseRecord) -> tuple[Manifest, dict[str, bytes]]
         more["left_out"] = describe_left_out(account, {column.name for column in columns})
     if account.n_suppressed:
         more["suppressed"] = describe_suppressed(account)
+    over_time = account.policy.privacy.over_time
+    if over_time is not None and over_time.most_held is not None:
+        more["held"] = HeldSection(percent=-(-100 * account.n_held // account.verdict.n_records))
     manifest = manifest.model_copy(update=more)
     documents = make_documents(manifest)
     return manifest.model_copy(update={"documents": list_documents(documents)}), documents
@@ -185,7 +196,7 @@ def describe_left_out(account: ReleaseRecord, released: Collection[str]) -> Left
     """Describe the records left out, for columns that are released, in percent rounded up."""
 
     def percent(n_records: int) -> int:
-        return -(-100 * n_records // account.n_read)
+        return -(-100 * n_records // (account.n_read - account.n_held))
 
     return LeftOutSection(
         percent=percent(account.n_read - account.verdict.n_records),
@@ -219,14 +230,15 @@ def describe_loss(loss: Loss) -> InformationLoss:
     return InformationLoss(total=loss.total, per_attribute=loss.per_attribute)
 
 
-def describe_comparison(compared: Compared, n_records: int) -> RecordComparison:
+def describe_comparison(account: ReleaseRecord) -> RecordComparison:
     """In which columns every released record was found to be one of the input's, and none lost."""
+    compared = account.compared
     return RecordComparison(
         compared=list(compared.columns),
         as_buckets=list(compared.bucketed),
         left_out=dict(compared.left_out),
-        records=n_records,
-        result="identical",
+        records=account.verdict.n_records,
+        result="identical or held" if account.n_held else "identical",
     )
 
 
@@ -354,7 +366,7 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         inside=[REPORT],
         policy=account.policy.model_dump(mode="json"),
         inputs=[describe_source(file) for file in account.inputs],
-        records_read=account.n_read,
+        records_read=account.n_read - account.n_held,
         records_dropped=account.n_read - account.verdict.n_records,
         records_suppressed=account.n_suppressed if account.policy.suppress else None,
         values_missing=dict(account.n_missing),

@@ -3,10 +3,11 @@
 import hashlib
 from collections.abc import Sequence
 
-from tclose.passes.series.headroom import share_left_out, share_of_classes_left
+from tclose.passes.series.headroom import share_held, share_left_out, share_of_classes_left
 from tclose.passes.series.link_persons import SeriesLink, limits_made_for, limits_over_time
 from tclose.passes.series.series_verdict import SeriesVerdict
 from tclose.policy.policy import Policy
+from tclose.policy.sections.privacy_settings import OverTimeSettings
 from tclose.releases.manifest.internal_manifest import SeriesSection
 from tclose.releases.manifest.plan_document import PlannedSeries
 
@@ -33,10 +34,21 @@ def plan_series(policy: Policy, series: Sequence[SeriesLink]) -> PlannedSeries |
         expected_classes_left=share_of_classes_left(link.made_k, settings.k, link.churn),
         left_out=link.n_left_out,
         forgotten=link.n_forgotten,
+        stale=link.n_held,
+        most_stale=None if settings.most_held is None else float(settings.most_held),
+        expected_stale=_expect_stale(link, settings),
+        stalest=link.stalest,
         departures=settings.departures,
         leavers=link.n_leavers,
         classes_left=link.n_classes_left,
     )
+
+
+def _expect_stale(link: SeriesLink, settings: OverTimeSettings) -> float | None:
+    """The share of the records that is expected to be held at the window's end."""
+    if settings.most_held is None:
+        return None
+    return share_held(link.churn, settings.window - 1)
 
 
 def describe_series(
@@ -77,5 +89,8 @@ def describe_series(
         made_k=link.made_k,
         leaver_groups_below_k=verdict.n_small_groups,
         smallest_leaver_group=verdict.smallest_group,
+        stale=verdict.n_stale,
+        stalest=verdict.stalest,
+        most_held=None if settings.most_held is None else float(settings.most_held),
         forgotten=link.n_forgotten,
     )

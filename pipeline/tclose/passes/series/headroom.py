@@ -39,6 +39,14 @@ def share_of_classes_left(size: int, k: int, churn: float) -> float:
     return float(_chances(size, np.arange(1, min(k, size + 1)), churn).sum())
 
 
+def share_held(churn: float, n_later: int) -> float:
+    """The share of the records that is of persons who left, if all are held over later releases.
+
+    As many join as leave, so that as many as were there at first are there now.
+    """
+    return churn * n_later / (1.0 + churn * n_later)
+
+
 def _chances(n_tries: int, counts: Int64, p: float) -> Float64:
     """The binomial chances of some counts, by logarithms, as their factors exceed any number."""
     if p in {0.0, 1.0}:

@@ -7,7 +7,6 @@ record that is left out is read without its person from then on, and so is not c
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,21 +14,35 @@ import pyarrow as pa
 from tclose.data.files.input_partitions import leave_out, read_partition
 from tclose.data.value_counts import complete_records
 from tclose.errors import InfeasibleError
-from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.named_key import check_register_key, identify_key
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
+from tclose.passes.series.handed_out import HandedOut, open_handed_out
 from tclose.passes.series.headroom import HEADROOM_T, choose_size
+from tclose.passes.series.held_records import (
+    NOBODY_LEFT,
+    Departed,
+    add_held,
+    choose_held,
+    find_departed,
+    released_types,
+)
 from tclose.passes.series.kept_records import LinkedTable, keep_records
+from tclose.passes.series.left_persons import count_leavers, find_churn, find_forgotten
+from tclose.passes.series.refused_releases import (
+    check_departures,
+    check_held_share,
+    check_left_out,
+    check_staying,
+    share_staying,
+)
 from tclose.passes.series.series_cells import (
     Bools,
-    KnownRelease,
     find_cells,
-    measure_cells,
     number_hashes,
     place_release,
 )
-from tclose.passes.series.series_verdict import DROP, REFUSE, UNITE
+from tclose.passes.series.series_verdict import DROP, HOLD, UNITE
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.policy.policy import Policy
 from tclose.policy.sections.privacy_settings import OverTimeSettings
@@ -45,10 +58,6 @@ from tclose.runtime.pipeline import PassContext
 from tclose.runtime.run import Run
 from tclose.runtime.tasks import Task
 
-MOST_LEFT_OUT = Fraction(1, 10)  # of the records
-MOST_DROPPED = Fraction(1, 2)  # where cells are dropped
-LEAST_STAYING = 0.5  # of the persons of the release before
-EXPECTED_CHURN = 0.02  # where none is said, and none was seen
 # Of a partition's complete records: position, both words of the hash, confidential values.
 LINKED = FileArtifact("link/persons", TableFile)
 
@@ -62,7 +71,9 @@ class SeriesLink:
     ``united_k``: persons that have to leave united classes together, 0 if none are united;
     ``n_leavers``: persons of the release before who are not released; ``n_classes_left``: classes
     of it that 1 to k' - 1 of them left; ``n_forgotten``: of the records left out, those of persons
-    who were forgotten on request; ``key_id``: of the key that persons are hashed with.
+    who were forgotten on request; ``key_id``: of the key that persons are hashed with; ``n_held``:
+    records of persons who left, held from the release before; ``stalest``: for how many releases
+    one of them has been, at most.
     """
 
     window: SeriesWindow
@@ -74,9 +85,13 @@ class SeriesLink:
     n_classes_left: int
     n_forgotten: int
     key_id: str
+    n_held: int = 0
+    stalest: int = 0
 
 
-SERIES = Artifact("series", tuple[SeriesLink, ...])  # one, or none of a release that stands alone
+SERIES = Artifact(
+    "series", tuple[SeriesLink, ...], version=2
+)  # one, or none of a release that stands alone
 
 
 def limits_over_time(policy: Policy, settings: OverTimeSettings) -> dict[str, Fraction]:
@@ -172,26 +187,44 @@ def link_series(
     table = LinkedTable.of(linked, source.confidential, limits)
     earlier = [load_register(release) for release in releases]
     _check_keys(context, window, earlier)
-    churn = _find_churn(settings, earlier)
+    churn = find_churn(settings, earlier)
     made_k = max(run.policy.privacy.k, choose_size(settings.k, churn, settings.window - 1))
-    is_forgotten = _find_forgotten(table, earlier)
-    left_out = _choose_left_out(table, earlier, settings, is_forgotten)
-    person = None if source.person is None else source.person.name
+    is_forgotten = find_forgotten(table, earlier)
+    handed_out, departed = _find_departed(context, source, releases, earlier, table)
+    left_out, held = _choose_left_out(table, departed, earlier, settings, is_forgotten)
+    check_held_share(len(held.hashes), int((~left_out).sum()), settings.most_held)
     partitions = leave_out(partitions, linked["position"].to_numpy()[left_out])
-    reading = replace(source.reading, hidden=person)
-    united_k = settings.k if settings.departures == UNITE else 0
-    left = _count_leavers(table.hashes[~left_out], earlier, settings.k)
     link = SeriesLink(
         window,
         made_k,
         int(left_out.sum()),
         churn,
-        united_k,
-        *left,
+        settings.k if settings.departures == UNITE else 0,
+        *count_leavers([table.hashes[~left_out], held.hashes], earlier, settings.k),
         int(is_forgotten.sum()),
         identify_key(context.workspace.load_shared(PERSON_KEY)),
+        len(held.hashes),
+        int(held.ages.max(initial=0)),
     )
-    return replace(source, reading=reading), partitions, (link,)
+    person = None if source.person is None else source.person.name
+    hiding = replace(source, reading=replace(source.reading, hidden=person))
+    return hiding, add_held(context, source, partitions, held, handed_out), (link,)
+
+
+def _find_departed(
+    context: PassContext,
+    source: Source,
+    releases: Sequence[SeriesRelease],
+    earlier: Sequence[ReleasedPersons],
+    table: LinkedTable,
+) -> tuple[HandedOut | None, Departed]:
+    """The release before, and who left since, where their records may be held."""
+    policy = context.run.policy
+    settings = policy.privacy.over_time
+    if settings is None or settings.departures != HOLD or not earlier:
+        return None, NOBODY_LEFT
+    handed_out = open_handed_out(releases, policy, released_types(source))
+    return handed_out, find_departed(handed_out, earlier[-1], table)
 
 
 def _check_keys(
@@ -203,57 +236,18 @@ def _check_keys(
         check_register_key(context.run.policy, window.series, name, persons.key_id, key)
 
 
-def _find_churn(settings: OverTimeSettings, earlier: list[ReleasedPersons]) -> float:
-    """The share of the persons that leaves: as the policy says, or as was seen in the window.
-
-    Registers have those who were released, and so do not tell who left from who was dropped.
-    """
-    if settings.churn is not None:
-        return settings.churn
-    if settings.departures == DROP:
-        return EXPECTED_CHURN
-    seen = []
-    for before, after in pairwise(earlier):
-        n_persons = number_hashes([before.hashes, after.hashes])[0]
-        seen.append((n_persons - len(after.hashes)) / len(before.hashes))
-    return sum(seen) / len(seen) if seen else EXPECTED_CHURN
-
-
-def _count_leavers(hashes: np.ndarray, earlier: list[ReleasedPersons], k: int) -> tuple[int, int]:
-    """Persons of the release before who are not released; its classes that 1 to k - 1 left."""
-    if not earlier:
-        return 0, 0
-    last = earlier[-1]
-    _, (before, now) = number_hashes([last.hashes, hashes])
-    gone = ~np.isin(before, now)
-    lost = np.bincount(last.classes[gone], minlength=1)
-    sizes = np.bincount(last.classes, minlength=lost.size)[: lost.size]
-    return int(gone.sum()), int(((lost > 0) & (lost < k) & (lost < sizes)).sum())
-
-
-def _find_forgotten(table: LinkedTable, earlier: list[ReleasedPersons]) -> Bools:
-    """Find the records of persons who were forgotten in a register of the window: bool (n,).
-
-    Their earlier classes are not known any more, so nothing could be held of them.
-    """
-    forgotten = [one.forgotten for one in earlier if len(one.forgotten)]
-    if not forgotten:
-        return np.zeros(len(table.hashes), dtype=np.bool_)
-    _, (gone, now) = number_hashes([np.concatenate(forgotten), table.hashes])
-    is_forgotten: Bools = np.isin(now, gone)
-    return is_forgotten
-
-
 def _choose_left_out(
     table: LinkedTable,
+    departed: Departed,
     earlier: list[ReleasedPersons],
     settings: OverTimeSettings,
     is_forgotten: Bools,
-) -> Bools:
-    """Choose the records that are not released: bool (n,)."""
+) -> tuple[Bools, Departed]:
+    """Choose the records that are not released, bool (n,), and who of those who left is held."""
     n_records = len(table.hashes)
     if not earlier:
-        return np.zeros(n_records, dtype=np.bool_)
+        return np.zeros(n_records, dtype=np.bool_), NOBODY_LEFT
+    table = departed.join(table)
     limits = {c.name: t for c, t in zip(table.columns, table.limits, strict=True)}
     n_persons, numbers = number_hashes([*(one.hashes for one in earlier), table.hashes])
     persons = numbers.pop()
@@ -261,81 +255,14 @@ def _choose_left_out(
         place_release(one, of_one, n_persons, limits)
         for one, of_one in zip(earlier, numbers, strict=True)
     ]
-    _check_staying(_share_staying(window[-1], persons))
+    staying = share_staying(window[-1], persons[:n_records])
+    check_staying(staying)
     cells = find_cells(window, n_persons)
-    drops = settings.departures == DROP
-    kept = keep_records(table, window, cells, persons, settings.k, drops=drops, first=~is_forgotten)
-    most = (MOST_DROPPED if drops else MOST_LEFT_OUT) * n_records
-    _check_left_out(int((~kept).sum()), n_records, most, _share_staying(window[-1], persons))
-    _check_departures(window, cells, persons[kept], settings)
-    return ~kept
-
-
-def _share_staying(last: KnownRelease, persons: Int64) -> float:
-    """The share of the persons of the release before who are here."""
-    return float(np.isin(last.rows, persons).mean())
-
-
-def _check_staying(staying: float) -> None:
-    """Refuse a release that most of the persons of the one before are not in, by their hashes.
-
-    Persons who are spelled otherwise would be taken for others, and nothing would be held of them.
-    """
-    if staying >= LEAST_STAYING:
-        return
-    raise InfeasibleError(
-        f"privacy.over_time: {staying:.0%} of the persons of the release before are here, of whom "
-        "releases of a series need half at least; if they are the same persons, spell them as "
-        "there (the column of role person, its type and its texts); if these are events, or "
-        "others, begin a new series, or take over_time out"
-    )
-
-
-def _check_left_out(n_left_out: int, n_records: int, most: Fraction, staying: float) -> None:
-    """Refuse a release that too much is left out of."""
-    if n_left_out <= most:
-        return
-    raise InfeasibleError(
-        f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, as "
-        "too few persons of their classes are still there, or are no longer within t of every "
-        "release, or are dropped with those who left "
-        f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
-        "gives up what the releases of this one have together, or ask a smaller "
-        "over_time.k or a larger over_time.t, or publish the values that last once"
-    )
-
-
-def _check_departures(
-    window: list[KnownRelease], cells: Int64, kept: Int64, settings: OverTimeSettings
-) -> None:
-    """Refuse persons who leave in a group that subtraction finds, where that is asked."""
-    if settings.departures == UNITE:
-        _check_unions(window, kept, settings.k)
-    if settings.departures not in {REFUSE, DROP}:
-        return
-    gone = cells.copy()
-    gone[kept] = -1
-    failing = np.flatnonzero(measure_cells(gone, window).fail(settings.k))
-    n_found = int(np.isin(gone[gone >= 0], failing).sum())
-    if n_found:
-        raise InfeasibleError(
-            f"privacy.over_time.departures: {n_found:,} persons have left earlier classes in "
-            f"groups of fewer than k = {settings.k}, or above a t: subtraction finds them; take "
-            "departures: report, or wait until more have left"
-        )
-
-
-def _check_unions(window: list[KnownRelease], kept: Int64, k: int) -> None:
-    """Refuse a release where all who left an earlier one are too few, so that no union holds."""
-    for release in window:
-        is_here = np.zeros(release.classes.size, dtype=np.bool_)
-        is_here[kept] = True
-        goes_on = np.unique(release.classes[release.rows[is_here[release.rows]]])
-        left = release.rows[~is_here[release.rows]]
-        n_left = int(np.isin(release.classes[left], goes_on).sum())
-        if 0 < n_left < k:
-            raise InfeasibleError(
-                f"privacy.over_time.departures: {n_left:,} persons in all have left the classes of "
-                f"an earlier release that go on, fewer than k = {k}, so subtraction finds them "
-                "whatever is united; wait until more have left, or take departures: report"
-            )
+    is_held = choose_held(window, cells, persons[n_records:], persons[departed.moved], settings.k)
+    drops = settings.departures in {DROP, HOLD}
+    first = np.append(~is_forgotten, is_held)
+    kept = keep_records(table, window, cells, persons, settings.k, drops=drops, first=first)
+    left_out = ~kept[:n_records]
+    check_left_out(int(left_out.sum()), n_records, staying, drops=drops)
+    check_departures(window, cells, persons[kept], settings)
+    return left_out, departed.take(kept[n_records:])

@@ -5,6 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from tclose.model.array_types import Int64
+from tclose.model.input_pieces import Partition
+from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.series.link_persons import SeriesLink, limits_over_time, load_window
@@ -22,7 +25,11 @@ SERIES_VERDICT = Artifact("series-verdict", tuple[SeriesVerdict, ...])  # one, o
 
 
 def register_persons(
-    context: PassContext, plan: Plan, n_classes: Sequence[int], key_id: str
+    context: PassContext,
+    plan: Plan,
+    n_classes: Sequence[int],
+    key_id: str,
+    partitions: Sequence[Partition],
 ) -> ReleasedPersons:
     """Return whose the rows of the key ranges are, in the release's order.
 
@@ -30,6 +37,7 @@ def register_persons(
     ----------
     n_classes : of each key range, 0 where it is empty
     key_id : of the key that persons are hashed with
+    partitions : of the input, and of rows that are held
     """
     run, workspace = context.run, context.workspace
     settings = run.policy.privacy.over_time
@@ -42,18 +50,33 @@ def register_persons(
             codes.append(workspace.file(PERSON_CODES, index).read())
             first += n
     persons, classes = np.concatenate(rows, axis=1)
+    hashes = load_hashes(workspace, plan)[persons]
     names = tuple(encoding.column.name for encoding in plan.confidential)
     limits: dict[str, Fraction] = limits_over_time(run.policy, settings)
     return ReleasedPersons(
         release=f"{run.policy.name}/{run.release_id}",
-        hashes=load_hashes(workspace, plan)[persons],
+        hashes=hashes,
         classes=classes,
         attributes=names,
         limits=tuple(limits[name] for name in names),
         codes=np.concatenate(codes, axis=1),
         tables=load_distributions(workspace, plan),
         key_id=key_id,
+        stale=_find_stale(hashes, partitions),
     )
+
+
+def _find_stale(hashes: UInt64, partitions: Sequence[Partition]) -> Int64:
+    """For how many releases each row has been held, or nothing if none is: int64 (n,)."""
+    held = np.concatenate([partition.held for partition in partitions])
+    if not len(held):
+        return np.empty(0, dtype=np.int64)
+    words = np.ascontiguousarray(held[:, :2]).view(np.uint64)
+    n_persons, (of_held, of_rows) = number_hashes([words, hashes])
+    ages = np.zeros(n_persons, dtype=np.int64)
+    ages[of_held] = held[:, 2]
+    stale: Int64 = ages[of_rows]
+    return stale
 
 
 def judge_window(
@@ -69,4 +92,4 @@ def judge_window(
         place_release(one, of_one, n_persons, limits)
         for one, of_one in zip(released, numbers, strict=True)
     ]
-    return judge_series(placed, n_persons, settings.k, settings.departures)
+    return judge_series(placed, n_persons, settings.k, settings.departures, settings.most_held)

@@ -10,7 +10,7 @@ publishing*, EDBT 2008; Xiao and Tao, *m-invariance*, SIGMOD 2007).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -32,7 +32,8 @@ class KnownRelease:
 
     ``classes`` int64 (persons,): of each person, or ``ABSENT_CLASS``; ``rows`` int64 (n,): whose
     each row is, each person once; ``codes`` int64 (p, n): values as positions in ``tables``;
-    ``limits``: the t of each attribute.
+    ``limits``: the t of each attribute; ``stale`` int64 (n,): for how many releases rows have been
+    held since their persons left, empty if none is.
     """
 
     classes: Int64
@@ -41,6 +42,12 @@ class KnownRelease:
     tables: tuple[Distribution, ...]
     attributes: tuple[str, ...]
     limits: tuple[Fraction, ...]
+    stale: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def fresh(self) -> Int64:
+        """The persons of the rows that are not held: int64 (f,)."""
+        return self.rows[self.stale == 0] if self.stale.size else self.rows
 
 
 def number_hashes(pieces: Sequence[NDArray[np.uint64]]) -> tuple[int, list[Int64]]:
@@ -91,6 +98,7 @@ def place_release(
             asked.get(name, limit)
             for name, limit in zip(persons.attributes, persons.limits, strict=True)
         ),
+        persons.stale,
     )
 
 

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
+from tclose.model.array_types import Int64
 from tclose.model.verification import Failure
 from tclose.passes.series.departed_groups import count_torn, find_small_groups
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
 
 # Ways to treat persons who leave: what is asked of cells of theirs, or of groups.
-REFUSE, DROP, UNITE = "refuse", "drop", "unite"
+REFUSE, DROP, UNITE, HOLD = "refuse", "drop", "unite", "hold"
+NOBODY_FOUND = (REFUSE, DROP, HOLD)  # cells of those who left have to hold as well
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,8 @@ class SeriesVerdict:
     ``n_exposed``: those of them whose cell has fewer than k persons or is above a t;
     ``n_small_groups``: groups of 1 to k - 1 persons that are found by subtracting classes of this
     release from those of an earlier one; ``smallest_group``: of all such groups, 0 if there is
-    none.
+    none; ``n_stale``: rows of persons who left, held from the release before; ``stalest``: for how
+    many releases one of them has been, at most.
     """
 
     n_cells: int
@@ -33,6 +37,8 @@ class SeriesVerdict:
     n_exposed: int
     n_small_groups: int = 0
     smallest_group: int = 0
+    n_stale: int = 0
+    stalest: int = 0
     failures: tuple[Failure, ...] = field(default=())
 
     @property
@@ -42,17 +48,23 @@ class SeriesVerdict:
 
 
 def judge_series(
-    releases: Sequence[KnownRelease], n_persons: int, k: int, departures: str
+    releases: Sequence[KnownRelease],
+    n_persons: int,
+    k: int,
+    departures: str,
+    most_held: Fraction | None = None,
 ) -> SeriesVerdict:
     """Decide whether the newest of some releases holds together with the others.
 
     Every cell of its persons has to hold. Cells of persons who left are counted, or have to hold as
-    well where departures are refused or cells dropped. Where classes are united, the groups have to
-    have k persons that subtraction finds, and no class of an earlier release may come apart.
+    well where departures are refused, or cells dropped or held. Where classes are united, the
+    groups have to have k persons that subtraction finds, and no class of an earlier release may
+    come apart. Rows are held from the release before alone, in cells where no value has changed.
 
     Parameters
     ----------
     releases : oldest first, with the persons of all
+    most_held : the share of the records that may be held; any if it is not said
     """
     cells = find_cells(releases, n_persons)
     newest = releases[-1].classes != ABSENT_CLASS
@@ -75,10 +87,14 @@ def judge_series(
         n_exposed=n_exposed,
         n_small_groups=n_small,
         smallest_group=smallest_group,
+        n_stale=int((releases[-1].stale > 0).sum()),
+        stalest=int(releases[-1].stale.max(initial=0)),
         failures=(
             *_find_failures(measured.sizes, measured.is_above, present, k),
             *_refuse_departures(int(failing[~present].sum()), departures),
             *_refuse_groups(releases, n_small, k, departures),
+            *_refuse_stale(releases, cells, departures),
+            *_refuse_share(releases[-1], most_held),
         ),
     )
 
@@ -98,7 +114,7 @@ def _find_failures(
 
 def _refuse_departures(n_failing: int, departures: str) -> list[Failure]:
     """Say that cells of those who left do not hold, where that is refused."""
-    if departures not in {REFUSE, DROP} or not n_failing:
+    if departures not in NOBODY_FOUND or not n_failing:
         return []
     asked = "none who can be found by subtraction"
     return [Failure("departures", asked, f"{n_failing:,} cells of persons who left do not hold")]
@@ -119,3 +135,70 @@ def _refuse_groups(
         asked = "every earlier class in one class"
         failures.append(Failure("departures", asked, f"{n_apart:,} that came apart"))
     return failures
+
+
+def _refuse_stale(releases: Sequence[KnownRelease], cells: Int64, departures: str) -> list[Failure]:
+    """List what is wrong with rows that are held: whose they are, and their cells' values."""
+    newest = releases[-1]
+    held = np.flatnonzero(newest.stale)
+    if not held.size:
+        return []
+    n_wrong = held.size
+    if departures == HOLD and len(releases) > 1:
+        n_wrong = int((newest.stale[held] != _count_ages(releases[-2], newest.rows[held])).sum())
+    failures = []
+    if n_wrong:
+        asked = "rows of the release before"
+        failures.append(Failure("records held", asked, f"{n_wrong:,} others"))
+    elif n_moved := count_moved(releases[-2], newest, cells):
+        asked = "cells whose values are as they were"
+        failures.append(Failure("records held", asked, f"{n_moved:,} values changed"))
+    return failures
+
+
+def _refuse_share(newest: KnownRelease, most: Fraction | None) -> list[Failure]:
+    """Say that more of a release is held than may be."""
+    n_held = int((newest.stale > 0).sum())
+    if most is None or n_held <= most * newest.rows.size:
+        return []
+    asked = f"{float(most):.2%} of the records, at most"
+    return [Failure("records held", asked, f"{n_held:,} of {newest.rows.size:,}")]
+
+
+def _count_ages(before: KnownRelease, persons: Int64) -> Int64:
+    """For how many releases persons are held now, by the release before; -1 of who is not in it."""
+    ages = np.full(before.classes.size, -1, dtype=np.int64)
+    ages[before.rows] = 1
+    if before.stale.size:
+        ages[before.rows] += before.stale
+    counted: Int64 = ages[persons]
+    return counted
+
+
+def find_held_rows(before: KnownRelease, newest: KnownRelease, cells: Int64) -> tuple[Int64, Int64]:
+    """The rows of cells in which one is held, and the same persons' in the release before.
+
+    Returns
+    -------
+    int64 (m,) and int64 (m,), -1 of persons who are not in it
+    """
+    is_held = np.zeros(int(cells.max(initial=-1)) + 1, dtype=np.bool_)
+    is_held[cells[newest.rows[np.flatnonzero(newest.stale)]]] = True
+    place = np.full(cells.size, -1, dtype=np.int64)
+    place[before.rows] = np.arange(before.rows.size)
+    rows = np.flatnonzero(is_held[cells[newest.rows]])
+    return rows, place[newest.rows[rows]]
+
+
+def count_moved(before: KnownRelease, newest: KnownRelease, cells: Int64) -> int:
+    """Values of cells with rows that are held which are not the same ones in both releases.
+
+    Registers tell values apart and no more: those of one place are of one place in the other.
+    """
+    rows, places = find_held_rows(before, newest, cells)
+    codes = dict(zip(before.attributes, before.codes, strict=True))
+    n_moved = 0
+    for name, now in zip(newest.attributes, newest.codes, strict=True):
+        pairs = np.unique(np.stack([codes[name][places], now[rows]]), axis=1)
+        n_moved += sum(int(pairs.shape[1] - np.unique(of).size) for of in pairs)
+    return n_moved

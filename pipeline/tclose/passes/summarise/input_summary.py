@@ -98,4 +98,4 @@ def _group(column: Column, counted: ColumnSummary | None) -> Column:
 
 
 INPUT_SUMMARY = Artifact("summary", InputSummary, version=3)
-PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=2)
+PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=3)

@@ -28,7 +28,7 @@ from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
     PERSON_KEY,
     count_person_records,
-    hash_persons,
+    hash_partition,
 )
 from tclose.passes.summarise.records import (
     Source,
@@ -107,7 +107,8 @@ def summarise_task(
     positions = kept_positions(table, source.checked, partition.first_position)
     if source.person is not None:
         key = workspace.load_shared(PERSON_KEY)
-        persons = count_person_records(*hash_persons(kept, source.person, key))
+        hashed = hash_partition(partition, kept, positions, source.person, key)
+        persons = count_person_records(*hashed)
         pending.new(PERSON_HASHES).write(persons)
         kept = kept.drop_columns([source.person.name])
     if source.sample_share > 0:

@@ -116,7 +116,8 @@ def _judge_series(
     if not series:
         context.write(SERIES_VERDICT, ())
         return verdict
-    persons = register_persons(context, plan, n_classes, series[0].key_id)
+    partitions = context.read(PARTITIONS)
+    persons = register_persons(context, plan, n_classes, series[0].key_id, partitions)
     judged = judge_window(context, series[0], persons)
     content = np.frombuffer(write_register(persons), dtype=np.uint8)
     context.workspace.new_file(REGISTER).write(content)
@@ -125,6 +126,7 @@ def _judge_series(
         f"  cells over {len(series[0].window.releases) + 1} releases: {judged.n_cells:,}, the "
         f"smallest of {judged.smallest:,} persons; records left out: {series[0].n_left_out:,}; "
         f"persons who left: {judged.n_leavers:,}, found by subtraction: {judged.n_exposed:,}"
+        + (f"; records held of others who left: {judged.n_stale:,}" if judged.n_stale else "")
     )
     return replace(verdict, failures=(*verdict.failures, *judged.failures))
 

@@ -10,6 +10,7 @@ from tclose.methods.method import name_methods
 from tclose.model.attributes import Attribute
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.model.setting_fields import Settings, Threshold
+from tclose.policy.sections.hold_settings import HoldSettings
 from tclose.privacy.privacy_model import Model, PrivacyModel
 
 
@@ -84,12 +85,35 @@ class OverTimeSettings(Settings):
         "cells are dropped.",
         exclude_if=lambda churn: churn is None,
     )
-    departures: Literal["report", "unite", "drop", "refuse"] = Field(
+    departures: Literal["report", "unite", "hold", "drop", "refuse"] = Field(
         default="report",
         description="What is done where persons leave who can be found by subtraction: they are "
-        "counted; classes are united until k have left each or none; what is left of their cell is "
-        "left out; or the release is refused.",
+        "counted; classes are united until k have left each or none; their records are held until "
+        "enough have left their cell; what is left of it is left out; or the release is refused.",
     )
+    hold: HoldSettings | None = Field(
+        default=None,
+        description="How many records may be of persons who left, where these are held; a tenth if "
+        "not given.",
+        examples=[{"at_most": "10%"}],
+        exclude_if=lambda settings: settings is None,
+    )
+
+    @model_validator(mode="after")
+    def _check_hold(self) -> "OverTimeSettings":
+        if self.hold is not None and self.departures != "hold":
+            raise ValueError(
+                "over_time.hold: goes with departures: hold, which holds records of persons who "
+                "left; take that, or take hold out"
+            )
+        return self
+
+    @property
+    def most_held(self) -> Fraction | None:
+        """The share of the records that may be of persons who left; None if none is held."""
+        if self.departures != "hold":
+            return None
+        return (self.hold or HoldSettings()).share
 
     def limit(self, own: Fraction | None) -> Fraction:
         """The t that an attribute is held to over time, by its own t."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -22,19 +22,24 @@ def read_share(value: object) -> object:
     return refuse_truth(value)
 
 
-_SCHEMA = {
-    "anyOf": [
-        {"type": "number", "exclusiveMinimum": 0, "maximum": MOST_SUPPRESSED},
-        {"type": "string", "pattern": r"^ *[0-9]+(\.[0-9]+)? *% *$"},
-    ]
-}
+def describe_share(most: float) -> dict[str, Any]:
+    """The JSON schema of a share of at most so much, for editors."""
+    return {
+        "anyOf": [
+            {"type": "number", "exclusiveMinimum": 0, "maximum": most},
+            {"type": "string", "pattern": r"^ *[0-9]+(\.[0-9]+)? *% *$"},
+        ]
+    }
 
 
 class SuppressSettings(Settings):
     """Records that may be left out, as no others are near them by their quasi-identifiers."""
 
     at_most: Annotated[
-        float, Field(gt=0, le=MOST_SUPPRESSED), BeforeValidator(read_share), WithJsonSchema(_SCHEMA)
+        float,
+        Field(gt=0, le=MOST_SUPPRESSED),
+        BeforeValidator(read_share),
+        WithJsonSchema(describe_share(MOST_SUPPRESSED)),
     ] = Field(
         description="Share of the complete records that may be left out because no others are near "
         "them, 5% at most; only those whose distance is far above the others' are.",

@@ -10,6 +10,7 @@ from typing import Any
 from tclose.releases.manifest.figure_sections import About
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
+    HeldSection,
     LeftOutSection,
     PersonsResult,
     RecordComparison,
@@ -87,6 +88,8 @@ def _introduce(manifest: Manifest) -> str:
         parts.append(escape(describe_left_out_records(manifest.left_out)))
     if manifest.suppressed is not None:
         parts.append(escape(describe_suppressed_records(manifest.suppressed)))
+    if manifest.held is not None:
+        parts.append(escape(describe_held_records(manifest.held)))
     if manifest.values is not None:
         parts.append(_describe_comparison(manifest.values))
     return "\n\n".join(parts)
@@ -119,13 +122,27 @@ def describe_suppressed_records(suppressed: SuppressedSection) -> str:
     )
 
 
+def describe_held_records(held: HeldSection) -> str:
+    """How many records are of persons who had left, in words."""
+    if not held.percent:
+        return "No record is of a person who had left; in other releases of the series some may be."
+    return (
+        f"At most {held.percent} % of the records are of persons who had left: theirs are those of "
+        "the release before, with the values that they had then, so that nobody can be found by "
+        "her leaving. Which these are is not told. Counts and shares are with them, and so are k "
+        "and t."
+    )
+
+
 def _describe_comparison(values: RecordComparison) -> str:
     """In which columns the records were compared with those of the input."""
     named = ", ".join(escape(name) for name in values.compared)
+    others = "" if values.result == "identical" else ", those held with the release before,"
     sentence = (
-        f"Before it was published, every record was compared with those of the input in {named}"
+        "Before it was published, every record was compared with those of the input"
+        f"{others} in {named}"
     )
-    parts = [f"{sentence}: {escape(values.result)}."] if named else []
+    parts = [f"{sentence}: identical."] if named else []
     if values.as_buckets:
         parts.append(f"Of {', '.join(map(escape, values.as_buckets))} the buckets were compared.")
     for name, reason in values.left_out.items():

@@ -264,6 +264,12 @@ class SeriesSection(SeriesEntry):
     """Of all such groups; 0 if there is none."""
     forgotten: Count = 0
     """Of the records left out, those of persons who were forgotten on request."""
+    stale: Count = 0
+    """Records of persons who left, held as the release before had them."""
+    stalest: Count = 0
+    """Releases that one of them has been held in, at most."""
+    most_held: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the records that may be; None where none is held."""
 
 
 class Origin(Section):

@@ -49,9 +49,18 @@ class PlannedSeries(Section):
     leavers: int
     """Persons of the release before who are not in this one."""
     classes_left: int
-    """Classes of it that 1 to k - 1 persons left: they are reported, united or dropped."""
+    """Classes of it that 1 to k - 1 persons left: they are reported, united or dropped. None
+    of persons who are held."""
     forgotten: int = 0
     """Of the records left out, those of persons who were forgotten on request."""
+    stale: int = 0
+    """Records of persons who left, held as the release before had them."""
+    stalest: int = 0
+    """Releases that one of them is held in, at most."""
+    most_stale: float | None = None
+    """Share of the records that may be held; None where none is."""
+    expected_stale: float | None = None
+    """Share of the records that is expected to be held at the window's end, if none are let go."""
 
 
 class PlannedSuppression(Section):

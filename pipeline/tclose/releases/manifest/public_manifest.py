@@ -18,6 +18,7 @@ from tclose.releases.manifest.sections import (
     Count,
     DataFile,
     Document,
+    HeldSection,
     InformationLoss,
     LeftOutSection,
     Names,
@@ -81,6 +82,8 @@ class Manifest(Section):
     """Where records were left out for a missing value."""
     suppressed: SuppressedSection | None = None
     """Where records were left out as isolated ones."""
+    held: HeldSection | None = None
+    """Where records of persons who left are held."""
     classes: ClassesSection
     risk: RiskSection | None = None
     information_loss: InformationLoss

@@ -181,14 +181,17 @@ class NoiseResult(Section):
 
 
 class RecordComparison(Section):
-    """In which columns every released record was found to be one of the input's, and none lost."""
+    """In which columns every released record was found to be one of the input's, and none lost.
+
+    Or one of the release before, of a person who left, where such records are held.
+    """
 
     compared: Names
     as_buckets: Names
     left_out: dict[str, str]
     """Columns that were not compared, and why."""
     records: Count
-    result: Literal["identical"]
+    result: Literal["identical", "identical or held"]
 
 
 class ClassesSection(Section):
@@ -295,6 +298,15 @@ class SuppressedSection(Section):
     """
 
     percent: Annotated[int, Field(ge=1, le=100)]
+
+
+class HeldSection(Section):
+    """Records of persons who had left, held from the release before, in whole percent, rounded up.
+
+    Which these are is told nowhere; how many, and for how long, in the internal manifest.
+    """
+
+    percent: Annotated[int, Field(ge=0, le=100)]
 
 
 class ReleasedColumn(Section):

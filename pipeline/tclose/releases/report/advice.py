@@ -71,6 +71,11 @@ def list_unsafe(manifest: Manifest) -> list[str]:
             f"Single values of {', '.join(manifest.noise)}: noise was added to each. Take its "
             "size, which the data dictionary has, into every standard error."
         )
+    if manifest.held is not None and manifest.held.percent:
+        said.append(
+            f"Who is there at the moment: at most {manifest.held.percent} % of the records are of "
+            "persons who had left, with the values that they had."
+        )
     said.append("Groups smaller than a few classes, and anything about a single record.")
     said.append(
         "Finding persons: it must not be tried, and other releases of the same records must not "

@@ -116,6 +116,11 @@ def _name_others(manifest: InternalManifest) -> str:
         forgotten = ""
         if held.forgotten:
             forgotten = f" Left out as they were forgotten on request: {held.forgotten:,}."
+        if held.stale:
+            forgotten += (
+                f" Records of others who left, held with their last values: {held.stale:,}, for up "
+                f"to {held.stalest:,} releases."
+            )
         return (
             f"Release {held.number:,} of series {held.series}: {len(held.releases):,} earlier ones "
             f"are held together with it, in cells of {held.smallest_cell:,} persons at least; "

@@ -97,6 +97,11 @@ def _show_dropped(manifest: InternalManifest) -> str:
             f" {n_held_back:,} more ({_percent(n_held_back, n_read)}) were left out, as too few of "
             "those who shared their earlier classes are still there, or as these are above a t."
         )
+    if manifest.over_time is not None and manifest.over_time.stale:
+        text += (
+            f" Beside these, {manifest.over_time.stale:,} of persons who left were held as the "
+            "release before had them."
+        )
     if n_isolated:
         text += (
             f" {n_isolated:,} more ({_percent(n_isolated, n_read)}) were left out, as no others "

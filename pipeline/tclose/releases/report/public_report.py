@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tclose.model.column_terms import Role
 from tclose.releases.manifest.dictionary import (
+    describe_held_records,
     describe_left_out_records,
     describe_suppressed_records,
 )
@@ -234,6 +235,8 @@ def _list_columns(manifest: Manifest) -> str:
     dropped = "" if left_out is None else paragraph(describe_left_out_records(left_out))
     if manifest.suppressed is not None:
         dropped += paragraph(describe_suppressed_records(manifest.suppressed))
+    if manifest.held is not None:
+        dropped += paragraph(describe_held_records(manifest.held))
     said = dropped + paragraph(
         "Information loss is the mean of squared differences to the original values, in shares of "
         "their scale: 0 is none. The data dictionary has types, orders and taxonomies."

@@ -41,7 +41,8 @@ class ReleasedPersons:
     time; ``codes`` int64 (p, n): values as positions in ``tables``, the distributions of the
     release; ``forgotten`` uint64 (f, 2): hashes of persons who are left out of later releases, as
     whose rows they were is not to be known any more; ``key_id``: of the key of the hashes, empty if
-    the register does not say.
+    the register does not say; ``stale`` int64 (n,): for how many releases the row has been held
+    since its person left, 0 of others, and empty if no row is held.
     """
 
     release: str
@@ -53,6 +54,7 @@ class ReleasedPersons:
     tables: tuple[Distribution, ...]
     forgotten: NDArray[np.uint64] = field(default_factory=lambda: NOBODY)
     key_id: str = ""
+    stale: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 def tabulate(codes: Int64, n_values: int, metric: TreeMetric | None = None) -> Distribution:
@@ -70,6 +72,8 @@ def write_register(persons: ReleasedPersons) -> bytes:
         "class": persons.classes.astype(np.int32),
     }
     columns |= {f"value{a}": codes.astype(np.int32) for a, codes in enumerate(persons.codes)}
+    if persons.stale.any():
+        columns["stale"] = persons.stale.astype(np.int32)
     described = [
         {"name": name, "t": str(limit), "values": int(table.values.size)} | _describe(table.metric)
         for name, limit, table in zip(
@@ -129,6 +133,7 @@ def read_register(content: bytes) -> ReleasedPersons:
             ),
             forgotten=_read_hashes(about.get("forgotten", [])),
             key_id=str(about.get("key_id", "")),
+            stale=_stale(table),
         )
     except MemoryError:  # which an exception of pyarrow can be; nothing is wrong with the file then
         raise
@@ -143,6 +148,10 @@ def _read_hashes(texts: list[str]) -> NDArray[np.uint64]:
 def _integers(table: pa.Table, name: str) -> Int64:
     values: Int64 = table[name].to_numpy().astype(np.int64)
     return values
+
+
+def _stale(table: pa.Table) -> Int64:
+    return _integers(table, "stale") if "stale" in table.column_names else np.empty(0, np.int64)
 
 
 def _metric(described: dict[str, Any]) -> TreeMetric | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from tclose.releases.manifest.dictionary import (
+    describe_held_records,
     describe_left_out_records,
     describe_suppressed_records,
 )
@@ -126,6 +127,8 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
     said = [] if left_out is None else [paragraph(describe_left_out_records(left_out))]
     if manifest.suppressed is not None:
         said.append(paragraph(describe_suppressed_records(manifest.suppressed)))
+    if manifest.held is not None:
+        said.append(paragraph(describe_held_records(manifest.held)))
     rows = [(c.name, c.role, f"{c.kind}, {c.type}") for c in manifest.columns]
     table = data_table("Roles and types", ("column", "role", "type"), rows)
     sections = [section("columns", "Columns", *said, table)]

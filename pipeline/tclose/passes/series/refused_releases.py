@@ -1,0 +1,102 @@
+"""Refusals of releases of a series: too few persons stay, or too many are left out or found."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from tclose.errors import InfeasibleError
+from tclose.model.array_types import Int64
+from tclose.passes.series.series_cells import KnownRelease, measure_cells
+from tclose.passes.series.series_verdict import NOBODY_FOUND, UNITE
+from tclose.policy.sections.privacy_settings import OverTimeSettings
+
+MOST_LEFT_OUT = Fraction(1, 10)  # of the records
+MOST_DROPPED = Fraction(1, 2)  # where cells are dropped
+LEAST_STAYING = 0.5  # of the persons of the release before
+
+
+def share_staying(last: KnownRelease, persons: Int64) -> float:
+    """The share of the persons of the release before who are here, but for those held in it."""
+    return float(np.isin(last.fresh, persons).mean())
+
+
+def check_staying(staying: float) -> None:
+    """Refuse a release that most of the persons of the one before are not in, by their hashes.
+
+    Persons who are spelled otherwise would be taken for others, and nothing would be held of them.
+    """
+    if staying >= LEAST_STAYING:
+        return
+    raise InfeasibleError(
+        f"privacy.over_time: {staying:.0%} of the persons of the release before are here, of whom "
+        "releases of a series need half at least; if they are the same persons, spell them as "
+        "there (the column of role person, its type and its texts); if these are events, or "
+        "others, begin a new series, or take over_time out"
+    )
+
+
+def check_left_out(n_left_out: int, n_records: int, staying: float, *, drops: bool) -> None:
+    """Refuse a release that too much is left out of."""
+    if n_left_out <= (MOST_DROPPED if drops else MOST_LEFT_OUT) * n_records:
+        return
+    raise InfeasibleError(
+        f"privacy.over_time: {n_left_out:,} of {n_records:,} records would have to be left out, as "
+        "too few persons of their classes are still there, or are no longer within t of every "
+        "release, or are dropped with those who left "
+        f"({staying:.0%} of the persons of the release before are here); begin a new series, which "
+        "gives up what the releases of this one have together, or ask a smaller "
+        "over_time.k or a larger over_time.t, or publish the values that last once"
+    )
+
+
+def check_held_share(n_held: int, n_others: int, most: Fraction | None) -> None:
+    """Refuse a release in which too many records are of persons who left.
+
+    Parameters
+    ----------
+    n_others : records of the release besides
+    most : the share of all that may be; None if none is held
+    """
+    if most is None or n_held <= most * (n_held + n_others):
+        return
+    raise InfeasibleError(
+        f"privacy.over_time.departures: hold: {n_held:,} of {n_held + n_others:,} records would be "
+        f"of persons who left, more than hold.at_most of {float(most):.2%}; allow more, take "
+        "departures: drop for this release, or begin a new series"
+    )
+
+
+def check_departures(
+    window: list[KnownRelease], cells: Int64, kept: Int64, settings: OverTimeSettings
+) -> None:
+    """Refuse persons who leave in a group that subtraction finds, where that is asked."""
+    if settings.departures == UNITE:
+        _check_unions(window, kept, settings.k)
+    if settings.departures not in NOBODY_FOUND:
+        return
+    gone = cells.copy()
+    gone[kept] = -1
+    failing = np.flatnonzero(measure_cells(gone, window).fail(settings.k))
+    n_found = int(np.isin(gone[gone >= 0], failing).sum())
+    if n_found:
+        raise InfeasibleError(
+            f"privacy.over_time.departures: {n_found:,} persons have left earlier classes in "
+            f"groups of fewer than k = {settings.k}, or above a t: subtraction finds them; take "
+            "departures: report, or wait until more have left"
+        )
+
+
+def _check_unions(window: list[KnownRelease], kept: Int64, k: int) -> None:
+    """Refuse a release where all who left an earlier one are too few, so that no union holds."""
+    for release in window:
+        is_here = np.zeros(release.classes.size, dtype=np.bool_)
+        is_here[kept] = True
+        goes_on = np.unique(release.classes[release.rows[is_here[release.rows]]])
+        left = release.rows[~is_here[release.rows]]
+        n_left = int(np.isin(release.classes[left], goes_on).sum())
+        if 0 < n_left < k:
+            raise InfeasibleError(
+                f"privacy.over_time.departures: {n_left:,} persons in all have left the classes of "
+                f"an earlier release that go on, fewer than k = {k}, so subtraction finds them "
+                "whatever is united; wait until more have left, or take departures: report"
+            )
