@@ -1,7 +1,7 @@
 """Whose loss it is in a held series, and what no series that is held the same way can lose less.
 
-Each released row names its person in a column that is passed through. The parts of a month add up
-to its loss, in times an independent release's.
+The register of a release says whose its rows are. The parts of a month add up to its loss, in times
+an independent release's.
 
 The bound has three terms. Cells of the first month need as many persons as leave k' over the window
 (`choose_size`), so whoever was there then loses no less than in an independent release with classes
@@ -18,21 +18,41 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.loss_bound import bound_by_pairs, measure_distances
+from tclose.passes.compare.keyed_hashes import derive_key
+from tclose.passes.compare.record_digests import hash_values
+from tclose.passes.persons.named_key import PERSON_PURPOSE
+from tclose.releases.contents import find_key
+from tclose.releases.manifest.seals import REGISTER_FILE
+from tclose.releases.series.register_file import read_register
 
 NUMBERS = ("age", "zip", "member_since")
 NAMES = ("sex", "insurer", "tariff")
 N_QUASI = len(NUMBERS) + len(NAMES)
-TAG = "tag"  # a column with the person, passed through
+PERSON = "person_id"
 PARTS = ("stay as they were", "moved or changed", "newcomers", "in unions")
 
 
-def tag_persons(file: Path) -> None:
-    """Add the column that is passed through to a month's file."""
-    table = pq.read_table(file)
-    pq.write_table(table.append_column(TAG, table["person_id"]), file)
+def add_earlier(table: pa.Table, known: pa.Table | None) -> pa.Table:
+    """A month's records, and of persons who are not there the last that are known."""
+    if known is None:
+        return table
+    is_there = pc.is_in(known[PERSON], value_set=table[PERSON].combine_chunks())
+    return pa.concat_tables([table, known.filter(pc.invert(is_there))])
+
+
+def name_persons(release: Path, persons: list[str]) -> list[str]:
+    """Whose each row of a release is, by its register."""
+    secret = find_key(release)
+    assert secret is not None
+    texts = pa.array(persons)
+    hashes = hash_values(texts, PERSON, derive_key(secret, PERSON_PURPOSE), as_values=False)
+    of_hash = {row.tobytes(): person for row, person in zip(hashes, persons, strict=True)}
+    register = read_register((release / "internal" / REGISTER_FILE).read_bytes())
+    return [of_hash[row.tobytes()] for row in register.hashes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +65,12 @@ class Rows:
     originals: pa.Table
 
 
-def read_rows(release: Path, file: Path) -> Rows:
-    """The rows of a release beside their originals."""
+def read_rows(release: Path, table: pa.Table) -> Rows:
+    """The rows of a release beside their originals, or the last that are known of who left."""
     released = pa.concat_tables(pq.read_table(part) for part in sorted(release.glob("**/*.parquet"))
                                 if "internal" not in part.parts)  # fmt: skip
-    table = pq.read_table(file)
-    place = {person: i for i, person in enumerate(table[TAG].to_pylist())}
-    persons = released[TAG].to_pylist()
+    place = {person: i for i, person in enumerate(table[PERSON].to_pylist())}
+    persons = name_persons(release, list(place))
     originals = table.take(pa.array([place[person] for person in persons]))
     losses = np.zeros(len(persons))
     keys = []
@@ -98,7 +117,7 @@ class Followed:
         """
         names = list(zip(*(rows.originals[name].to_pylist() for name in NAMES), strict=True))
         zips = rows.originals["zip"].to_pylist()
-        read = set(table[TAG].to_pylist())
+        read = set(table[PERSON].to_pylist())
         units: dict[int, set[tuple[int, ...]]] = {}
         for person, of in zip(rows.persons, rows.classes.tolist(), strict=True):
             units.setdefault(of, set()).add(self.cells.get(person, ()))

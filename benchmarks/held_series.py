@@ -22,15 +22,15 @@ import pyarrow.parquet as pq
 
 from benchmarks.held_parts import (
     N_QUASI,
-    TAG,
+    PERSON,
     Followed,
     Rows,
     Shares,
+    add_earlier,
     bound_newcomers,
     read_rows,
     render_parts,
     share_parts,
-    tag_persons,
 )
 from benchmarks.results import describe_command, update_page
 from tclose.data.synthetic.panel_files import write_panel
@@ -50,7 +50,7 @@ QUASI: dict[str, Any] = {
 }
 HEAD = (
     "| month | loss | in times an independent release's | smallest cell | largest cell distance | "
-    "left out | left | of these found by subtraction | seconds | independent: seconds |"
+    "left out | held | left | of these found by subtraction | seconds | independent: seconds |"
 )
 
 
@@ -64,6 +64,7 @@ class HeldMonth:
     largest: float
     n_records: int
     left_out: int
+    stale: int
     leavers: int
     exposed: int
     seconds: tuple[float, float]
@@ -73,6 +74,11 @@ class HeldMonth:
     def ratio(self) -> float:
         """Loss in times the independent release's."""
         return self.loss / self.independent
+
+
+def treat_departures(how: str) -> dict[str, Any]:
+    """The keys of a way to treat departures; of records that are held as many as may be at all."""
+    return {"departures": how} | ({"hold": {"at_most": "50%"}} if how == "hold" else {})
 
 
 def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) -> dict[str, Any]:
@@ -86,8 +92,7 @@ def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) 
         "input": {"path": str(file)},
         "unlisted": "drop",
         "attributes": {
-            "person_id": "person",
-            TAG: "non-confidential",
+            PERSON: "person",
             **QUASI,
             "income": "confidential",
         },
@@ -118,6 +123,7 @@ def measure_month(file: Path, output: Path, over_time: dict[str, Any]) -> HeldMo
         largest=max(series.largest_emd.values()),
         n_records=held.records,
         left_out=series.left_out,
+        stale=series.stale,
         leavers=series.leavers,
         exposed=series.leavers_exposed,
         seconds=(seconds[0], seconds[1]),
@@ -171,7 +177,8 @@ def render_months(months: list[HeldMonth]) -> str:
     """The months as a table, and their means."""
     rows = [
         f"| {number} | {m.loss:.4f} | {m.ratio:.2f} | {m.smallest} | {m.largest:.4f} | "
-        f"{m.left_out:,} ({m.left_out / (m.n_records + m.left_out):.2%}) | {m.leavers:,} | "
+        f"{m.left_out:,} ({m.left_out / (m.n_records + m.left_out):.2%}) | "
+        f"{m.stale:,} ({m.stale / m.n_records:.2%}) | {m.leavers:,} | "
         f"{m.exposed:,} | {m.seconds[0]:.1f} | {m.seconds[1]:.1f} |"
         for number, m in enumerate(months, 1)
     ]
@@ -179,7 +186,7 @@ def render_months(months: list[HeldMonth]) -> str:
     left_out = sum(m.left_out for m in months)
     share = left_out / sum(m.n_records + m.left_out for m in months)
     last = f"Mean: {mean:.2f} times the loss; {left_out:,} records ({share:.2%}) left out."
-    return "\n".join([HEAD, "|---|" + "---:|" * 9, *rows, "", last])
+    return "\n".join([HEAD, "|---|" + "---:|" * 10, *rows, "", last])
 
 
 def measure_series(arguments: argparse.Namespace, folder: Path) -> str:
@@ -188,18 +195,19 @@ def measure_series(arguments: argparse.Namespace, folder: Path) -> str:
         "k": arguments.k,
         "t": arguments.t,
         "window": arguments.months,
-        "departures": arguments.departures,
+        **treat_departures(arguments.departures),
     }
     files = write_panel(
         folder / "panel", arguments.persons, 1, range(arguments.months), churn=arguments.churn
     )
     bound = Bound(folder, arguments.k, arguments.t, arguments.churn, arguments.months)
-    followed, measured, shares = Followed(), [], []
+    followed, measured, shares, known = Followed(), [], [], None
     for month, file in enumerate(files):
-        tag_persons(file)
+        table = pq.read_table(file)
+        known = add_earlier(table, known)
         measured.append(measure_month(file, folder, over_time))
-        rows = read_rows(measured[-1].release, file)
-        parts = followed.follow(month, rows, pq.read_table(file))
+        rows = read_rows(measured[-1].release, known)
+        parts = followed.follow(month, rows, table)
         terms = (0.0, 0.0, 0.0)
         if arguments.bound:
             terms = bound.measure(file, rows, followed.first, parts[1])

@@ -15,13 +15,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from benchmarks.held_parts import tag_persons
-from benchmarks.held_series import describe_policy
+from benchmarks.held_series import describe_policy, treat_departures
 from benchmarks.reproduction.pictures import Chart, Curve, draw_charts, write_picture
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from tclose.data.synthetic.panel_files import write_panel
@@ -35,13 +34,15 @@ from tclose.runtime.progress import Progress
 TITLE = "Series: the price list"
 PICTURE = "series-prices"
 WAYS = ("report", "unite", "drop")
+HOLD = "hold"  # beside these
 NOTE = """
 Losses are in times those of releases of the same months by themselves. Left out: records of all
 months after the first. Exposed: of the persons who left in these months, those whose cell has fewer
 than k' persons or is above t'; under `unite` only a value that nobody else of her old class had
 tells one of them. Groups below k': of 1 to k' - 1 persons, found by subtracting classes from those
-of any earlier month. `drop` is refused where more than half of a month would have to be left out;
-its figures are then of the months before."""
+of any earlier month. Held at the end: records of persons who left, in the last month. `drop` is
+refused where more than half of a month would have to be left out; its figures are then of the
+months before."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class Price:
-    """What a series costs, month by month; fewer months than were asked for if one was refused."""
+    """What a series costs, month by month; fewer months than were asked for if one was refused.
+
+    ``held``: of the last month, records of persons who left.
+    """
 
     losses: tuple[float, ...]
     n_records: int
@@ -69,6 +73,7 @@ class Price:
     leavers: int
     exposed: int
     small_groups: int
+    held: int = 0
 
     def compare(self, alone: Sequence[float]) -> list[float]:
         """Its losses in times those of releases by themselves."""
@@ -96,10 +101,10 @@ def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
         "t": terms.t,
         "window": len(files),
         "churn": terms.churn,
-        "departures": terms.departures,
+        **treat_departures(terms.departures),
     }
     losses: list[float] = []
-    counts = [0, 0, 0, 0, 0]
+    counts, held = [0, 0, 0, 0, 0], 0
     with tempfile.TemporaryDirectory() as folder:
         for file in files:
             try:
@@ -110,7 +115,8 @@ def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
             assert said is not None
             losses.append(inside.information_loss.total)
             if len(losses) > 1:
-                n_read = inside.records + said.left_out
+                held = said.stale
+                n_read = inside.records + said.left_out - held
                 of_month = (
                     n_read,
                     said.left_out,
@@ -119,7 +125,7 @@ def measure_price(terms: Terms, files: Sequence[Path]) -> Price:
                     said.leaver_groups_below_k or 0,
                 )
                 counts = [total + n for total, n in zip(counts, of_month, strict=True)]
-    return Price(tuple(losses), *counts)
+    return replace(Price(tuple(losses), *counts), held=held)
 
 
 def render_prices(
@@ -141,6 +147,7 @@ def render_prices(
                 *by_month,
                 f"{statistics.mean(ratios):.2f}" if ratios else "-",
                 f"{price.left_out:,} ({share:.2%})",
+                f"{price.held:,}",
                 f"{price.exposed:,} of {price.leavers:,}",
                 f"{price.small_groups:,}",
             ]
@@ -154,6 +161,7 @@ def render_prices(
         *months,
         "mean",
         "left out",
+        "held at the end",
         "exposed",
         "groups below k'",
     ]
@@ -192,8 +200,6 @@ def measure_prices(
         )
         for churn in given.churn
     }
-    for file in itertools.chain(*files.values()):
-        tag_persons(file)
     asked = [
         Terms(k, t, churn, way)
         for k, t, churn, way in itertools.product(given.k, given.t, given.churn, given.departures)
@@ -216,7 +222,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--k", type=int, nargs="+", default=[3, 5])
     parser.add_argument("--t", type=float, nargs="+", default=[0.1, 0.2])
     parser.add_argument("--churn", type=float, nargs="+", default=[0.01, 0.02, 0.05, 0.1])
-    parser.add_argument("--departures", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--departures", nargs="+", choices=(*WAYS, HOLD), default=list(WAYS))
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, help="write the table into this page, too")
     return parser.parse_args(arguments)

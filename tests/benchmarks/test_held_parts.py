@@ -5,14 +5,22 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.held_parts import NAMES, NUMBERS, TAG, Followed, Rows, bound_newcomers, share_parts
+from benchmarks.held_parts import (
+    NAMES,
+    NUMBERS,
+    PERSON,
+    Followed,
+    Rows,
+    bound_newcomers,
+    share_parts,
+)
 
 
 def rows_of(persons: list[str], classes: list[int], insurers: list[str]) -> Rows:
     table = pa.table(
         {name: [0] * len(persons) for name in NUMBERS}
         | {name: ["a"] * len(persons) for name in NAMES}
-        | {"insurer": insurers, TAG: persons}
+        | {"insurer": insurers, PERSON: persons}
     )
     return Rows(persons, np.array(classes), np.arange(1.0, len(persons) + 1), table)
 
@@ -31,7 +39,7 @@ def test_parts_are_those_of_the_persons() -> None:
     assert list(persons) == [0, 0.25, 0.5, 0.25]
     assert list(losses) == [0, 2 / 4 / 0.5, (3 + 4) / 4 / 0.5, 1 / 4 / 0.5]
     third = rows_of(list("acef"), [0, 0, 1, 1], list("xzxx"))
-    read = pa.table({TAG: [*"acefb"]})  # b comes back, and is left out
+    read = pa.table({PERSON: [*"acefb"]})  # b comes back, and is left out
     assert followed.follow(2, third, read)[2] == 1
 
 
