@@ -14,6 +14,7 @@ DATABASE ?= postgres
 HOLD ?=
 
 VENV := .venv
+INTRUDER := .venv-intruder
 BIN := $(VENV)/bin
 # One process more than processors: now and then one waits for a disk or a server.
 PYTEST = $(BIN)/python -m pytest --dist worksteal --numprocesses \
@@ -24,7 +25,8 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo stack test docs faults nightly golden check bench bench-full reproduce attacks lock clean
+.PHONY: help demo stack test docs faults nightly golden check bench bench-full bench-intruder reproduce attacks \
+	intruder lock clean
 
 help:
 	@echo "make demo        release $(ROWS) invented hospital discharges (ROWS=...), and audit them"
@@ -41,6 +43,8 @@ help:
 	@echo "make bench-full  benchmark at full size: ten million records, all loss tables"
 	@echo "make reproduce   the papers' tables and figures again, beside theirs, in some minutes"
 	@echo "make attacks     what an intruder who knows the algorithm gains, method by method"
+	@echo "make intruder    an environment with Anonymeter, for tclose intrude --python"
+	@echo "make bench-intruder  make it, and attack releases of Adult with it"
 	@echo "make lock        resolve the locks anew from pyproject.toml (needs uv)"
 	@echo "make clean       remove the environment, caches, and the demonstration's files"
 
@@ -119,15 +123,23 @@ reproduce: $(VENV)/.dev
 attacks: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.attacks --processes 2 --out benchmarks/ATTACKS.md
 
+# Anonymeter cannot be installed beside tclose.
+intruder: $(INTRUDER)/.done
+	@echo "$(INTRUDER)/bin/python"
+
+bench-intruder: $(VENV)/.dev $(INTRUDER)/.done
+	$(BIN)/python -m benchmarks.intruder --python $(INTRUDER)/bin/python --out benchmarks/RESULTS.md
+
 lock:
 	uv pip compile $(LOCK_OPTIONS) --group build pyproject.toml -o requirements.lock
 	uv pip compile $(LOCK_OPTIONS) --group build --group dev -c requirements.lock \
 	    pyproject.toml -o requirements-dev.lock
 	uv pip compile $(LOCK_OPTIONS) --group build --extra dp --extra kubernetes --extra s3 -c requirements-dev.lock \
 	    pyproject.toml -o deploy/requirements-image.lock
+	uv pip compile $(LOCK_OPTIONS) --group pyproject.toml:intruder -o deploy/requirements-intruder.lock
 
 clean:
-	rm -rf $(VENV) demo stack site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(INTRUDER) demo stack site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	rm -f .coverage .coverage.*
 	find benchmarks deploy flows pipeline tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -150,6 +162,17 @@ $(VENV)/.dev: requirements-dev.lock | $(BIN)/python
 	@touch $(VENV)/.run $@
 
 $(VENV)/.run $(VENV)/.dev: pyproject.toml
+
+$(INTRUDER)/.done: deploy/requirements-intruder.lock
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	    echo "Anonymeter needs Python 3.11 to 3.13, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1);" \
+	        "name another one, as in: make intruder PYTHON=python3.12"; \
+	    exit 1; }
+	@echo "making $(INTRUDER) with $$($(PYTHON) --version)"
+	@rm -rf $(INTRUDER) && $(PYTHON) -m venv $(INTRUDER)
+	@$(INTRUDER)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
+	    --require-hashes --no-deps --only-binary :all: -r $<
+	@touch $@
 
 # The locks are whole, so pip resolves nothing (--no-deps): it would look at releases newer than
 # a lock, and refuse them. That nothing is missing is checked afterwards. It works on one processor,

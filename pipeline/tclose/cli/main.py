@@ -21,6 +21,7 @@ from tclose.cli.forget_command import add_forget_options, forget
 from tclose.cli.frontier_command import add_frontier_options, show_frontier
 from tclose.cli.generate_command import add_generate_options, generate
 from tclose.cli.init_command import add_init_options, write_first_policy
+from tclose.cli.intrude_command import add_intrude_options, intrude_release
 from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.options import add_as_of, add_quiet
 from tclose.cli.terminal import show
@@ -114,6 +115,15 @@ def _parser() -> argparse.ArgumentParser:
             "attack several releases of the same persons, next to their originals",
             "tclose attack releases/panel/1f0c releases/panel/92ab --person person_id \\\n"
             "    --originals panel.yaml@2026-11-01 panel.yaml@2026-12-01",
+        )
+    )
+    add_intrude_options(
+        _add(
+            commands,
+            "intrude",
+            "attack a release with an independent library, beside records that are not in it",
+            "tclose intrude releases/demo --originals config/demo.yaml \\\n"
+            "    --holdout held-out.csv --python .venv-intruder/bin/python --out intruder.html",
         )
     )
     add_generate_options(
@@ -324,6 +334,11 @@ def _attack(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _intrude(arguments: argparse.Namespace) -> int:
+    print(intrude_release(arguments, _progress(arguments)))
+    return 0
+
+
 def _generate(arguments: argparse.Namespace) -> int:
     print(generate(arguments, _progress(arguments)))
     return 0
@@ -383,6 +398,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "plan": _plan,
     "audit": _audit,
     "attack": _attack,
+    "intrude": _intrude,
     "generate": _generate,
     "frontier": _frontier,
     "forget": _forget,

@@ -27,7 +27,10 @@ from tclose.errors import OutputError
 from tclose.releases.work_folders import cache_folder
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
 
-_PURPOSES = ("input-", "plan-", "frontier-", "audit-", "dask-", "pymp-")
+_PURPOSES = tuple(
+    f"{purpose}-"
+    for purpose in ("input", "plan", "frontier", "audit", "attack", "intrude", "dask", "pymp")
+)
 _WITHOUT_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)
 _TRIES = 5
 # A socket's path has at most 107 bytes, and its name in a folder of multiprocessing's takes 32.
@@ -46,7 +49,8 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
 
     Parameters
     ----------
-    purpose : ``input``, ``plan``, ``frontier``, ``audit`` or ``dask``: what its name begins with
+    purpose : what its name begins with: ``input``, ``plan``, ``frontier``, ``audit``, ``attack``,
+        ``intrude`` or ``dask``
 
     Raises
     ------

@@ -12,31 +12,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tclose.assess.complete_records import read_complete
 from tclose.assess.linking import read_verified_rows
 from tclose.assess.originals import WHOLE, are_equal, read_rows
 from tclose.assess.over_time.published import Published
 from tclose.assess.over_time.registered_rows import find_registered, is_of_series
 from tclose.assess.sample import local_sample
 from tclose.data.encodings import make_encoding
-from tclose.data.files import input_files
-from tclose.data.files.input_partitions import read_partition
 from tclose.data.keys import Encoding
-from tclose.data.value_counts import complete_records
 from tclose.errors import DataError, PolicyError, UsageError, suggest
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
 from tclose.passes.plan.plan import PLAN
-from tclose.passes.release import RELEASE, TRIAL
-from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS, InputSummary
+from tclose.passes.release import TRIAL
+from tclose.passes.summarise.input_summary import InputSummary
 from tclose.policy.policy import Policy
 from tclose.policy.sections.attribute_settings import AttributeSettings
-from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.arrays import column_array
-from tclose.runtime.engines.engine import InProcess, open_engine, runs_in_process
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
-from tclose.runtime.scratch import scratch_folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +64,7 @@ def read_person_records(
         Whatever a run of the policy would be refused for; a column of persons that is of no use.
     """
     person = _find_person(policy, person)
-    summary, table = _read_records(_carry_persons(policy, person), person, progress)
+    summary, table = read_complete(_carry_persons(policy, person), "attack", [person], progress)
     persons = _as_texts(table[person], person, published.place)
     if published.manifest is None:
         return PersonRecords(persons, table, _make_encodings(summary), None)
@@ -111,33 +106,9 @@ def _find_person(policy: Policy, person: str | None) -> str:
 
 
 def _carry_persons(policy: Policy, person: str) -> Policy:
-    """The policy with the column of persons passed through, on this machine."""
+    """The policy with the column of persons passed through."""
     passed = policy.attributes | {person: AttributeSettings(role=Role.NON_CONFIDENTIAL)}
-    policy = policy.without_series()
-    local = policy.engine.scheduler == "local"
-    engine = policy.engine if local else EngineSettings()
-    return policy.model_copy(update={"attributes": passed, "engine": engine})
-
-
-def _read_records(policy: Policy, person: str, progress: Progress) -> tuple[InputSummary, pa.Table]:
-    """The complete records in the order of the input, as a sample numbers them."""
-    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
-    small = runs_in_process(policy.engine, n_bytes)
-    with (
-        scratch_folder("attack") as scratch,
-        open_engine(policy.engine, n_bytes) as engine,
-    ):
-        run = Run(policy, "attack", scratch / "work", InProcess() if small else engine)
-        run_pipeline(RELEASE.until(INPUT_SUMMARY), run, progress)
-        summary = run.workspace.load(INPUT_SUMMARY)
-        checked = summary.source.checked
-        reading = summary.source.reading.of([person, *(column.name for column in checked)])
-        pieces = []
-        for partition in run.workspace.load(PARTITIONS):
-            table = read_partition(partition, reading)
-            mask = complete_records(table, checked)
-            pieces.append(table if mask is None else table.filter(mask))
-        return summary, pa.concat_tables(pieces)
+    return policy.model_copy(update={"attributes": passed})
 
 
 def _make_encodings(summary: InputSummary) -> tuple[Encoding, ...]:

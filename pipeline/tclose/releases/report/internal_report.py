@@ -1,7 +1,8 @@
 """``internal/report.html``: a release for those who sign it, with figures that stay inside.
 
 All that it says is in the internal manifest, beside which it is sealed: figures before and after,
-never a record's value.
+never a record's value. Releases do not change, so what a motivated intruder found later stands in
+another copy of the page, outside of the release.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from tclose.releases.manifest.internal_manifest import (
     PreviousRelease,
     Spread,
 )
+from tclose.releases.manifest.intrusion_section import IntrusionSection
 from tclose.releases.report.assessment_clauses import list_clauses, list_indicators
 from tclose.releases.report.html_parts import (
     bullets,
@@ -25,6 +27,7 @@ from tclose.releases.report.html_parts import (
     text,
 )
 from tclose.releases.report.identification_risk import measure_identification
+from tclose.releases.report.intrusion_report import show_intrusion
 from tclose.releases.report.page_style import STYLE
 from tclose.releases.report.svg_charts import draw_pairs
 from tclose.releases.report.unique_records import show_uniques
@@ -32,13 +35,16 @@ from tclose.releases.report.unique_records import show_uniques
 _SIGNED = ("Name", "Function", "Date", "Signature")
 
 
-def write_internal_report(manifest: InternalManifest) -> str:
-    """Write the page."""
+def write_internal_report(
+    manifest: InternalManifest, intrusion: IntrusionSection | None = None
+) -> str:
+    """Write the page; with what an intruder found, it is one of its own, which is not sealed."""
     sections = [
         _show_warnings(manifest),
         _show_dropped(manifest),
         _show_risk(manifest),
         *show_uniques(manifest.analysis),
+        *show_intrusion(intrusion),
         *_show_analysis(manifest.analysis),
         _show_loss(manifest),
         _show_previous(manifest, manifest.previous),
@@ -47,8 +53,9 @@ def write_internal_report(manifest: InternalManifest) -> str:
         _leave_room(),
     ]
     title = f"{manifest.name}: internal report of the release"
+    kept = "and sealed with it" if intrusion is None else "and a motivated intruder; not sealed"
     foot = paragraph(
-        f"Made by tclose {manifest.code.tclose} from internal/manifest.json, and sealed with it. "
+        f"Made by tclose {manifest.code.tclose} from internal/manifest.json, {kept}. "
         "It has figures of the original records and stays inside."
     )
     return page(title, STYLE, _head(manifest), sections, foot)

@@ -1,0 +1,1 @@
+"""The motivated intruder: attacks of an independent library, with records kept out of a release."""

@@ -1,0 +1,180 @@
+"""Originals, release and hold-out as three tables of the same columns, which a library compares.
+
+Columns and categories have numbers for names: what is handed to another program has no texts of the
+records.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tclose.errors import DataError
+from tclose.model.array_types import Int64
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Role
+
+LEAST = 100  # of fewer records kept out the library's intervals say nothing
+
+ORIGINAL, RELEASED, CONTROL = "original", "released", "control"
+
+
+@dataclass(frozen=True)
+class ComparedColumn:
+    """A column; ``code``: its name in the tables; ``is_number``: numbers, none of them negative."""
+
+    name: str
+    code: str
+    role: Role
+    is_number: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedTables:
+    """The tables by their names; ``n_alike``: hold-out records like an original in all columns."""
+
+    columns: tuple[ComparedColumn, ...]
+    tables: Mapping[str, pa.Table]
+    n_alike: int
+    left_out: tuple[str, ...]
+
+
+def compare_tables(columns: Sequence[Column], tables: Mapping[str, pa.Table]) -> ComparedTables:
+    """Number the columns and categories of the tables.
+
+    Parameters
+    ----------
+    columns : those of the originals that a release can have
+    tables : `ORIGINAL`, `RELEASED` and `CONTROL`
+
+    Raises
+    ------
+    DataError
+        The hold-out is too small, is of the originals, or lacks columns; or quasi-identifiers are
+        released in a form that is not that of the originals.
+    """
+    control, released = tables[CONTROL], tables[RELEASED]
+    if len(control) < LEAST:
+        raise DataError(
+            f"--holdout: has {len(control):,} complete records; keep {LEAST:,} at least out of the "
+            "release, and 500 to 1,000 for narrow intervals"
+        )
+    compared, coded, left_out = [], [], []
+    for column in columns:
+        if column.name not in control.column_names:
+            raise DataError(f"--holdout: has no column {column.name!r}, which the originals have")
+        present = column.name in released.column_names
+        pieces = [_decode(t[column.name]) for t in tables.values()] if present else []
+        kinds = {_kind_of(piece.type) for piece in pieces}
+        if len(kinds) != 1:
+            _check_left_out(column, tables)
+            left_out.append(column.name)
+            continue
+        values, is_number = _code_values(pieces, kinds.pop())
+        code = f"c{len(compared)}"
+        compared.append(ComparedColumn(column.name, code, column.role, is_number))
+        coded.append(values)
+    sizes = [len(table) for table in tables.values()]
+    joined = pa.table(coded, [column.code for column in compared])
+    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+    cut = {
+        name: joined.slice(start, size)
+        for name, start, size in zip(tables, starts, sizes, strict=True)
+    }
+    n_alike = _count_alike(joined, dict(zip(tables, zip(starts, sizes, strict=True), strict=True)))
+    return ComparedTables(tuple(compared), cut, n_alike, tuple(left_out))
+
+
+def _check_left_out(column: Column, tables: Mapping[str, pa.Table]) -> None:
+    """Refuse where a column cannot be left out, or has other values in the hold-out.
+
+    Raises
+    ------
+    DataError
+    """
+    pair = [_decode(tables[name][column.name]) for name in (ORIGINAL, CONTROL)]
+    kinds = [_kind_of(values.type) for values in pair]
+    if kinds[0] != kinds[1]:
+        raise DataError(
+            f"--holdout: column {column.name!r} is {kinds[1]}, and {kinds[0]} in the originals; "
+            "give it the form of the policy's input"
+        )
+    if column.role is Role.QUASI_IDENTIFIER:
+        raise DataError(
+            f"column {column.name!r}: the release has ranges or groups in place of its values, "
+            "with which Anonymeter cannot compare; it attacks releases of values alone"
+        )
+
+
+def _decode(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    dtype = values.type
+    return pc.cast(values, dtype.value_type) if pa.types.is_dictionary(dtype) else values
+
+
+def _kind_of(dtype: pa.DataType) -> str:
+    if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
+        return "a number"
+    return "a date" if pa.types.is_date(dtype) or pa.types.is_timestamp(dtype) else "text"
+
+
+def _code_values(pieces: Sequence[pa.ChunkedArray], kind: str) -> tuple[pa.Array, bool]:
+    """The values of all tables as numbers, or as categories with numbers in their names.
+
+    Returns
+    -------
+    The values, and whether their distances are relative: numbers, none of them negative.
+    """
+    if kind == "text":
+        texts = [pc.cast(piece, pa.large_string()) for piece in pieces]
+        joined = pa.concat_arrays([text.combine_chunks() for text in texts])
+        encoded = joined.dictionary_encode(null_encoding="encode")
+        names = pa.array([f"v{number}" for number in range(len(encoded.dictionary))], pa.string())
+        return names.take(encoded.indices), False
+    numbers = pa.concat_arrays([_as_numbers(piece).combine_chunks() for piece in pieces])
+    least = pc.min(numbers).as_py()
+    return numbers, kind == "a number" and least is not None and least >= 0
+
+
+def _as_numbers(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers; of dates days, of times seconds."""
+    if pa.types.is_timestamp(values.type):
+        values = pc.cast(values, pa.timestamp("s", values.type.tz), safe=False)
+        values = pc.cast(values, pa.int64())
+    elif pa.types.is_date(values.type):
+        values = pc.cast(pc.cast(values, pa.date32()), pa.int32())
+    return pc.cast(values, pa.float64(), safe=False)
+
+
+def _count_alike(joined: pa.Table, places: Mapping[str, tuple[int, int]]) -> int:
+    """Count hold-out records that are like an original in all columns.
+
+    Raises
+    ------
+    DataError
+        All are, though the originals hardly share their values.
+    """
+    records = _number_records(joined)
+    original, control = (
+        records[start : start + size]
+        for start, size in (places[name] for name in (ORIGINAL, CONTROL))
+    )
+    n_alike = int(np.isin(control, original).sum())
+    if n_alike == control.size and 2 * np.unique(original).size > original.size:
+        raise DataError(
+            "--holdout: all of its records are among the originals; name records that were kept "
+            "out of the release"
+        )
+    return n_alike
+
+
+def _number_records(table: pa.Table) -> Int64:
+    """A number for each record, the same for those that are alike in all columns."""
+    numbers = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns:
+        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        codes = encoded.indices.to_numpy().astype(np.int64)
+        pairs = numbers * (len(encoded.dictionary) + 1) + codes
+        numbers = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
+    return numbers

@@ -1,0 +1,102 @@
+"""The command ``tclose intrude``: a release attacked by an independent library, Anonymeter."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tclose.cli.catalog_command import as_place
+from tclose.cli.options import add_as_of, add_quiet
+from tclose.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from tclose.data.places.locations import Location
+    from tclose.releases.manifest.internal_manifest import InternalManifest
+    from tclose.runtime.progress import Progress
+
+
+def add_intrude_options(command: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    add = command.add_argument
+    add("release", metavar="RELEASE", type=as_place,
+        help="folder of a release or of its name, or NAME/ID")  # fmt: skip
+    add("--originals", metavar="POLICY", required=True,
+        help="the policy that the release was made with; its input is attacked")  # fmt: skip
+    add("--holdout", metavar="DATA", required=True,
+        help="records that were kept out of the release, in the form of the policy's input: how "
+        "often attacks succeed on them is what the release does not add")  # fmt: skip
+    add("--python", metavar="PYTHON", required=True,
+        help="a Python in which Anonymeter is installed; it cannot be beside tclose")  # fmt: skip
+    add("--attacks", type=int, metavar="N",
+        help="attacks of each kind (default: as many as the hold-out has records, 2,000 at "
+        "most)")  # fmt: skip
+    add("--seed", type=int, default=1, help="draws who is attacked (default: 1)")
+    add(
+        "--out",
+        type=Path,
+        metavar="FILE.html",
+        help="write the internal report with what was found into this file; it stays inside",
+    )
+    add("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+        help="override a key of the policy, as the run did")  # fmt: skip
+    add_as_of(command)
+    add("--json", action="store_true", help="print all figures as JSON")
+    add_quiet(command)
+
+
+def intrude_release(arguments: argparse.Namespace, progress: "Progress") -> str:
+    """Attack the release and write the page; returns the table or JSON to print."""
+    from tclose.assess.intrusion.motivated_intruder import intrude
+    from tclose.assess.intrusion.other_python import find_python
+    from tclose.data.places.atomic_files import write_atomically
+    from tclose.policy.policy import load_policy
+    from tclose.releases.catalog import find_release
+    from tclose.releases.report.internal_report import write_internal_report
+    from tclose.render.intrusion_tables import report_intrusion
+
+    if arguments.attacks is not None and arguments.attacks < 1:
+        raise UsageError(f"--attacks {arguments.attacks}: has to be at least 1")
+    if not 0 <= arguments.seed < 2**32:
+        raise UsageError(f"--seed {arguments.seed}: has to be from 0 to 4,294,967,295")
+    python = find_python(arguments.python)
+    policy = load_policy(arguments.originals, arguments.overrides, as_of=arguments.as_of)
+    release = find_release(arguments.release)
+    internal = None if arguments.out is None else _prepare_page(arguments.out, release)
+    found = intrude(
+        release,
+        policy,
+        arguments.holdout,
+        python,
+        progress,
+        n_attacks=arguments.attacks,
+        seed=arguments.seed,
+    )
+    if internal is not None:
+        page = write_internal_report(internal, found)
+        write_atomically(arguments.out, page.encode())
+    return json.dumps(found.to_json(), indent=2) if arguments.json else report_intrusion(found)
+
+
+def _prepare_page(path: Path, release: "Location") -> "InternalManifest":
+    """What the page is made of beside the attacks; refused before any is tried.
+
+    Raises
+    ------
+    UsageError, OutputError
+    """
+    from tclose.releases.contents import read_internal
+
+    if path.suffix.lower() != ".html":
+        raise UsageError(f"--out {path}: has to end in .html")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise OutputError(f"--out {path}: cannot be written; name a file in a folder that can")
+    if isinstance(release, Path) and path.resolve().is_relative_to(release.resolve()):
+        raise UsageError(f"--out {path}: is in the release, which does not change; name another")
+    internal = read_internal(release)
+    if internal is None:
+        raise OutputError(
+            f"--out {path}: the release has no internal manifest here, which the page is made of; "
+            "leave --out out, or call this where the release was made"
+        )
+    return internal
