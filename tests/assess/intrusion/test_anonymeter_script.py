@@ -112,7 +112,7 @@ def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def ask(folder: Path, *attacks: dict[str, Any]) -> Any:
     request = {"seed": 3, "n_attacks": 100, "n_attempts": 500, "attacks": attacks}
     (folder / "request.json").write_text(json.dumps(request))
-    return json.loads(json.dumps(anonymeter_script.answer(folder)))
+    return json.loads(json.dumps(anonymeter_script.answer_request(folder)))
 
 
 def asked(kind: str, known: list[str], *secret: str, mode: str = "") -> dict[str, Any]:
@@ -160,7 +160,7 @@ def test_of_errors_the_type_is_said_alone(library, monkeypatch) -> None:
 
 
 def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
-    assert anonymeter_script.answer(tmp_path) == {"missing": "anonymeter"}
+    assert anonymeter_script.answer_request(tmp_path) == {"missing": "anonymeter"}
 
 
 @pytest.mark.nightly

@@ -17,7 +17,7 @@ Tables = dict[str, Any]
 Result = dict[str, Any]
 
 
-def link(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
+def _link(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
     """Whether both halves of what is known of a person have the same nearest released record."""
     from anonymeter.evaluators import LinkabilityEvaluator
 
@@ -28,10 +28,10 @@ def link(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
         aux_cols=(asked["known"], asked["secret"]),
         n_attacks=n_attacks,
     )
-    return describe(evaluator.evaluate().results())
+    return _describe(evaluator.evaluate().results())
 
 
-def infer(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
+def _infer(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
     """Whether the nearest released record has a person's value of the secret."""
     from anonymeter.evaluators import InferenceEvaluator
     from anonymeter.evaluators.inference_evaluator import evaluate_inference_guesses
@@ -46,7 +46,7 @@ def infer(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
         regression=is_number,
         n_attacks=n_attacks,
     )
-    found = describe(evaluator.evaluate().results())
+    found = _describe(evaluator.evaluate().results())
     # The library compares drawn guesses by row number with the targets, of which few were drawn,
     # and counts the others as wrong; so the guess at random is made here.
     targets = tables["original"][secret].sample(n_attacks)
@@ -56,14 +56,14 @@ def infer(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
     return found | {"baseline": float(right.mean())}
 
 
-def single_out(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Result:
+def _single_out(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Result:
     """Whether predicates that hold for one released record hold for one original one."""
     from anonymeter.evaluators import singling_out_evaluator as library
     from anonymeter.stats.confidence import EvaluationResults
 
     counts: list[int] = []
     for name in ("univariate_singling_out_queries", "multivariate_singling_out_queries"):
-        setattr(library, name, counted(getattr(library, name), counts))
+        setattr(library, name, _counted(getattr(library, name), counts))
     n_attacks = request["n_attacks"]
     known = {name: table[asked["known"]] for name, table in tables.items()}
     evaluator = library.SinglingOutEvaluator(
@@ -87,10 +87,10 @@ def single_out(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -
         n_baseline=found["_n_baseline"],
         n_control=min(max(control, 0.0), n_attacks) if math.isfinite(control) else None,
     )
-    return describe(results) | {"predicates": counts[-1]}
+    return _describe(results) | {"predicates": counts[-1]}
 
 
-def counted(make: Callable[..., list[Any]], counts: list[int]) -> Callable[..., list[Any]]:
+def _counted(make: Callable[..., list[Any]], counts: list[int]) -> Callable[..., list[Any]]:
     """The same function, which notes how many predicates it makes."""
 
     def make_and_count(*arguments: Any, **options: Any) -> list[Any]:
@@ -101,7 +101,7 @@ def counted(make: Callable[..., list[Any]], counts: list[int]) -> Callable[..., 
     return make_and_count
 
 
-def describe(results: Any) -> Result:
+def _describe(results: Any) -> Result:
     """Plain shares of successes, and the library's risk with its interval of 95 %."""
     risk = results.risk()
     n_control = results.n_control
@@ -116,7 +116,7 @@ def describe(results: Any) -> Result:
     }
 
 
-def attack(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Result:
+def _attack(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Result:
     """One attack; of an error its type alone, as its words could hold values."""
     import numpy as np
 
@@ -124,15 +124,15 @@ def attack(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Re
     n_attacks = request["n_attacks"]
     try:
         if asked["kind"] == "linkability":
-            return link(tables, asked, n_attacks)
+            return _link(tables, asked, n_attacks)
         if asked["kind"] == "inference":
-            return infer(tables, asked, n_attacks)
-        return single_out(tables, asked, request)
+            return _infer(tables, asked, n_attacks)
+        return _single_out(tables, asked, request)
     except Exception as error:
         return {"error": type(error).__name__}
 
 
-def answer(folder: Path) -> dict[str, Any]:
+def answer_request(folder: Path) -> dict[str, Any]:
     """All that is asked for, or the name of a module that is missing."""
     try:
         from importlib.metadata import version
@@ -146,10 +146,10 @@ def answer(folder: Path) -> dict[str, Any]:
     tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in names}
     return {
         "version": version("anonymeter"),
-        "results": [attack(tables, asked, request) for asked in request["attacks"]],
+        "results": [_attack(tables, asked, request) for asked in request["attacks"]],
     }
 
 
 if __name__ == "__main__":
-    said = json.dumps(answer(Path(sys.argv[1])))
+    said = json.dumps(answer_request(Path(sys.argv[1])))
     sys.stdout.write(f"{said}\n")
