@@ -89,7 +89,7 @@ def override(place: Path, t: str) -> list[str]:
     """The keys of the policy that are others here."""
     return [
         f"input.path={place / 'released.csv'}",
-        f"output.path={place / 'releases'}",
+        f"output.path={place / t}",
         f"privacy.t={t}",
     ]
 

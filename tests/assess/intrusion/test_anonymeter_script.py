@@ -75,7 +75,7 @@ class SinglingOut:
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A library of that name, and a folder with tables."""
-    modules = {
+    modules: dict[str, dict[str, Any]] = {
         "anonymeter": {},
         "anonymeter.evaluators": {
             "LinkabilityEvaluator": type("Linkability", (Evaluator,), {}),

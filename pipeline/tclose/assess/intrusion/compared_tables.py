@@ -55,36 +55,45 @@ def compare_tables(columns: Sequence[Column], tables: Mapping[str, pa.Table]) ->
         The hold-out is too small, is of the originals, or lacks columns; or quasi-identifiers are
         released in a form that is not that of the originals.
     """
-    control, released = tables[CONTROL], tables[RELEASED]
+    control = tables[CONTROL]
     if len(control) < LEAST:
         raise DataError(
             f"--holdout: has {len(control):,} complete records; keep {LEAST:,} at least out of the "
             "release, and 500 to 1,000 for narrow intervals"
         )
-    compared, coded, left_out = [], [], []
+    coded: dict[ComparedColumn, pa.Array] = {}
+    left_out = []
     for column in columns:
-        if column.name not in control.column_names:
-            raise DataError(f"--holdout: has no column {column.name!r}, which the originals have")
-        present = column.name in released.column_names
-        pieces = [_decode(t[column.name]) for t in tables.values()] if present else []
-        kinds = {_kind_of(piece.type) for piece in pieces}
-        if len(kinds) != 1:
-            _check_left_out(column, tables)
+        pieces = _find_pieces(column, tables)
+        if not pieces:
             left_out.append(column.name)
             continue
-        values, is_number = _code_values(pieces, kinds.pop())
-        code = f"c{len(compared)}"
-        compared.append(ComparedColumn(column.name, code, column.role, is_number))
-        coded.append(values)
-    sizes = [len(table) for table in tables.values()]
-    joined = pa.table(coded, [column.code for column in compared])
-    starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        values, is_number = _code_values(pieces)
+        coded[ComparedColumn(column.name, f"c{len(coded)}", column.role, is_number)] = values
+    joined = pa.table(list(coded.values()), [column.code for column in coded])
+    stops = np.cumsum([len(table) for table in tables.values()]).tolist()
     cut = {
-        name: joined.slice(start, size)
-        for name, start, size in zip(tables, starts, sizes, strict=True)
+        name: joined.slice(stop - len(tables[name]), len(tables[name]))
+        for name, stop in zip(tables, stops, strict=True)
     }
-    n_alike = _count_alike(joined, dict(zip(tables, zip(starts, sizes, strict=True), strict=True)))
-    return ComparedTables(tuple(compared), cut, n_alike, tuple(left_out))
+    return ComparedTables(tuple(coded), cut, _count_alike(joined, cut), tuple(left_out))
+
+
+def _find_pieces(column: Column, tables: Mapping[str, pa.Table]) -> list[pa.ChunkedArray]:
+    """The column of each table; empty where the release has it in another form or not at all.
+
+    Raises
+    ------
+    DataError
+    """
+    if column.name not in tables[CONTROL].column_names:
+        raise DataError(f"--holdout: has no column {column.name!r}, which the originals have")
+    if column.name in tables[RELEASED].column_names:
+        pieces = [_decode(table[column.name]) for table in tables.values()]
+        if len({_kind_of(piece.type) for piece in pieces}) == 1:
+            return pieces
+    _check_left_out(column, tables)
+    return []
 
 
 def _check_left_out(column: Column, tables: Mapping[str, pa.Table]) -> None:
@@ -119,13 +128,14 @@ def _kind_of(dtype: pa.DataType) -> str:
     return "a date" if pa.types.is_date(dtype) or pa.types.is_timestamp(dtype) else "text"
 
 
-def _code_values(pieces: Sequence[pa.ChunkedArray], kind: str) -> tuple[pa.Array, bool]:
-    """The values of all tables as numbers, or as categories with numbers in their names.
+def _code_values(pieces: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, bool]:
+    """The values of all tables, of one kind, as numbers, or as categories that have numbers.
 
     Returns
     -------
     The values, and whether their distances are relative: numbers, none of them negative.
     """
+    kind = _kind_of(pieces[0].type)
     if kind == "text":
         texts = [pc.cast(piece, pa.large_string()) for piece in pieces]
         joined = pa.concat_arrays([text.combine_chunks() for text in texts])
@@ -147,19 +157,21 @@ def _as_numbers(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.cast(values, pa.float64(), safe=False)
 
 
-def _count_alike(joined: pa.Table, places: Mapping[str, tuple[int, int]]) -> int:
+def _count_alike(joined: pa.Table, tables: Mapping[str, pa.Table]) -> int:
     """Count hold-out records that are like an original in all columns.
+
+    Parameters
+    ----------
+    joined : all tables, one after the other
 
     Raises
     ------
     DataError
         All are, though the originals hardly share their values.
     """
-    records = _number_records(joined)
-    original, control = (
-        records[start : start + size]
-        for start, size in (places[name] for name in (ORIGINAL, CONTROL))
-    )
+    stops = np.cumsum([len(table) for table in tables.values()])
+    numbers = dict(zip(tables, np.split(_number_records(joined), stops[:-1]), strict=True))
+    original, control = numbers[ORIGINAL], numbers[CONTROL]
     n_alike = int(np.isin(control, original).sum())
     if n_alike == control.size and 2 * np.unique(original).size > original.size:
         raise DataError(
