@@ -30,7 +30,7 @@ from tclose.releases.manifest.public_manifest import Manifest
 from tclose.runtime.progress import Progress
 
 MOST_ATTACKS = 2_000
-_ATTEMPTS = 50  # predicates that are drawn, for each that is wanted
+_ATTEMPTS = 200  # predicates that are drawn, for each that is wanted
 
 
 def intrude(
