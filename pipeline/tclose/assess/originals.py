@@ -18,9 +18,11 @@ from tclose.assess.values_alone import find_other_claims, find_other_values, fin
 from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location, parse_location
 from tclose.model.verification import Verdict
+from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.publish.analyses_summary import describe_analyses
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
@@ -141,13 +143,15 @@ class _Remade:
             name_shares(losses, self.plan),
             self.plan.k,
         )
+        workload = self.run.workspace.load(WORKLOAD)
+        analyses = describe_analyses(losses, self.plan, workload, utility)
         persons = describe_persons(self.verdict)
         measured = OriginalsResult(
             attackers=int(self.sample.attackers.size),
             linkage=three_digits(link_attackers(self.run, self.sample)),
             sse=three_digits(float(means.mean())),
             sse_of=dict(zip(names, map(three_digits, means.tolist()), strict=True)),
-            **dict(utility),
+            **(dict(utility) | {"analyses": analyses}),
         )
         return measured if persons is None else measured.model_copy(update={"persons": persons})
 

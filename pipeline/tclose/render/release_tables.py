@@ -29,6 +29,7 @@ from tclose.releases.manifest.sections import (
     SkewnessSection,
     TResult,
 )
+from tclose.render.analyses_rows import analyses_rows
 from tclose.render.text_tables import render_table
 
 if TYPE_CHECKING:
@@ -376,7 +377,7 @@ def utility_rows(figures: Utility) -> list[tuple[str, str]]:
     for title, of_names in changes.items():
         rows += [(f"  {title}: {name}", _figure(value)) for name, value in of_names.items()]
     rows += [(f"  shares: {name}", _format_shares(found)) for name, found in figures.shares.items()]
-    return rows
+    return rows + ([] if figures.analyses is None else analyses_rows(figures.analyses))
 
 
 def _format_shares(found: CategoryShares) -> str:

@@ -7,9 +7,11 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats.contingency import association
 
 from support.cases.people import (
     CONFIDENTIAL,
@@ -29,6 +31,10 @@ from tclose.releases.report.internal_report import write_internal_report
 
 N_RECORDS = 300
 CANARY = "canary-town-c41d"
+INSIDE = (
+    *("loss_by_class", "prosecutor", "sampling_fraction", "internal/report"),
+    *("analyses", "range_count", "cramers", "unchanged"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +107,61 @@ def test_special_uniques_are_those_of_the_records_and_the_release_has_none(both)
     assert "among all 300 records." in said
 
 
+def test_associations_are_those_of_the_records_and_of_the_release(both):
+    made = both[1]
+    found = made.internal["utility"]["analyses"]["associations"]
+    original = pq.read_table(made.folder.parents[2] / "in.parquet").to_pandas()
+    apart = [
+        abs(
+            associate(frame := made.table.to_pandas(), "sex", "town")
+            - associate(original, "sex", "town")
+        )
+    ]
+    v = found["cramers_v"]
+    assert (v["pairs"], v["largest_of"]) == (1, "sex and town")
+    assert v["largest"] == v["mean"] == pytest.approx(apart[0], abs=0.0005)
+    ratios = {
+        f"{of} and {number}": abs(relate(frame, of, number) - relate(original, of, number))
+        for of in ("sex", "town")
+        for number in ("age", "pay", "born")
+    }
+    ratio = found["correlation_ratio"]
+    assert ratio["pairs"] == len(ratios)
+    assert ratio["mean"] == pytest.approx(np.mean(list(ratios.values())), abs=0.0005)
+    assert ratio["largest_of"] == max(ratios, key=lambda name: ratios[name])
+    changes = made.internal["utility"]["changes_of_correlations"]
+    known = [abs(change) for change in changes.values()]
+    assert found["correlation"]["largest"] == pytest.approx(max(known), abs=0.0005)
+    assert "What analysts would find" in text_of(made)
+
+
+def associate(frame: Any, one: str, other: str) -> float:
+    """Cramér's V by scipy; a column of one value is associated with nothing."""
+    table = pd.crosstab(frame[one], frame[other])
+    return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0
+
+
+def relate(frame: Any, of: str, number: str) -> float:
+    """The correlation ratio by pandas."""
+    values = pd.to_datetime(frame[number]).astype(int) if number == "born" else frame[number]
+    means = values.groupby(frame[of]).transform("mean")
+    return float(means.std() / values.std())
+
+
+def test_analyses_count_what_is_unchanged_and_what_is_off(both):
+    for made in both:
+        found = made.internal["utility"]["analyses"]
+        names = ["age", "sex", "town", "born"]
+        assert list(found["unchanged_by_column"]) == list(found["marginals"]) == names
+        assert 0 <= found["unchanged"] <= min(found["unchanged_by_column"].values()) < 1
+        shares = made.internal["utility"]["shares"]
+        assert found["marginals"]["town"] == shares["town"]["total_variation"]
+        assert found["range_counts"]["queries"] == 1_000
+        assert found["range_counts"]["floor"] == 10
+        errors = found["range_counts"]
+        assert 0 < errors["median_error"] < errors["ninth_tenth_error"]
+
+
 def test_losses_by_class_size_add_up_to_the_loss(both):
     for made in both:
         sizes = made.internal["analysis"]["loss_by_class_size"]
@@ -146,7 +207,7 @@ def test_nothing_public_has_it_and_it_has_no_value(both):
         assert CANARY not in (made.folder / "internal" / "report.html").read_text()
         for name in ("manifest.json", "datapackage.json", "dictionary.md", "report.html"):
             public = (made.folder / name).read_text()
-            for inside in ("loss_by_class", "prosecutor", "sampling_fraction", "internal/report"):
+            for inside in INSIDE:
                 assert inside not in public, (name, inside)
 
 

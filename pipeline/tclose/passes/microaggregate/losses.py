@@ -18,6 +18,8 @@ from tclose.methods.generalisation.generalise import Generalised, measure_genera
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR, Column
 from tclose.model.column_terms import Kind
+from tclose.passes.microaggregate.analyses.record_counts import RecordCounter, RecordCounts
+from tclose.passes.microaggregate.analyses.spread_values import spread_values
 from tclose.passes.microaggregate.utility import ValueComparison, compare_records
 from tclose.passes.plan.plan import Plan
 
@@ -42,7 +44,8 @@ class Losses:
     category, and that release it: int64 (2, v) each; ``by_size`` float64 (2, 64): records in
     classes of 2^i to 2^(i+1) - 1 records, and the sums of their squares over all quasi-identifiers;
     ``parts``: of the quasi-identifiers that are numbers, in their order, the records whose value is
-    in each part of the range, and whose released value is: int64 (2, 10) each.
+    in each part of the range, and whose released value is: int64 (2, 10) each; ``counted``: what
+    the analyses count, part by part.
     """
 
     squares: Float64
@@ -50,6 +53,7 @@ class Losses:
     by_size: Float64
     shares: tuple[Int64, ...] = ()
     parts: tuple[Int64, ...] = ()
+    counted: tuple[RecordCounts, ...] = ()
 
     def merge(self, other: "Losses") -> "Losses":
         """The losses of the records of both."""
@@ -59,6 +63,7 @@ class Losses:
             self.by_size + other.by_size,
             tuple(a + b for a, b in zip(self.shares, other.shares, strict=True)),
             tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)),
+            self.counted + other.counted,
         )
 
 
@@ -102,6 +107,7 @@ def measure_aggregation(
     released: list[Keys],
     by_class: tuple[Int64, Int64],
     others: Sequence[Pair] = (),
+    counter: RecordCounter | None = None,
 ) -> Losses:
     """Losses of classes that are released as aggregates.
 
@@ -115,13 +121,17 @@ def measure_aggregation(
     keys, released : of each quasi-identifier, of the records (n,) and of the classes (c,)
     by_class : ``order`` and ``starts``
     others : of the compared columns that are no quasi-identifiers
+    counter : of what analyses count, where they are tried
     """
     sizes = np.diff(by_class[1])
 
     def lose(j: int, original: Keys) -> Lost:
-        return _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
+        lost = _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
+        if counter is not None:
+            counter.add(original, lost[2], lost[2] == original)
+        return lost
 
-    return _measure(encodings, keys, by_class, lose, others)
+    return _measure(encodings, keys, by_class, lose, others, counter)
 
 
 def measure_generalising(
@@ -130,6 +140,7 @@ def measure_generalising(
     released: Sequence[Generalised],
     by_class: tuple[Int64, Int64],
     others: Sequence[Pair] = (),
+    counter: RecordCounter | None = None,
 ) -> Losses:
     """The same of classes that are released as intervals, sets and nodes; of these, the middle."""
     _, starts = by_class
@@ -140,9 +151,11 @@ def measure_generalising(
         squares = measure_generalisation(encodings[j], original, starts, of_classes)
         is_number = encodings[j].column.kind in _NUMBERS
         shown = of_classes.middles.repeat(sizes) if is_number else original
+        if counter is not None:
+            counter.add(original, *spread_values(encodings[j], of_classes, sizes, j))
         return float(np.sum(squares)), squares, shown
 
-    return _measure(encodings, keys, by_class, lose, others)
+    return _measure(encodings, keys, by_class, lose, others, counter)
 
 
 def _measure(
@@ -151,6 +164,7 @@ def _measure(
     by_class: tuple[Int64, Int64],
     lose: Callable[[int, Keys], Lost],
     others: Sequence[Pair],
+    counter: RecordCounter | None,
 ) -> Losses:
     """``lose``: what is lost and released, of a column's place and keys class by class."""
     order, steps = by_class[0], _find_steps(np.diff(by_class[1]))
@@ -168,7 +182,10 @@ def _measure(
         if id(encoding) in shared:
             both = encoding.count_categories(original), encoding.count_categories(released)
             shares.append(np.array(both))
-    return Losses(squares, _compare(pairs, others, order), by_size, tuple(shares), tuple(parts))
+    every = [*pairs, *((one[order], other[order]) for one, other in others)]
+    counted = () if counter is None else (counter.count(order, every),)
+    compared = _compare(every, order.size)
+    return Losses(squares, compared, by_size, tuple(shares), tuple(parts), counted)
 
 
 def _count_parts(encoding: Encoding, values: Float64) -> Int64:
@@ -200,10 +217,9 @@ def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> Lo
     return float(np.sum(squares)), squares, released
 
 
-def _compare(pairs: Sequence[Pair], others: Sequence[Pair], order: Int64) -> ValueComparison:
-    every = [*pairs, *((original[order], released[order]) for original, released in others)]
+def _compare(pairs: Sequence[Pair], n_records: int) -> ValueComparison:
     originals, released = (
-        np.array([pair[side] for pair in every]).reshape(len(every), order.size) for side in (0, 1)
+        np.array([pair[side] for pair in pairs]).reshape(len(pairs), n_records) for side in (0, 1)
     )
     return compare_records(originals, released)
 

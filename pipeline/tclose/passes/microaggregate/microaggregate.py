@@ -6,6 +6,7 @@ from typing import Any
 from tclose.errors import InfeasibleError
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
+from tclose.passes.microaggregate.analyses.workload import WORKLOAD, make_workload
 from tclose.passes.microaggregate.region_task import (
     CLASS_TYPES,
     CLUSTER_TASK,
@@ -23,8 +24,10 @@ from tclose.passes.persons.person_values import MERGED_PERSON_VALUES
 from tclose.passes.plan.notices.compile_notice import report_compiling
 from tclose.passes.plan.notices.estimate import count_threads
 from tclose.passes.plan.plan import PLAN, Plan, Region
+from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.series.link_persons import SERIES
 from tclose.passes.series.series_units import EARLIER, UNITS
+from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.progress import Progress
@@ -42,6 +45,8 @@ def microaggregate(context: PassContext) -> None:
     plan = context.read(PLAN)
     regions = list(plan.regions())
     report_compiling(plan, context.engine, context.progress)
+    distributions = load_distributions(context.workspace, plan)
+    context.write(WORKLOAD, make_workload(plan, context.read(INPUT_SUMMARY), distributions))
     regions, results = _make_classes(context, plan, regions)
     _report_rounds(plan, results, context.progress)
     context.write(REGIONS, regions)
@@ -155,6 +160,7 @@ MICROAGGREGATE = Pass(
     "Make the classes of every region.",
     reads=(
         PLAN,
+        INPUT_SUMMARY,
         JOINTS,
         DISTRIBUTIONS,
         HISTOGRAM,
@@ -165,7 +171,7 @@ MICROAGGREGATE = Pass(
         UNITS,
         EARLIER,
     ),
-    writes=(REGIONS, CLASS_TYPES, REGION_RESULTS),
+    writes=(WORKLOAD, REGIONS, CLASS_TYPES, REGION_RESULTS),
     tasks=(MICROAGGREGATE_TASK, CLUSTER_TASK),
     own=(ROW_RANGES,),
     work=microaggregate,

@@ -12,6 +12,7 @@ from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Int64
 from tclose.model.attributes import REPRESENTATIVE
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.analyses.record_counts import RecordCounter
 from tclose.passes.microaggregate.losses import Losses, measure_aggregation, measure_generalising
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.release_classes import (
@@ -214,11 +215,13 @@ def _measure_losses(
 ) -> Losses:  # fmt: skip
     """Measure the losses of classes that are released as aggregates or generalised."""
     encoded = plan.encodings, records.keys
+    work = records.workload
+    counter = None if work is None else RecordCounter(work, records.codes)
     if not plan.method.generalises:
-        return measure_aggregation(*encoded, released, by_class, records.others)
+        return measure_aggregation(*encoded, released, by_class, records.others, counter)
     clusters = aggregate.group_by_label(labels, int(labels.max()) + 1)
     generalised = [
         generalise_clusters(j, encoding, keys, clusters, levels)
         for j, (encoding, keys) in enumerate(zip(*encoded, strict=True))
     ]
-    return measure_generalising(*encoded, generalised, clusters, records.others)
+    return measure_generalising(*encoded, generalised, clusters, records.others, counter)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tclose.data.keys import Keys
 from tclose.model.array_types import Int64
+from tclose.passes.microaggregate.analyses.workload import Workload
 from tclose.passes.microaggregate.losses import Pair
 
 
@@ -17,7 +18,8 @@ class RegionRecords:
     compared columns that are no quasi-identifiers, which nothing but the losses depends on.
     ``name``: the region's place in the plan, which draws depend on; ``share``: its part of all
     records. ``persons`` int64 (n,): whose each is, if several may be of one. ``n_threads``: that
-    may work on them, on which nothing depends but the time.
+    may work on them, on which nothing depends but the time. ``workload``: the analyses that are
+    tried on them.
     """
 
     keys: list[Keys]
@@ -31,3 +33,4 @@ class RegionRecords:
     share: float = 1.0
     persons: Int64 | None = None
     n_threads: int = 1
+    workload: Workload | None = None

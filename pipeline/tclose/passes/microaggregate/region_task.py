@@ -12,6 +12,7 @@ from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Role
 from tclose.model.distribution import Distribution
 from tclose.passes.encode.encode_task import PASSTHROUGH, RECORDS
+from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.class_files import (
     CLASS_CODES,
     CLASS_PASSTHROUGH,
@@ -137,7 +138,7 @@ class RegionResult:
 
 REGIONS = Artifact("regions", list[Region])
 CLASS_TYPES = Artifact("class-types", list[np.dtype])
-REGION_RESULTS = Artifact("region-results", list[RegionResult], version=2)
+REGION_RESULTS = Artifact("region-results", list[RegionResult], version=3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +173,7 @@ def _gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> _Gath
         share=encoded.size / plan.n_records,
         persons=None if plan.persons is None else encoded[PERSON],
         n_threads=item.n_threads,
+        workload=workspace.load_shared(WORKLOAD),
     )
     return _GatheredRegion(records, encoded, passthrough, distributions)
 
@@ -343,5 +345,5 @@ MICROAGGREGATE_TASK = Task(
     "microaggregating",
     microaggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
-    version=3,
+    version=4,
 )

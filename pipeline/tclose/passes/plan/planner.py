@@ -70,8 +70,10 @@ def make_plan(
 def _encode_columns(policy: Policy, summary: InputSummary) -> Plan:
     """Plan each column's encoding and the demands on classes, without release partitions yet."""
     columns, summaries = summary.source.columns, summary.table.columns
+    # Of what is generalised no scale is measured.
+    sampled = {} if policy.method.generalises else summary.scale_keys
     encodings = {
-        c.name: make_encoding(c, summaries[c.name], summary.scale_keys.get(c.name))
+        c.name: make_encoding(c, summaries[c.name], sampled.get(c.name))
         for c in columns
         if c.name in summaries
     }

@@ -19,6 +19,7 @@ from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
 from tclose.passes.compare.digest_task import DIGEST_KEY, DIGEST_TASK
 from tclose.passes.compare.record_digests import Compared
+from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.microaggregate.search.rounds import merge_rounds
@@ -33,6 +34,7 @@ from tclose.passes.plan.notices.plan_warnings import (
 from tclose.passes.plan.notices.same_input_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import key_encodings, load_distributions
+from tclose.passes.publish.analyses_summary import describe_analyses
 from tclose.passes.publish.analysis import describe_analysis, find_previous
 from tclose.passes.publish.build_manifest import (
     Loss,
@@ -185,6 +187,8 @@ def _make_record(
     utility = describe_utility(
         lost.comparison, compared_columns(plan), name_shares(lost, plan), plan.k
     )
+    analyses = describe_analyses(lost, plan, workspace.load(WORKLOAD), utility)
+    utility = utility.model_copy(update={"analyses": analyses})
     return ReleaseRecord(
         release_id=run.release_id,
         policy=run.policy,
@@ -332,6 +336,7 @@ PUBLISH = Pass(
         SUPPRESSION,
         SERIES_VERDICT,
         REGISTER,
+        WORKLOAD,
         REGION_RESULTS,
         KEY_RANGES,
         RELEASED,

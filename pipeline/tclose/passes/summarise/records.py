@@ -29,9 +29,9 @@ class Source:
     """The settings for reading records, the same for every partition.
 
     ``joint``: attributes whose values are combinations of confidential ones; ``compared``: what the
-    release is compared with the input by, if there is to be one; ``scaled``: names of the numbers
-    whose scale is measured on sampled keys, ``scale_share``: of the records that are sampled;
-    ``known_share``: of those on which it is tried whether some columns tell another.
+    release is compared with the input by, if there is to be one; ``scaled``: names of the
+    quasi-identifiers with numbers, of which keys are sampled; ``scale_share``: of the records that
+    are sampled; ``known_share``: of those on which it is tried whether some columns tell another.
     """
 
     reading: Reading

@@ -20,7 +20,7 @@ from tclose.data.files.inspection import FileContent
 from tclose.data.files.type_inference import TextCounts, has_texts, infer_type
 from tclose.errors import DataError
 from tclose.model.attributes import Attribute, Column
-from tclose.model.column_terms import Role, Scale
+from tclose.model.column_terms import Role
 from tclose.model.input_pieces import Partition
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.coarse_tree import sample_size
@@ -170,13 +170,12 @@ def make_source(
         sample_share=min(1.0, sample_size(n_read, size, most) / n_read),
         seed=policy.seed,
         joint=policy.combine_attributes(),
-        scaled=() if policy.method.generalises else tuple(c.name for c in columns if _is_scaled(c)),
+        scaled=tuple(c.name for c in columns if _is_number(c)),
         scale_share=min(1.0, SAMPLE_RECORDS / n_read),
         known_share=min(1.0, KNOWN_RECORDS / n_read),
     )
 
 
-def _is_scaled(column: Column) -> bool:
-    """Return whether a column's scale depends on more than its smallest and largest value."""
-    is_number = column.role is Role.QUASI_IDENTIFIER and not column.kind.is_categorical
-    return is_number and column.attribute.scale is not Scale.RANGE
+def _is_number(column: Column) -> bool:
+    """Return whether a column is a quasi-identifier with numbers, whose quantiles are wanted."""
+    return column.role is Role.QUASI_IDENTIFIER and not column.kind.is_categorical

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
+from tclose.releases.manifest.analyses_section import AnalysesSection
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
@@ -54,6 +55,7 @@ class Utility(Section):
     """Differences, by ``one and other``."""
     shares: dict[str, CategoryShares] = Field(default_factory=dict)
     """Of each quasi-identifier with categories of which a class releases one."""
+    analyses: AnalysesSection | None = None
 
 
 class Spread(Section):

@@ -15,6 +15,7 @@ from tclose.releases.manifest.internal_manifest import (
     Spread,
 )
 from tclose.releases.manifest.intrusion_section import IntrusionSection
+from tclose.releases.report.analyses_before_after import show_analyses
 from tclose.releases.report.assessment_clauses import list_clauses, list_indicators
 from tclose.releases.report.html_parts import (
     bullets,
@@ -46,6 +47,7 @@ def write_internal_report(
         *show_uniques(manifest.analysis),
         *show_intrusion(intrusion),
         *_show_analysis(manifest.analysis),
+        *show_analyses(manifest.utility),
         _show_loss(manifest),
         _show_previous(manifest, manifest.previous),
         _show_clauses(manifest),

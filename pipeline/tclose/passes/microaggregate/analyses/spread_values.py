@@ -1,0 +1,97 @@
+"""Values of the records of generalised classes, as who has only the release would take them.
+
+Records are spread evenly over what their class may be: an interval, a set, or what a node of the
+taxonomy covers. Their order is that of a Kronecker sequence, another one for each column, so that
+the columns of a class do not move together; nothing is drawn.
+"""
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.data.keys import Encoding, Keys
+from tclose.data.taxonomy import taxonomy_of
+from tclose.methods.generalisation.generalise import Generalised
+from tclose.methods.generalisation.intervals import EVERYTHING
+from tclose.methods.generalisation.notation import parse_set, quote_text, spell_keys
+from tclose.model.array_types import Float64, Int64
+
+
+def spread_values(
+    encoding: Encoding, generalised: Generalised, sizes: Int64, column: int
+) -> tuple[Keys, NDArray[np.bool_]]:
+    """A value of each record, and whether its class has but this one: (n,) each, class by class.
+
+    Parameters
+    ----------
+    sizes : records of the classes, int64 (c,)
+    column : the number of the column
+    """
+    steps = _step(sizes, column)
+    if encoding.is_nominal:
+        return _spread_categories(encoding, generalised, sizes, steps)
+    low, high = generalised.low.repeat(sizes), generalised.high.repeat(sizes)
+    alone = low == high
+    if encoding.has_float_keys:
+        return low + (high - low) * steps, alone
+    width = high.astype(np.int64) - low.astype(np.int64) + 1
+    return low.astype(np.int64) + (width * steps).astype(np.int64), alone
+
+
+def _step(sizes: Int64, column: int) -> Float64:
+    """Where in its class's range each record is, 0 to 1 in equal steps: float64 (n,)."""
+    starts = np.cumsum(sizes) - sizes
+    steps = np.empty(int(sizes.sum()))
+    for size in np.unique(sizes).tolist():
+        places = np.arange(size)
+        order = np.argsort((places * sqrt(_irrational_square(column))) % 1.0)
+        of_class = np.empty(size)
+        of_class[order] = (places + 0.5) / size
+        steps[starts[sizes == size, np.newaxis] + places] = of_class
+    return steps
+
+
+def _irrational_square(column: int) -> int:
+    """A number whose root is irrational, another one for each column: 2, 5, 10, 17, ..."""
+    return (column + 1) ** 2 + 1
+
+
+def _spread_categories(
+    encoding: Encoding, generalised: Generalised, sizes: Int64, steps: Float64
+) -> tuple[Int64, NDArray[np.bool_]]:
+    texts, of_class = np.unique(generalised.texts, return_inverse=True)
+    covered = _list_covered(encoding, [str(text) for text in texts])
+    n_covered = np.array([len(values) for values in covered])
+    first = np.cumsum(n_covered) - n_covered
+    of_record = of_class.repeat(sizes)
+    place = first[of_record] + (steps * n_covered[of_record]).astype(np.int64)
+    return np.concatenate(covered)[place], (n_covered == 1)[of_record]
+
+
+def _list_covered(encoding: Encoding, texts: list[str]) -> list[Int64]:
+    """Categories that each released text covers: of a value, a node, a set or everything."""
+    every = np.arange(len(encoding.texts))
+    values = spell_keys(encoding, every)
+    covered = {EVERYTHING: every} | _list_nodes(encoding)
+    covered |= {text: every[i : i + 1] for i, text in enumerate(values)}
+    place_of = {parse_set(text)[0]: i for i, text in enumerate(values)}
+    return [
+        covered[text]
+        if text in covered
+        else np.array([place_of[value] for value in parse_set(text)], dtype=np.int64)
+        for text in texts
+    ]
+
+
+def _list_nodes(encoding: Encoding) -> dict[str, Int64]:
+    """Categories below each node of the taxonomy, by its name as it is released."""
+    rows = encoding.column.attribute.taxonomy
+    if not rows:
+        return {}
+    taxonomy = taxonomy_of(rows)
+    nodes = taxonomy.levels[:, taxonomy.encode(encoding.texts, encoding.column.name)]
+    return {
+        quote_text(taxonomy.name(node)): np.flatnonzero((nodes == node).any(axis=0))
+        for node in np.unique(nodes).tolist()
+    }

@@ -1,0 +1,208 @@
+"""The analyses that are tried: parts that values are counted in, and random range counts.
+
+Values are cut into few parts each: numbers and ordinal values at quantiles, so that about as many
+records are in each, categories into the commonest ones and all others together. A range count asks
+how many records have values in some parts of two or three quasi-identifiers and of a confidential
+attribute. The ends of parts are values, so what is counted is exact.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tclose.data.keys import Encoding, Keys
+from tclose.data.value_counts import ColumnSummary
+from tclose.model.array_types import Float64, Int64
+from tclose.model.distribution import Distribution
+from tclose.passes.plan.plan import Plan
+from tclose.passes.summarise.input_summary import InputSummary
+from tclose.runtime.artifacts import Artifact
+
+MOST_PARTS = 20  # of a column
+N_QUERIES = 1_000
+MOST_RANGES = 4  # of a query: of three quasi-identifiers and a confidential attribute
+NARROWEST, WIDEST = 0.1, 0.5  # shares of the parts that a range has
+MOST_CATEGORICAL, MOST_NUMBERS = 12, 24  # columns whose associations are measured
+
+Parts8 = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnParts:
+    """The parts that the values of a column are counted in.
+
+    ``ends``: of ordered values the last key of each part but the last one, ascending;
+    ``of_category`` int64 (v,): of values without an order, the part of each. ``shares`` float64
+    (parts,): of the records, or of a sample of them.
+    """
+
+    name: str
+    ends: Keys
+    of_category: Int64
+    shares: Float64
+
+    @property
+    def is_ordered(self) -> bool:
+        """True if a range has parts beside each other; of others it has one part."""
+        return not self.of_category.size
+
+    @property
+    def n_parts(self) -> int:
+        """How many there are."""
+        return self.shares.size
+
+    def find(self, keys: Keys) -> Parts8:
+        """The part of each key: uint8 (n,)."""
+        if self.is_ordered:
+            return np.searchsorted(self.ends, keys).astype(np.uint8)
+        return self.of_category.astype(np.uint8)[keys.astype(np.int64)]
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """The parts of all columns, and the range counts that are asked for.
+
+    ``quasi``: of the quasi-identifiers, in the plan's order; ``confidential``: of the released
+    attributes, whose keys are positions in their distributions. ``queries`` int64 (q, 4, 3): the
+    column, the first part, and the one after the last, of each range; columns are -1 where a query
+    has fewer ranges. ``categorical``: places of the columns whose associations are measured, the
+    confidential ones after the quasi-identifiers; ``shifts`` float64 (m,): of the numbers with
+    which theirs are, what is subtracted before they are summed.
+    """
+
+    quasi: tuple[ColumnParts, ...]
+    confidential: tuple[ColumnParts, ...]
+    queries: Int64
+    categorical: tuple[int, ...]
+    shifts: Float64
+
+    @property
+    def columns(self) -> tuple[ColumnParts, ...]:
+        """Of all columns."""
+        return (*self.quasi, *self.confidential)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Places of each two columns with categories whose association is measured."""
+        return [(i, j) for j in self.categorical for i in self.categorical if i < j]
+
+
+WORKLOAD = Artifact("workload", Workload)
+
+
+def make_workload(
+    plan: Plan, summary: InputSummary, distributions: Sequence[Distribution]
+) -> Workload:
+    """Cut the columns of a plan into parts, and draw range counts by its seed."""
+    quasi = tuple(
+        _cut_quasi_identifier(e, summary.table.columns[e.column.name], summary.scale_keys)
+        for e in plan.encodings
+    )
+    released = list(zip(plan.confidential[: plan.n_released], distributions, strict=False))
+    confidential = tuple(_cut_confidential(*one) for one in released)
+    encodings = [*plan.encodings, *(encoding for encoding, _ in released)]
+    categorical = [j for j, e in enumerate(encodings) if e.column.kind.is_categorical]
+    numbers = [float(e.low) for e in plan.encodings if not e.column.kind.is_categorical]
+    numbers += [
+        float(distribution.values[0])
+        for e, distribution in released
+        if not e.column.kind.is_categorical and not e.generalised
+    ]
+    return Workload(
+        quasi,
+        confidential,
+        draw_queries(quasi, confidential, plan.seed),
+        tuple(categorical[:MOST_CATEGORICAL]),
+        np.array(numbers[:MOST_NUMBERS], dtype=np.float64),
+    )
+
+
+def _cut_quasi_identifier(
+    encoding: Encoding, counted: ColumnSummary, sampled: dict[str, Keys]
+) -> ColumnParts:
+    name = encoding.column.name
+    if encoding.categories is None:
+        keys = sampled[name]
+        if not keys.size:  # of many records that were read, few are complete
+            keys = np.array([encoding.low, encoding.high])
+        return cut_ordered(name, *np.unique(keys, return_counts=True))
+    of_text = {str(value): n for value, n in counted.categories.items() if value is not None}
+    counts = np.array([of_text.get(text, 0) for text in encoding.texts], dtype=np.int64)
+    if encoding.ranks is not None:
+        return cut_ordered(name, encoding.ranks, counts)
+    return cut_categories(name, counts)
+
+
+def _cut_confidential(encoding: Encoding, distribution: Distribution) -> ColumnParts:
+    name, counts = encoding.column.name, distribution.counts
+    if encoding.is_nominal:
+        return cut_categories(name, counts)
+    return cut_ordered(name, np.arange(counts.size), counts)
+
+
+def cut_ordered(name: str, values: Keys, counts: Int64) -> ColumnParts:
+    """Cut ascending values, which some records have each, into parts of about as many records."""
+    up_to = np.cumsum(counts)
+    wanted = up_to[-1] * np.arange(1, MOST_PARTS) / MOST_PARTS
+    last = np.unique(np.searchsorted(up_to, wanted))
+    last = last[last < values.size - 1]
+    in_parts = np.diff(up_to[np.append(last, values.size - 1)], prepend=0)
+    return ColumnParts(name, values[last], np.empty(0, np.int64), in_parts / up_to[-1])
+
+
+def cut_categories(name: str, counts: Int64) -> ColumnParts:
+    """Make a part of each of the commonest categories, and one of all others."""
+    of_category = np.empty(counts.size, dtype=np.int64)
+    of_category[np.argsort(-counts, kind="stable")] = np.arange(counts.size)
+    of_category = np.minimum(of_category, MOST_PARTS - 1)
+    return ColumnParts(
+        name, np.empty(0, np.int64), of_category, np.bincount(of_category, counts) / counts.sum()
+    )
+
+
+def draw_queries(
+    quasi: Sequence[ColumnParts], confidential: Sequence[ColumnParts], seed: int
+) -> Int64:
+    """Draw range counts over columns of more than one part; none without such quasi-identifiers.
+
+    Every other one has two quasi-identifiers, the others three, if there are; each has the next of
+    the confidential attributes. Categories are drawn as often as records have them.
+    """
+    first = np.array([j for j, column in enumerate(quasi) if column.n_parts > 1], dtype=np.int64)
+    last = [len(quasi) + a for a, column in enumerate(confidential) if column.n_parts > 1]
+    queries = np.full((N_QUERIES if first.size else 0, MOST_RANGES, 3), -1, dtype=np.int64)
+    rng = np.random.default_rng([seed, N_QUERIES])
+    numbers = np.arange(len(queries))
+    drawn = rng.random((len(queries), first.size)).argsort(axis=1, kind="stable")
+    for place in range(min(3, first.size)):
+        asked = numbers[numbers % 2 == 1] if place == 2 else numbers
+        queries[asked, place, 0] = first[drawn[asked, place]]
+    if last:
+        queries[:, -1, 0] = np.array(last)[numbers % len(last)]
+    _draw_ranges(queries, (*quasi, *confidential), rng)
+    return queries
+
+
+def _draw_ranges(queries: Int64, columns: Sequence[ColumnParts], rng: np.random.Generator) -> None:
+    """Enter the first part of each range, and the one after the last."""
+    for place in range(MOST_RANGES):
+        draws = rng.random((2, len(queries)))
+        for j in np.unique(queries[:, place, 0]):
+            asked = queries[:, place, 0] == j
+            if j >= 0:
+                queries[asked, place, 1:] = _cut_ranges(columns[j], *draws[:, asked])
+
+
+def _cut_ranges(column: ColumnParts, one: Float64, other: Float64) -> Int64:
+    """Ranges of a column, int64 (n, 2), by two numbers of 0 to less than 1 for each."""
+    n_parts = column.n_parts
+    if column.is_ordered:
+        shares = NARROWEST + one * (WIDEST - NARROWEST)
+        widths = np.maximum(1, np.rint(shares * n_parts)).astype(np.int64)
+        starts = (other * (n_parts - widths + 1)).astype(np.int64)
+        return np.column_stack([starts, starts + widths])
+    up_to = np.cumsum(column.shares)
+    parts = np.searchsorted(up_to[:-1], one * up_to[-1], side="right")
+    return np.column_stack([parts, parts + 1])

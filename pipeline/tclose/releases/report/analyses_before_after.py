@@ -1,0 +1,70 @@
+"""The internal report's section on what analysts would find in a release and in the records."""
+
+from collections.abc import Iterable
+
+from tclose.releases.manifest.analyses_section import AnalysesSection, RangeCountErrors
+from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.report.html_parts import data_table, paragraph, section
+from tclose.releases.report.svg_charts import percent
+
+MEASURES = {
+    "correlation": "two columns with numbers: correlation",
+    "cramers_v": "two columns with categories: Cram\u00e9r's V",
+    "correlation_ratio": "one of each: correlation ratio",
+}
+
+
+def show_analyses(utility: Utility | None) -> Iterable[str]:
+    """Show them; nothing of a release that was made without them."""
+    found = None if utility is None else utility.analyses
+    if found is None:
+        return
+    yield section(
+        "analyses",
+        "What analysts would find",
+        _say_unchanged(found),
+        *([] if found.range_counts is None else [_say_errors(found.range_counts)]),
+        _list_associations(found),
+        _list_columns(found),
+    )
+
+
+def _say_unchanged(found: AnalysesSection) -> str:
+    return paragraph(
+        f"{percent(found.unchanged)} of the records are released with all quasi-identifiers as "
+        "they are. Who has the release does not know which."
+    )
+
+
+def _say_errors(errors: RangeCountErrors) -> str:
+    return paragraph(
+        f"{errors.queries:,} random counts of the records in ranges of two or three "
+        "quasi-identifiers and a confidential attribute: half of them are off by "
+        f"{percent(errors.median_error)} at most, nine tenths by "
+        f"{percent(errors.ninth_tenth_error)}, in shares of the true count or of "
+        f"{errors.floor:,} records, whichever is more."
+    )
+
+
+def _list_associations(found: AnalysesSection) -> str:
+    rows = [
+        (
+            MEASURES.get(measure, measure),
+            f"{changes.pairs:,}",
+            "-" if changes.mean is None else f"{changes.mean:.3g}",
+            "-" if changes.largest is None else f"{changes.largest:.3g}",
+            changes.largest_of or "-",
+        )
+        for measure, changes in found.associations.items()
+    ]
+    head = ("measure", "pairs", "mean difference", "largest", "of")
+    return data_table("Associations of two columns, before and after", head, rows)
+
+
+def _list_columns(found: AnalysesSection) -> str:
+    rows = [
+        (name, f"{apart:.3g}", percent(found.unchanged_by_column[name]))
+        for name, apart in found.marginals.items()
+    ]
+    head = ("quasi-identifier", "total variation", "records unchanged")
+    return data_table("Marginals and unchanged values by column", head, rows)

@@ -1,0 +1,24 @@
+"""Rows of what analysts would find in a release: figures of the raw data, kept internal."""
+
+from tclose.releases.manifest.analyses_section import AnalysesSection
+
+
+def analyses_rows(found: AnalysesSection) -> list[tuple[str, str]]:
+    """Tabulate them in two columns."""
+    rows = [("unchanged", f"{found.unchanged:.3g} of the records, by all quasi-identifiers")]
+    rows += [(f"  unchanged: {name}", f"{n:.3g}") for name, n in found.unchanged_by_column.items()]
+    if (errors := found.range_counts) is not None:
+        said = (
+            f"{errors.queries:,}, half of them off by {errors.median_error:.3g} at most, nine "
+            f"tenths by {errors.ninth_tenth_error:.3g}, of {errors.floor:,} records at least"
+        )
+        rows.append(("range counts", said))
+    rows += [(f"  total variation: {name}", f"{n:.3g}") for name, n in found.marginals.items()]
+    for measure, changes in found.associations.items():
+        if changes.mean is not None and changes.largest is not None:
+            said = (
+                f"mean {changes.mean:.3g}, largest {changes.largest:.3g} ({changes.largest_of}), "
+                f"of {changes.pairs:,} pairs"
+            )
+            rows.append((f"  change of {measure.replace('_', ' ')}", said))
+    return rows
