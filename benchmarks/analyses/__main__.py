@@ -172,8 +172,8 @@ def score_models(of: Table, table: pa.Table, test: pa.Table, train: pa.Table) ->
     by_quasi = [(quasi, number) for quasi, number, _ in sides]
     by_all = [(np.column_stack([number, quasi]), carried) for quasi, number, carried in sides]
     return [
-        f"{score_numbers(*by_quasi, n_numbers):.3f}",
-        f"{score_categories(*by_all, n_numbers + 1):.3f}",
+        f"{score_numbers(by_quasi[0], by_quasi[1], n_numbers):.3f}",
+        f"{score_categories(by_all[0], by_all[1], n_numbers + 1):.3f}",
     ]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tclose.methods.generalisation.notation import parse_interval, parse_set
-from tclose.model.array_types import Float64
+from tclose.model.array_types import Float64, Int64
 
 EPOCH = date(1970, 1, 1)
 
@@ -39,7 +39,11 @@ def read_numbers(column: pa.Array) -> Float64:
         return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     listed = column.dictionary_encode()
     middles = [_find_middle(text) for text in listed.dictionary.to_pylist()]
-    return np.array(middles)[listed.indices.to_numpy(zero_copy_only=False)]
+    return np.asarray(middles, dtype=np.float64)[_places(listed)]
+
+
+def _places(listed: pa.DictionaryArray) -> Int64:
+    return np.asarray(listed.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _find_middle(text: str) -> float:
@@ -62,7 +66,7 @@ def read_categories(column: pa.Array, values: list[str]) -> Float64:
         [text] if text in place_of else list(parse_set(text))
         for text in listed.dictionary.to_pylist()
     ]
-    indices = listed.indices.to_numpy(zero_copy_only=False).tolist()
+    indices = _places(listed).tolist()
     turns = [0] * len(covered)
     places = np.empty(len(indices))
     for row, index in enumerate(indices):

@@ -1,4 +1,7 @@
-"""Gradient-boosted models that are trained on one table and tested on records held out."""
+"""Gradient-boosted models that are trained on one table and tested on records held out.
+
+They have one thread each: those of a machine that has other work wait for each other.
+"""
 
 from importlib.util import find_spec
 
@@ -28,11 +31,13 @@ def score_numbers(
         others codes of categories, and what is predicted (n,)
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
 
     model = HistGradientBoostingRegressor(
         random_state=0, categorical_features=_which(train[0], n_numbers)
     )
-    return float(model.fit(*train).score(*test))
+    with threadpool_limits(1):
+        return float(model.fit(*train).score(*test))
 
 
 def score_categories(
@@ -44,11 +49,13 @@ def score_categories(
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
+    from threadpoolctl import threadpool_limits
 
     model = HistGradientBoostingClassifier(
         random_state=0, categorical_features=_which(train[0], n_numbers)
-    ).fit(*train)
-    shares = model.predict_proba(test[0])
+    )
+    with threadpool_limits(1):
+        shares = model.fit(*train).predict_proba(test[0])
     if shares.shape[1] == 2:
         return float(roc_auc_score(test[1], shares[:, 1]))
     return float(

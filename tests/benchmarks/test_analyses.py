@@ -32,6 +32,7 @@ def test_of_sets_one_value_after_the_other() -> None:
     assert features.tolist() == [[3.0, 1.0], [4.0, 0.0]]
 
 
+@pytest.mark.nightly
 def test_models_learn_what_there_is() -> None:
     pytest.importorskip("sklearn")
     rng = np.random.default_rng(1)

@@ -115,7 +115,7 @@ def measure_cramers_v(table: Int64) -> float:
     n_records = table.sum()
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n_records
     chi_square = float(((table - expected) ** 2 / expected).sum())
-    return min(1.0, (chi_square / n_records / smaller) ** 0.5)
+    return min(1.0, float(np.sqrt(chi_square / n_records / smaller)))
 
 
 def _relate_kinds(
@@ -157,4 +157,4 @@ def measure_correlation_ratio(n_records: Int64, sums: Float64, total: float) -> 
         return float("nan")
     n, means = n_records[present], sums[present] / n_records[present]
     between = float((n * (means - (n * means).sum() / n.sum()) ** 2).sum())
-    return min(1.0, (between / total) ** 0.5)
+    return min(1.0, float(np.sqrt(between / total)))

@@ -68,4 +68,5 @@ def _count(bits: Bits, rows: Int64) -> Int64:
     met = bits[rows[:, 0, 0]] ^ bits[rows[:, 0, 1]]
     for place in range(1, rows.shape[1]):
         met &= bits[rows[:, place, 0]] ^ bits[rows[:, place, 1]]
-    return np.bitwise_count(met).sum(axis=1, dtype=np.int64)
+    counts: Int64 = np.bitwise_count(met).sum(axis=1, dtype=np.int64)
+    return counts

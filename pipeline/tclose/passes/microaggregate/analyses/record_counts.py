@@ -110,11 +110,13 @@ def _count_tables(codes: Sequence[Parts8], work: Workload) -> Int64:
 
 def _sum_numbers(codes: Sequence[Parts8], numbers: Sequence[Float64], work: Workload) -> Float64:
     """Sum each number less its shift over the records of each part of each categorical column."""
-    sums = [np.empty(0)]
+    sums: list[Float64] = [np.empty(0)]
     shifted = [values - shift for values, shift in zip(numbers, work.shifts, strict=True)]
     for place in work.categorical:
         n_parts = work.columns[place].n_parts
-        sums += [np.bincount(codes[place], values, n_parts) for values in shifted]
+        sums += [
+            np.bincount(codes[place], values, n_parts).astype(np.float64) for values in shifted
+        ]
     return np.concatenate(sums)
 
 

@@ -8,6 +8,7 @@ attribute. The ends of parts are values, so what is counted is exact.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +128,8 @@ def _cut_quasi_identifier(
         keys = sampled[name]
         if not keys.size:  # of many records that were read, few are complete
             keys = np.array([encoding.low, encoding.high])
-        return cut_ordered(name, *np.unique(keys, return_counts=True))
+        counted_keys: tuple[Any, Int64] = np.unique(keys, return_counts=True)
+        return cut_ordered(name, *counted_keys)
     of_text = {str(value): n for value, n in counted.categories.items() if value is not None}
     counts = np.array([of_text.get(text, 0) for text in encoding.texts], dtype=np.int64)
     if encoding.ranks is not None:
