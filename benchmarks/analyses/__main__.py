@@ -68,7 +68,8 @@ def main() -> None:
     command = describe_command("benchmarks.analyses", sys.argv[1:])
     for title, tables in _list_tables(given).items():
         rows = [row for seed, one in tables for row in measure(one, seed, given.methods)]
-        how = f"`{command}` on {describe_machine()}. Data: {tables[0][1].source.describes}; "
+        described = tables[0][1].source.describes.partition(", seed")[0]
+        how = f"`{command}` on {describe_machine()}. Data: {described}; "
         how += f"carried: {tables[0][1].carried}."
         missing = "" if has_sklearn() else f"\n\n{MISSING}"
         body = f"{how}{NOTE}{missing}\n\n{render_table(COLUMNS, rows)}"
