@@ -11,7 +11,7 @@ from tclose.passes.microaggregate.analyses.workload import Workload
 from tclose.passes.microaggregate.losses import Losses, compared_columns
 from tclose.passes.microaggregate.utility import Moments
 from tclose.passes.plan.plan import Plan
-from tclose.releases.manifest.analyses_section import (
+from tclose.releases.manifest.inside.analyses_section import (
     AnalysesSection,
     AssociationChanges,
     RangeCountErrors,

@@ -19,6 +19,7 @@ from tclose.passes.microaggregate.losses import (
 )
 from tclose.passes.microaggregate.utility import Moments
 from tclose.passes.plan.plan import Plan
+from tclose.releases.manifest.inside.uniqueness_sections import SpecialUniquesSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     CorrelationPair,
@@ -29,7 +30,6 @@ from tclose.releases.manifest.internal_manifest import (
     Spread,
 )
 from tclose.releases.manifest.privacy_summary import three_digits
-from tclose.releases.manifest.uniqueness_sections import SpecialUniquesSection
 from tclose.releases.repository import ReleaseRepository, read_manifest
 
 _EPOCH = date(1970, 1, 1)

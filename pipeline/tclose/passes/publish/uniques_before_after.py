@@ -24,12 +24,12 @@ from tclose.privacy.special_uniques import (
     measure_intrusion,
     spread_intrusion,
 )
-from tclose.releases.manifest.privacy_summary import three_digits
-from tclose.releases.manifest.uniqueness_sections import (
+from tclose.releases.manifest.inside.uniqueness_sections import (
     SpecialUniquesSection,
     UniquesAfter,
     UniquesOfSize,
 )
+from tclose.releases.manifest.privacy_summary import three_digits
 from tclose.runtime.run import Run
 
 MOST_ROWS = 10_000  # of the release that are looked at

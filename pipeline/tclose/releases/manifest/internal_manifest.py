@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from tclose.releases.manifest.analyses_section import AnalysesSection
+from tclose.releases.manifest.inside.analyses_section import AnalysesSection
+from tclose.releases.manifest.inside.uniqueness_sections import SpecialUniquesSection
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
@@ -19,7 +20,6 @@ from tclose.releases.manifest.sections import (
     Positive,
     Section,
 )
-from tclose.releases.manifest.uniqueness_sections import SpecialUniquesSection
 
 Figures = dict[str, float | None]
 

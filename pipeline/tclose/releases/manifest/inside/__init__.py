@@ -1,0 +1,1 @@
+"""Sections of the internal manifest on the records beside the release."""
