@@ -24,16 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.model.array_types import Float64, Int64
+from tclose.passes.series.held_records import choose_held
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
-from tclose.passes.series.series_verdict import DROP, judge_series
+from tclose.passes.series.series_verdict import DROP, HOLD, judge_series
 from tclose.releases.series.register_file import tabulate
 
 Bools = NDArray[np.bool_]
 
 REPORT = "report"
 HEADROOM = Fraction(7, 10)
-MOST_LEFT_OUT = {REPORT: 0.1, DROP: 0.5}  # of the records of a month, as runs have it
+MOST_LEFT_OUT = {REPORT: 0.1, DROP: 0.5, HOLD: 0.5}  # of the records of a month, as runs have it
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +125,11 @@ def hold_series(panel: Panel) -> list[KnownRelease]:
     for month, is_there in enumerate(panel.is_there):
         persons = np.flatnonzero(is_there)
         cells = find_cells(window, n_persons) if window else np.zeros(n_persons, dtype=np.int64)
+        if panel.departures == HOLD and window:
+            persons = np.concatenate([persons, find_held(panel, window, cells, persons)])
         if window:
-            drops = panel.departures == DROP
             table = DrawnTable(np.empty((0, 2), dtype=np.uint64), (), [], (), panel)
-            kept = keep_records(table, window, cells, persons, panel.k, drops=drops)
+            kept = keep_records(table, window, cells, persons, panel.k, departures=panel.departures)
             if (~kept).mean() > MOST_LEFT_OUT[panel.departures]:
                 break
             persons = persons[kept]
@@ -136,6 +138,14 @@ def hold_series(panel: Panel) -> list[KnownRelease]:
             break
         window.append(release)
     return window
+
+
+def find_held(panel: Panel, window: list[KnownRelease], cells: Int64, persons: Int64) -> Int64:
+    """The persons of the last release who have no record, and whose rows stay: int64 (n,)."""
+    left = np.setdiff1d(window[-1].rows, persons)
+    nobody = np.empty(0, dtype=np.int64)  # a person's value lasts
+    held: Int64 = left[choose_held(window, cells, left, nobody, panel.k)]
+    return held
 
 
 def _hold_month(
@@ -256,10 +266,11 @@ def _attack_held(panel: Panel) -> Attacked:
         candidates = count_candidates(known, [publish_rows(panel, one) for one in window])
         is_here = known[-1] != ABSENT_CLASS
         was = np.logical_or.reduce([of != ABSENT_CLASS for of in known])
-        is_better = (candidates < panel.k) & (is_here | (was & (panel.departures == DROP)))
+        is_hidden = panel.departures != REPORT  # whoever left has to be hidden as well
+        is_better = (candidates < panel.k) & (is_here | (was & is_hidden))
         left = was & ~is_here
         counts += Attacked(
-            persons=int(was.sum()) if panel.departures == DROP else int(is_here.sum()),
+            persons=int(was.sum()) if is_hidden else int(is_here.sum()),
             better=int(is_better.sum()),
             left_out=int((panel.is_there[n - 1] & ~is_here).sum()),
             leavers=int(left.sum()) if panel.departures == REPORT else 0,

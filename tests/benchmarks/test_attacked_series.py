@@ -20,7 +20,7 @@ from benchmarks.attacked_series import (
     render,
 )
 from nightly.counts import Record, report
-from tclose.passes.series.series_verdict import SeriesVerdict
+from tclose.passes.series.series_verdict import HOLD, SeriesVerdict
 
 SEED = 20_261_123
 
@@ -37,6 +37,19 @@ def assert_found_as_promised(counts: Attacked) -> None:
 
 def test_nobody_is_found_in_some_series() -> None:
     assert_found_as_promised(attack_many(SEED, 30))
+
+
+def test_nobody_is_found_where_records_are_held() -> None:
+    """Who left is told by nothing that is published, though the intruder knows that she did."""
+    counts, n_held = Attacked(), 0
+    for number in range(20):
+        panel = replace(draw_panel(SEED, number), departures=HOLD)
+        counts += attacked_series._attack_held(panel)
+        for month, one in enumerate(hold_series(panel)):
+            n_held += int((~panel.is_there[month] & (one.classes >= 0)).sum())
+    assert counts.better == 0
+    assert counts.releases > 2 * counts.series
+    assert n_held > 10 * counts.series
 
 
 @pytest.mark.nightly

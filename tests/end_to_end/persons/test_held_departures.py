@@ -166,12 +166,9 @@ def test_cell_is_dropped_where_a_value_moved(
     """What the others still have would be what fewer than k persons have."""
     last = read_registered(held[1], place)
     now = read_input(place.files[2])
-    cell = next(
-        cell
-        for cell in find_cells([read_registered(one, place) for one in held[:2]]).values()
-        if cell & last.keys() - now.keys()
-        and cell & read_registered(held[2], place).keys() - now.keys()
-    )
+    cells = find_cells([read_registered(one, place) for one in held[:2]]).values()
+    stale = read_registered(held[2], place).keys() - now.keys()
+    cell = min((cell for cell in cells if cell & stale and cell & now.keys()), key=min)
     mover = min(cell & now.keys())
     table = pq.read_table(place.files[2])
     income = pc.if_else(

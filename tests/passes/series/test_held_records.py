@@ -5,14 +5,18 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.naive import naive_holding
 from tclose.kernels.emd.tree import star_metric
+from tclose.model.attributes import Attribute, Column
+from tclose.model.column_terms import Kind, Role
 from tclose.passes.series.divisible_cells import bound_parts, find_divisible
 from tclose.passes.series.held_records import choose_held
+from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells
 from tclose.passes.series.series_verdict import judge_series
 from tclose.privacy.t_closeness import class_distances
@@ -109,6 +113,21 @@ def test_any_persons_may_leave() -> None:
     assert found[of_first]
     assert not found[1 - of_first]  # three of one value may be those who left
     assert not find_divisible([release], cells, n_left, asked, 4).any()
+
+
+@pytest.mark.parametrize(("departures", "n_out"), [("report", 1), ("hold", 5)])
+def test_nobody_of_a_cell_is_left_out_alone(departures: str, n_out: int) -> None:
+    """Newcomers without the value take its first cell from the table; one person less would do."""
+    before = {p: (0, int(p < 2)) for p in range(5)} | {p: (1, int(p < 7)) for p in range(5, 15)}
+    window = [known(before, 60)]
+    persons = np.arange(60)
+    pay = pa.array([before.get(p, (2, 0))[1] for p in range(60)])
+    column = Column(Attribute("pay", Role.CONFIDENTIAL), Kind.NUMERIC, pa.int64())
+    table = LinkedTable(np.empty((60, 2), dtype=np.uint64), (column,), [pay], (LIMIT,))
+    kept = keep_records(table, window, find_cells(window, 60), persons, 3, departures=departures)
+    left_out = np.flatnonzero(~kept)
+    assert left_out.size == n_out
+    assert left_out.max() < 5
 
 
 BEFORE = {p: (p // 6, p % 3) for p in range(12)}

@@ -27,6 +27,7 @@ from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind
 from tclose.model.distribution import Distribution
 from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells, number_hashes
+from tclose.passes.series.series_verdict import DROP, HOLD
 from tclose.privacy.t_closeness import class_distances, with_metric
 from tclose.releases.series.register_file import tabulate
 
@@ -100,7 +101,7 @@ def keep_records(
     persons: Int64,
     k: int,
     *,
-    drops: bool = False,
+    departures: str = "",
     first: Bools | None = None,
 ) -> Bools:
     """Choose the records that can be released: bool (n,).
@@ -109,11 +110,16 @@ def keep_records(
     ----------
     cells : int64 (persons,): of the earlier releases
     persons : int64 (n,): of each record
-    drops : leave all of a cell out where those who left it would be found
+    departures : the way that they are treated. Where cells are dropped, and where records are held,
+        all of a cell is left out if those who left it would be found; where records are held, all
+        of an earlier cell or nobody, so that no value decides who it is
     first : bool (n,): records to choose from; all by default
     """
     units = np.unique(cells[persons], return_inverse=True)[1].reshape(-1)
     kept = np.ones(units.size, dtype=np.bool_) if first is None else first.copy()
+    may_thin = np.ones(int(units.max(initial=-1)) + 1, dtype=np.bool_)
+    if departures == HOLD:
+        may_thin[units[find_earlier(window, cells.size)[persons]]] = False
     changed = kept.copy()  # records of units that are other ones than when they were measured
     while kept.any():
         now = table.as_release(persons, kept)
@@ -122,12 +128,12 @@ def keep_records(
         is_above = measured.is_above
         is_above[: earlier.is_above.size] |= earlier.is_above
         sizes = measured.sizes
-        is_thinned = is_above & (sizes > k) & (sizes <= MOST_THINNED)
+        is_thinned = is_above & (sizes > k) & (sizes <= MOST_THINNED) & may_thin[: sizes.size]
         failing = np.flatnonzero((sizes < k) & (sizes > 0) | is_above & ~is_thinned)
         left_out = kept & np.isin(units, failing)
         thinned = kept & np.isin(units, np.flatnonzero(is_thinned))
         left_out[_choose_one_each(thinned, units, persons, [*window, now], cells.size)] = True
-        if drops:
+        if departures in {DROP, HOLD}:
             left_out |= kept & find_left_behind(window, cells, persons, kept & ~left_out, k)
         if not left_out.any():
             break
@@ -145,13 +151,19 @@ def find_left_behind(
     """
     gone = cells.copy()
     gone[persons[kept]] = -1
-    was = np.zeros(cells.size, dtype=np.bool_)
-    for release in window:
-        was[release.rows] = True
+    was = find_earlier(window, cells.size)
     gone[~was] = -1
     failing = np.flatnonzero(measure_cells(gone, window).fail(k))
     behind: Bools = was[persons] & np.isin(cells[persons], failing)
     return behind
+
+
+def find_earlier(window: Sequence[KnownRelease], n_persons: int) -> Bools:
+    """Find the persons who are in some release: bool (persons,)."""
+    was = np.zeros(n_persons, dtype=np.bool_)
+    for release in window:
+        was[release.rows] = True
+    return was
 
 
 def _place(units: Int64, persons: Int64, chosen: Bools, n_persons: int) -> Int64:

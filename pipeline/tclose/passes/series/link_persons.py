@@ -89,9 +89,8 @@ class SeriesLink:
     stalest: int = 0
 
 
-SERIES = Artifact(
-    "series", tuple[SeriesLink, ...], version=2
-)  # one, or none of a release that stands alone
+# One, or none of a release that stands alone.
+SERIES = Artifact("series", tuple[SeriesLink, ...], version=2)
 
 
 def limits_over_time(policy: Policy, settings: OverTimeSettings) -> dict[str, Fraction]:
@@ -261,7 +260,9 @@ def _choose_left_out(
     is_held = choose_held(window, cells, persons[n_records:], persons[departed.moved], settings.k)
     drops = settings.departures in {DROP, HOLD}
     first = np.append(~is_forgotten, is_held)
-    kept = keep_records(table, window, cells, persons, settings.k, drops=drops, first=first)
+    kept = keep_records(
+        table, window, cells, persons, settings.k, departures=settings.departures, first=first
+    )
     left_out = ~kept[:n_records]
     check_left_out(int(left_out.sum()), n_records, staying, drops=drops)
     check_departures(window, cells, persons[kept], settings)

@@ -82,7 +82,7 @@ class OverTimeSettings(Settings):
         le=0.5,
         description="Share of the persons who leave from one release to the next, for which the "
         "first classes have room; by default what was seen in the window, or 0.02, as always where "
-        "cells are dropped.",
+        "cells are dropped or held.",
         exclude_if=lambda churn: churn is None,
     )
     departures: Literal["report", "unite", "hold", "drop", "refuse"] = Field(
