@@ -192,7 +192,7 @@ def release_command(case: Case, source: Path, folder: Path) -> list[str]:
     """The command of a case, its policy written."""
     path = folder / "policy.yaml"
     path.write_text(yaml.safe_dump(make_document(case, source, folder)), encoding="utf-8")
-    return [sys.executable, "-m", "tclose.cli.main", "run", str(path), "--quiet"]
+    return [sys.executable, "-m", "tclose", "run", str(path), "--quiet"]
 
 
 def make_document(case: Case, source: Path, folder: Path) -> dict[str, Any]:
