@@ -103,6 +103,9 @@ def find_special_uniques(columns: Sequence[Int64], max_size: int) -> SpecialUniq
     n_records = columns[0].size
     n_msus = np.zeros((max_size, n_records), dtype=np.int64)
     of_columns = np.zeros((max_size, len(columns)), dtype=np.int64)
+    alike = _count_alike(columns)
+    if not (alike == 1).any():  # nobody is told apart by all columns, so by no fewer
+        return SpecialUniques(n_msus, of_columns, alike)
     everyone = np.zeros(n_records, dtype=np.int32)
     numbered = [_group(everyone, _number(column)) for column in columns]
     before: dict[tuple[int, ...], Places] = {(): everyone}
@@ -119,7 +122,7 @@ def find_special_uniques(columns: Sequence[Int64], max_size: int) -> SpecialUniq
             of_columns[size - 1, list(chosen)] += np.count_nonzero(alone)
             found[chosen] = groups
         before = found
-    return SpecialUniques(n_msus, of_columns, _count_alike(columns))
+    return SpecialUniques(n_msus, of_columns, alike)
 
 
 def _number(values: Int64) -> Places:
