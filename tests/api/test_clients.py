@@ -65,6 +65,7 @@ def test_in_a_running_loop_on_a_client(client, expected, tmp_path):
     assert _digests(_in_loop(call)) == expected
 
 
+@pytest.mark.nightly
 def test_in_a_running_loop_on_workers_of_its_own(expected, tmp_path):
     document = frame_document(tmp_path, engine={"workers": 1})
     assert _digests(_in_loop(lambda: tclose.release(TABLE, document))) == expected

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import tclose
 
 SOURCES = Path(tclose.__file__).resolve().parents[1]
@@ -59,6 +61,7 @@ def test_a_release_beside_folders_named_as_the_sources(tmp_path):
     assert _python("-c", script, folder=tmp_path) == "pass True"
 
 
+@pytest.mark.nightly
 def test_a_script_without_a_guard_may_start_workers(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(_RELEASE.replace("ENGINE", "{'workers': 1}"))

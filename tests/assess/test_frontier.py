@@ -165,6 +165,7 @@ def test_attributes_with_a_t_of_their_own_keep_it(tmp_path):
 
 
 class TestSample:
+    @pytest.mark.nightly
     def test_is_drawn_by_its_seed(self, tmp_path):
         path = write_csv(tmp_path / "people.csv", many_columns())
         first, again, other = (
@@ -175,6 +176,7 @@ class TestSample:
         assert (first.n_records, first.is_whole) == (100, False)
         assert first.n_table == N_RECORDS - len(range(0, N_RECORDS, 17))
 
+    @pytest.mark.nightly
     def test_does_not_depend_on_how_the_input_is_cut(self, tmp_path):
         table = many_columns()
         whole = write_parquet(tmp_path / "a.parquet", table)

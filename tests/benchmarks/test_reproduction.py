@@ -98,6 +98,7 @@ class TestCensus:
         assert len(cells) == 98
         assert [cell for cell in cells if not cell.is_same] == []
 
+    @pytest.mark.nightly
     def test_tables_1_and_2_are_within_k_and_t(self):
         for number in (1, 2):
             cells = reproduce_table(number, ALGORITHMS[number], load_census(), (5, 25), ("0.17",))
@@ -293,6 +294,7 @@ class TestAdult:
         assert heights == {name: printed[name] for name in QUASI_IDENTIFIERS}
         assert set(TREES) == set(printed) - {"age"}
 
+    @pytest.mark.nightly
     def test_figures_are_those_of_the_classes(self):
         records = load_adult()
         found = adult.search(records, K_ANONYMITY, 5, 2)

@@ -29,6 +29,7 @@ def test_no_identifier_is_suggested_for_release(measured) -> None:
     assert sum(len(m.table.identifiers) for m in measured) > 10
 
 
+@pytest.mark.nightly
 def test_names_that_say_nothing(tmp_path) -> None:
     """Values alone tell types and identifiers, all but weights."""
     hidden = [measure_accuracy(hide_names(table), tmp_path) for table in known_tables()]

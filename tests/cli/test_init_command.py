@@ -166,6 +166,7 @@ class TestRefusals:
         assert "input a.csv: no such file" in self.refused(capsys, "a.csv")
 
 
+@pytest.mark.nightly
 def test_few_missing_values_get_a_centre(tmp_path: Path) -> None:
     """Of what others may know; of many, and of confidential ones, the records are left out."""
     table, rng = people(2_000), np.random.default_rng(2)

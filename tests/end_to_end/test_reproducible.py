@@ -57,6 +57,7 @@ def test_seed_and_policy_change_the_release(discharges, tmp_path):
     assert (tmp_path / "out/discharges/CURRENT").read_text().strip() == other.release.name
 
 
+@pytest.mark.nightly
 def test_release_id_says_nothing_without_the_key(discharges, tmp_path):
     first = run_release(discharge_policy(discharges, tmp_path / "a", **OFF), Progress("none"))
     other = run_release(discharge_policy(discharges, tmp_path / "b", **OFF), Progress("none"))

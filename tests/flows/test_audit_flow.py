@@ -136,6 +136,7 @@ class TestAudit:
         assert failing == "1 of 2 current releases fail: second: dictionary.md: is missing"
         assert errors.startswith("1 of 2 current releases were not audited: first: could not be")
 
+    @pytest.mark.nightly
     def test_releases_in_a_bucket(self, bucket, tmp_path):
         path = write_csv(tmp_path / "people.csv", people())
         place = bucket / "releases"

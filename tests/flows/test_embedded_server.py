@@ -106,6 +106,7 @@ def read_secret(server: psutil.Process) -> str:
     return found.pop()
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
 def test_port_stays_this_users_while_the_server_starts_and_after_it() -> None:
     from tclose_flows.embedded_server import _Server

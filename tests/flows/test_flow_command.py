@@ -44,11 +44,12 @@ def discharges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "by_terminal",
     [
         pytest.param(True, id="ctrl-c"),
-        pytest.param(False, id="terminated", marks=pytest.mark.nightly),
+        pytest.param(False, id="terminated"),
     ],
 )
 def test_interrupted_command_ends_at_once_and_leaves_no_process(

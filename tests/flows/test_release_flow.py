@@ -136,6 +136,7 @@ class TestRelease:
         assert list(found) == passes
         assert set(found.values()) == {"COMPLETED"}
 
+    @pytest.mark.nightly
     @pytest.mark.parametrize("damage", every(2, ["deleted", "changed"]))
     def test_what_is_done_is_told_from_digests_whatever_prefect_believes(
         self, damage: str, discharges: Path, tmp_path: Path
@@ -163,6 +164,7 @@ class TestRelease:
         assert (second.already_published, third.already_published) == (False, True)
         assert data_of(folder_of(second)) == data_of(folder_of(third)) == content
 
+    @pytest.mark.nightly
     def test_policy_may_be_a_file_with_overrides(self, discharges: Path, tmp_path: Path) -> None:
         from tclose_flows.release_flow import release
 
@@ -214,6 +216,7 @@ class TestRelease:
         passes = ["summarise", "plan", "encode", "microaggregate", "verify", "publish"]
         assert done == dict.fromkeys(passes, 100.0)
 
+    @pytest.mark.nightly
     def test_server_that_keeps_no_artifacts_is_no_harm(
         self, discharges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

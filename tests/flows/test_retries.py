@@ -158,6 +158,7 @@ class TestAgain:
         assert run_flow(policy, quiet=True).manifest.verdict == "pass"
 
 
+@pytest.mark.nightly
 def test_timeout_ends_the_run_and_says_what_to_do(policy, failing, monkeypatch):
     failing("verify", LostError("lost"), times=1)
     # What it has done is there, however little is done in time.

@@ -117,6 +117,7 @@ def held_turn(folder):
     holder.join()
 
 
+@pytest.mark.nightly
 def test_codes_of_several_processes_call_what_they_were_compiled_with(tmp_path):
     """Their names for functions of the library are their own: of one name the first would count."""
 
@@ -145,6 +146,7 @@ class TestTurns:
         assert found == [(6, 0, 1), (6, 1, 0), (6, 1, 0)]
         assert len(list(folder.glob("*.code"))) == 1
 
+    @pytest.mark.nightly
     def test_who_has_waited_for_long_compiles(self, folder, held_turn, monkeypatch):
         monkeypatch.setattr(compile_lock, "LONGEST_WAIT", 0.5)
         dispatcher, start = kernel(add), time.monotonic()

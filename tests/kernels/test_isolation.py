@@ -52,6 +52,7 @@ def draw(
     return numeric, nominal, rng.integers(1, 4, n_nominal) / 2
 
 
+@pytest.mark.nightly
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_points=st.integers(1, 150),

@@ -167,6 +167,7 @@ def search(folder: Path, *, goes_on: bool) -> tuple[int, list[str]]:
     return n_files, found
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("end", CHOSEN)
 def test_canaries_are_nowhere(end: str, tmp_path: Path, record_property: Record) -> None:

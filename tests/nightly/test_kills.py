@@ -77,6 +77,7 @@ def try_kill(site: Site, rng: random.Random, kind: str, seconds: float) -> tuple
     return victim, [*wrong, *site.look_after()]
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("start", STARTS)
 def test_killed(start: int, tmp_path: Path, record_property: Record) -> None:

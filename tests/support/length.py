@@ -16,21 +16,18 @@ FULL = "TCLOSE_FULL" in os.environ
 Case = TypeVar("Case")
 
 
-# Where most tests make whole releases, or run commands.
-LONG_PLACES = tuple(
-    f"tests/{place}/"
-    for place in (
-        *("assess", "benchmarks", "data", "end_to_end", "flows", "kernels", "methods", "nightly"),
-        *("passes", "refusals", "releases"),
-    )
-)
-SHARE = 4
+# Of how many cases one is tried where most tests make whole releases, or run commands.
+SHARES = {
+    **dict.fromkeys(("assess", "benchmarks", "data", "flows", "kernels", "methods"), 4),
+    **dict.fromkeys(("passes", "refusals", "releases"), 4),
+    **dict.fromkeys(("end_to_end", "nightly"), 8),
+}
 
 
 def shorten(tests: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """The tests, but of the cases of one that makes releases a fourth, whichever their names say.
+    """The tests, but of the cases of one that makes releases a few, whichever their names say.
 
-    Every fourth one would always have the same values of some parameters. Those marked
+    Every so many of them would always have the same values of some parameters. Those marked
     ``every_case`` keep all, as do all tests at length.
     """
     tests = list(tests)
@@ -44,11 +41,11 @@ def shorten(tests: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def _choose(cases: list[pytest.Item]) -> list[pytest.Item]:
-    is_long = cases[0].nodeid.startswith(LONG_PLACES)
-    if not is_long or cases[0].get_closest_marker("every_case"):
+    share = SHARES.get(cases[0].nodeid.split("/")[1], 1)
+    if share == 1 or cases[0].get_closest_marker("every_case"):
         return cases
     by_name = sorted(cases, key=lambda case: sha256(case.nodeid.encode()).digest())
-    return by_name[: -(-len(cases) // SHARE)]
+    return by_name[: -(-len(cases) // share)]
 
 
 def every(step: int, cases: Iterable[Case]) -> list[Case]:

@@ -86,6 +86,7 @@ class TestAttack:
         assert (found.acceptance, found.largest_gain, found.certain) == (1, 0, 0)
         assert found.after == found.before
 
+    @pytest.mark.nightly
     def test_classes_that_they_decide(self, setting: Setting) -> None:
         """One record of each quantile subset: most other arrangements give other classes."""
         shared_file("adult.csv")

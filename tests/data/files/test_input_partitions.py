@@ -178,6 +178,7 @@ class TestHowItIsCut:
         assert data[0] == data[1] == data[2]
         assert len(data[0]) > 5
 
+    @pytest.mark.nightly
     def test_several_regions(self, tmp_path, sizes):
         sizes.regions(2_000)
         table = mixed_people(8_000)

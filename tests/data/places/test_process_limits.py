@@ -60,6 +60,7 @@ def test_limit_that_may_be_raised_is_raised(policy):
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.nightly
 def test_many_workers_need_more(policy):
     ended = call((200, 200), "run", str(policy), "--set", "engine.workers=64", "--quiet")
     assert ended.returncode == 1

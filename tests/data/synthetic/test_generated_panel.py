@@ -93,6 +93,7 @@ class TestPersons:
         stayed = np.intersect1d(*(month.to_numpy() for month in months)).size
         assert abs(1 - stayed / 20_000 - churn) < 0.1 * churn
 
+    @pytest.mark.nightly
     def test_some_come_back_after_two_to_five_months(self, panel: list[pd.DataFrame]) -> None:
         there = np.array([panel[0].index.isin(month.index) for month in panel])
         absent = [np.flatnonzero(~of) for of in there.T if not of.all() and of[-1]]

@@ -36,6 +36,7 @@ def run_with(policy, progress):
     return made
 
 
+@pytest.mark.nightly
 def test_no_pass_holds_more_than_the_stated_multiple_of_a_piece(tmp_path):
     def make_policy(n_records, name, **engine):
         path = write_discharges(tmp_path / f"{name}.parquet", n_records)

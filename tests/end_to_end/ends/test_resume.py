@@ -241,6 +241,7 @@ def test_damaged_description_is_made_good(harm, discharges, undisturbed, tmp_pat
     assert_clean(tmp_path, folder_of(second))
 
 
+@pytest.mark.nightly
 def test_older_policy_does_not_move_current(discharges, tmp_path, capsys):
     old = write_policy(discharges, tmp_path)
     assert main(["run", str(old), "--quiet"]) == 0
@@ -296,6 +297,7 @@ def test_crash_leaves_its_lineage_and_what_was_done(discharges, tmp_path, monkey
     assert (root / ".work").is_dir()
 
 
+@pytest.mark.nightly
 def test_leftovers_of_another_policy_are_removed(discharges, tmp_path):
     policy_file = write_policy(discharges, tmp_path)
     run_and_die(policy_file, "before:verify")

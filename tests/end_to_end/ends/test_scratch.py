@@ -117,6 +117,7 @@ def test_scratch_of_a_living_command_stays(policy, temporary, capsys):
         assert has_records(temporary)
 
 
+@pytest.mark.nightly
 def test_commands_with_another_tmpdir_clear_it(policy, temporary, tmp_path, monkeypatch, capsys):
     with waiting(policy, "plan") as process:
         process.kill()
@@ -174,6 +175,7 @@ def test_it_is_private_and_gone_after_an_error(temporary):
     assert tree(temporary) == {}
 
 
+@pytest.mark.nightly
 def test_sockets_where_the_name_of_tmpdir_is_too_long_for_them(policy, temporary):
     """A socket's path has at most 107 bytes: the command runs, and leaves nothing there either."""
     long = temporary / ("x" * 90)

@@ -74,6 +74,7 @@ def test_what_a_partition_costs(tmp_path, monkeypatch):
     assert many["forced"] - few["forced"] == 2 * 200  # its file and its folder
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("few", "records"), every(2, [(1, 10**9), (64, 10_000), (10**9, 1)]))
 def test_the_same_bytes_however_classes_are_shared_out(few, records, tmp_path, sizes):
     expected = data_digests(release(write_people(tmp_path, 90)).folder)

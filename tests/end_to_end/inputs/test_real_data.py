@@ -78,6 +78,7 @@ def test_independent_checker_agrees(policy_file, confidential, t, tmp_path):
     assert found <= t
 
 
+@pytest.mark.nightly
 def test_independent_checker_agrees_on_nominal_values(tmp_path):
     """Its distance of texts is the equal one; some thousand records, as it takes its time."""
     frame = pd.read_csv(shared_file("adult.csv")).head(4_000)

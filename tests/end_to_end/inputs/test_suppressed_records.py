@@ -127,6 +127,7 @@ def test_who_is_left_out_depends_on_quasi_identifiers_alone(path: Path, tmp_path
         assert find_left_out(make_document(source), tmp_path / name) == ISOLATED
 
 
+@pytest.mark.nightly
 def test_a_sample_decides_alike_however_the_input_is_cut(sizes: Sizes, tmp_path: Path) -> None:
     """Records that are not sampled are left out, too, and never more than may be."""
     sizes.near(300)

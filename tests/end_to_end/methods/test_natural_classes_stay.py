@@ -95,6 +95,7 @@ def test_the_search_ends_below_its_start(tmp_path: Path) -> None:
     assert totals[1] <= (totals[0] + totals[2]) / 2
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("small_regions")
 def test_workers_change_nothing(tmp_path: Path) -> None:
     table = natural_table(8)

@@ -10,6 +10,7 @@ from support.cases.discharge_policies import shared_file
 from support.cases.method_cases import publish
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "at_most"), [("tarragona.csv", 0.2043), ("casc_census.csv", 0.0754)]
 )

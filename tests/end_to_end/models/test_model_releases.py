@@ -169,6 +169,7 @@ def test_files_cut_classes_and_audit_does_not_care(discharges, tmp_path):
     assert audit_release(made.release).findings == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["adult", "fars"])
 def test_real_data(name, tmp_path):
     given = load_policy(f"config/{name}.yaml").model_dump(mode="json", exclude_unset=True)

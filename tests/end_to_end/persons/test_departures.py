@@ -101,6 +101,7 @@ def test_too_few_leave_to_be_united(months: SeriesMonths, tmp_path: Path) -> Non
         place.publish(1, departures="unite")
 
 
+@pytest.mark.nightly
 def test_room_for_the_churn(months: SeriesMonths, tmp_path: Path) -> None:
     """Classes are larger where more persons are expected to leave; then by what was seen."""
     sizes = []

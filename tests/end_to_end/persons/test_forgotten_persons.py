@@ -235,6 +235,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, step: str, n_times: int) -> None
     monkeypatch.setattr(FolderStore, step, counted)
 
 
+@pytest.mark.nightly
 def test_stopped_run_is_not_gone_on_with(
     copied: SeriesMonths, person: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

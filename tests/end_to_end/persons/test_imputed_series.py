@@ -54,6 +54,7 @@ def publish(months: SeriesMonths, *, imputes: bool) -> list[Released]:
     return made
 
 
+@pytest.mark.nightly
 def test_it_is_the_series_of_tables_without_gaps(tmp_path: Path) -> None:
     """Byte for byte, so that its cells hold, and nothing tells whose value was missing."""
     made = {}

@@ -143,6 +143,7 @@ def test_backfill_in_any_order(
     assert find_findings(place) == []
 
 
+@pytest.mark.nightly
 def test_rollback_un_publishes_nothing(months: SeriesMonths, tmp_path: Path) -> None:
     place = SeriesMonths(tmp_path, months.files)
     documents = [place.policy(month, window=2) | {"name": "panel"} for month in range(4)]

@@ -101,6 +101,7 @@ class TestInvariance:
         two = release(visit_policy(source, tmp_path / "two", engine={"workers": 2}))
         assert two.data == one.data
 
+    @pytest.mark.nightly
     def test_hashes_in_several_ranges(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -77,6 +77,7 @@ def stop(*_: Any) -> None:
     raise Stopped
 
 
+@pytest.mark.nightly
 def test_stopped_series_run_goes_on_with_another_key(
     months: SeriesMonths, made: list[Released], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_strict_policy_refuses(months: Months, capsys: Any) -> None:
     assert "TC-W008: of the 1,500 persons" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_nothing_is_said_of_others(months: Months, capsys: Any, tmp_path: Path) -> None:
     assert main(["run", months.policy(0), "--quiet"]) == 0
     capsys.readouterr()

@@ -73,6 +73,7 @@ def test_lineage_names_the_bucket(document, root, bucket):
     assert (output["namespace"], output["name"]) == (str(bucket), "out/people")
 
 
+@pytest.mark.nightly
 def test_no_credentials_are_told(document, root, bucket, capsys, tmp_path, monkeypatch):
     policy = write_policy(tmp_path / "policy.yaml", document)
     assert main(["run", str(policy)]) == 0

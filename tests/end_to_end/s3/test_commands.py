@@ -85,6 +85,7 @@ def test_rollback_and_prune(three, root, document, capsys):
     assert [json.loads(line)["action"] for line in journal] == ["rollback", "prune"]
 
 
+@pytest.mark.nightly
 def test_rollback_to_a_damaged_release_is_refused(three, root, capsys):
     victim = root / three[1] / "data" / "part-00000.parquet"
     victim.put(victim.read_bytes()[:-1], victim.tag())

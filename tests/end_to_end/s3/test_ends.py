@@ -64,6 +64,7 @@ def end_after(last, monkeypatch):
     return writes
 
 
+@pytest.mark.nightly
 def test_run_that_ends_at_any_write_goes_on_to_the_same_bytes(document, root, monkeypatch):
     """After each write of the commit, its first one included; each time from nothing."""
     with monkeypatch.context() as patch:

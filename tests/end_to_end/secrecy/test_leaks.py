@@ -75,6 +75,7 @@ def test_canaries_are_nowhere(workers, tmp_path):
     assert sum(table["charge"].to_pylist().count(CANARY_CHARGE) for table in tables) == 1
 
 
+@pytest.mark.nightly
 def test_released_rows_are_ordered_by_released_values_alone(tmp_path):
     """The same records in another order give a table with the same rows in the same places."""
     pq.write_table(plant(5_000), tmp_path / "input.parquet")

@@ -52,6 +52,7 @@ def test_intruder_gets_into_no_part_of_a_local_cluster(user):
         assert sorted(engine.run(abs, [-1, -2])) == [(0, 1), (1, 2)]
 
 
+@pytest.mark.nightly
 @pytest.mark.every_case
 @pytest.mark.parametrize("user", USERS)
 def test_intruder_gets_into_a_cluster_without_certificates(user):

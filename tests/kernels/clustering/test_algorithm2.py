@@ -33,6 +33,7 @@ class TestTwin:
         assert labels.dtype == np.int64
         assert labels.tolist() == cluster_as_listed(table, k)
 
+    @pytest.mark.nightly
     @pytest.mark.parametrize("k", every(2, [5, 2]))
     def test_makes_them_where_all_that_are_left_are_ranked(self, k: int) -> None:
         """More records than are tried before that, and limits that few clusters meet."""

@@ -1,6 +1,7 @@
 """Records that are left: ranked by distance and row, whatever was exchanged."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ def partly_taken(draw: st.DrawFn) -> tuple[tuple[np.ndarray, np.ndarray], list[i
 
 
 class TestOrder:
+    @pytest.mark.nightly
     @repeatable
     @given(partly_taken())
     def test_is_by_distance_to_the_average_of_those_left_and_by_row(self, case) -> None:

@@ -132,6 +132,7 @@ class TestPools:
 
 
 class TestParts:
+    @pytest.mark.nightly
     @pytest.mark.parametrize("scale", [2.0**-60, 2.0**40])
     def test_units_change_nothing(self, scale: float) -> None:
         values = np.random.default_rng(5).random(40)

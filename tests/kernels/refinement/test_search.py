@@ -137,6 +137,7 @@ class TestPairs:
             assert improve_pair(block, 0, 1, k, make_scratch(block), LEAST_GAIN) == (k == 3)
             assert block.sizes.tolist() == sizes
 
+    @pytest.mark.nightly
     def test_full_classes_take_no_more(self) -> None:
         """Room for six more, then swaps only; those that stay behind would like to go too."""
         records = line_of([0, 60] + [61] * 9, [2, 9])

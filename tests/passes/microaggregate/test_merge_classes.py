@@ -4,6 +4,7 @@ import time
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def test_classes_that_hold_are_left_alone():
     assert merged.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4]
 
 
+@pytest.mark.nightly
 def test_thousands_of_failing_classes_take_seconds():
     rng = np.random.default_rng(5)
     n_classes = 20_000

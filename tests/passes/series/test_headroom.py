@@ -42,6 +42,7 @@ def test_size_is_the_smallest_with_room() -> None:
     assert share_left_out(15, 5, 0.05, 11) <= MOST_OF_CELLS < share_left_out(14, 5, 0.05, 11)
 
 
+@pytest.mark.nightly
 def test_large_groups_and_long_windows_have_a_size() -> None:
     """Binomial coefficients of such groups are beyond any floating-point number."""
     assert 1_000 <= choose_size(500, 0.02, 11) <= 10_000

@@ -111,6 +111,7 @@ def test_policy_is_read_without_the_compiler():
     assert told.stdout == b"False\n"
 
 
+@pytest.mark.nightly
 def test_end_of_the_server_changes_nothing(tmp_path):
     discharges = write_discharges(tmp_path / "discharges.parquet", 20_000)
     progress, method = Progress("none"), {"refine": "off"}

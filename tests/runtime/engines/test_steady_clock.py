@@ -45,6 +45,7 @@ time.time = jumping
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("calls", every(2, [3, 50]))
 def test_run_on_a_local_cluster_ends_as_any_other(calls, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(RESTLESS.format(every=calls))

@@ -64,6 +64,7 @@ def test_every_difference_stands_in_one_message(tls, tmp_path):
     assert "here, 0.1.2 on 1 of 2 workers (tls://127.0.0.1:" in rest[1]
 
 
+@pytest.mark.nightly
 def test_other_sources_of_the_same_version_are_noticed(tls, tmp_path):
     copy = tmp_path / "copy"
     package = copy / "tclose"

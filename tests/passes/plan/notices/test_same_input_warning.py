@@ -142,6 +142,7 @@ def test_removed_ones_and_other_inputs_are_not_told(runs: Runs, tmp_path: Path) 
     assert WARNING not in told
 
 
+@pytest.mark.nightly
 def test_many_are_counted(runs: Runs) -> None:
     for seed in range(1, 6):
         _, told = runs.run(f"seed={seed}")
