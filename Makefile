@@ -19,7 +19,6 @@ BIN := $(VENV)/bin
 # One process more than processors: now and then one waits for a disk or a server.
 PYTEST = $(BIN)/python -m pytest --dist worksteal --numprocesses \
 	$$($(BIN)/python -c 'import os; print(min(len(os.sched_getaffinity(0)), 4) + 1)')
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 	--no-strip-extras --no-emit-index-url --no-annotate --no-header --quiet
 
@@ -131,8 +130,8 @@ bench-intruder: $(VENV)/.dev $(INTRUDER)/.done
 	$(BIN)/python -m benchmarks.intruder --python $(INTRUDER)/bin/python --out benchmarks/RESULTS.md
 
 lock:
-	uv pip compile $(LOCK_OPTIONS) --group build pyproject.toml -o requirements.lock
-	uv pip compile $(LOCK_OPTIONS) --group build --group dev -c requirements.lock \
+	uv pip compile $(LOCK_OPTIONS) --group build --group install pyproject.toml -o requirements.lock
+	uv pip compile $(LOCK_OPTIONS) --group build --group install --group dev -c requirements.lock \
 	    pyproject.toml -o requirements-dev.lock
 	uv pip compile $(LOCK_OPTIONS) --group build --extra dp --extra kubernetes --extra s3 -c requirements-dev.lock \
 	    pyproject.toml -o deploy/requirements-image.lock
@@ -154,11 +153,11 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.run: requirements.lock | $(BIN)/python
-	@$(call install,requirements.lock)
+	@$(BIN)/python deploy/install.py $<
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock | $(BIN)/python
-	@$(call install,requirements-dev.lock)
+	@$(BIN)/python deploy/install.py $<
 	@touch $(VENV)/.run $@
 
 $(VENV)/.run $(VENV)/.dev: pyproject.toml
@@ -173,18 +172,3 @@ $(INTRUDER)/.done: deploy/requirements-intruder.lock
 	@$(INTRUDER)/bin/python -m pip --disable-pip-version-check --no-input install -qq \
 	    --require-hashes --no-deps --only-binary :all: -r $<
 	@touch $@
-
-# The locks are whole, so pip resolves nothing (--no-deps): it would look at releases newer than
-# a lock, and refuse them. That nothing is missing is checked afterwards. It works on one processor,
-# so two install a half of the packages each; it would compile on one, too. What cannot be compiled
-# (templates) or is not (tests of packages, large ones of which little is used) hinders nobody.
-SELDOM := /(tests|sympy|mpmath|networkx|moto|cfnlint|fontTools|mypyc?|pygments|setuptools|pip)/
-HALF = $(PIP) install -qq --no-compile --require-hashes --no-deps --only-binary :all: -r $(VENV)/.half
-define install
-echo "installing $$(grep -c '==' $(1)) packages of $(1), which takes a minute or two ..."; \
-awk '/^[^ #]/ { n++ } { print > ("$(VENV)/.half" n % 2) }' $(1) && \
-{ $(HALF)0 & trap "kill $$!" INT TERM; $(HALF)1; status=$$?; wait $$! && [ $$status = 0 ]; } && \
-{ $(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true; } && \
-$(PIP) install -qq --no-deps --no-build-isolation --editable . && \
-$(PIP) check > $(VENV)/.check || { cat $(VENV)/.check; exit 1; }
-endef
