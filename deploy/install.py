@@ -84,6 +84,12 @@ def _install_by_pip(lock: Path) -> None:
     _run([*PIP, "check"])
 
 
+def _compile() -> None:
+    library = Path(sys.executable).parent.parent / "lib"
+    command = ["-m", "compileall", "-qq", "-j", "0", "-x", SELDOM, str(library)]
+    subprocess.run([sys.executable, *command], check=False)
+
+
 def _run(command: list[str], environment: Mapping[str, str] | None = None) -> None:
     subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
 
@@ -94,15 +100,13 @@ def main(lock: Path) -> int:
     print(f"installing {n_packages} packages of {lock} ...", file=sys.stderr, flush=True)
     try:
         _install_by_uv(lock)
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"uv cannot ({error}); pip does, in a minute or two", file=sys.stderr, flush=True)
+    except (OSError, subprocess.CalledProcessError):
+        print("uv could not; pip does, in a minute or two ...", file=sys.stderr, flush=True)
         try:
             _install_by_pip(lock)
         except subprocess.CalledProcessError as error:
             return error.returncode
-    library = Path(sys.executable).parent.parent / "lib"
-    compiling = ["-m", "compileall", "-qq", "-j", "0", "-x", SELDOM, str(library)]
-    subprocess.run([sys.executable, *compiling], check=False)
+    _compile()
     return 0
 
 
