@@ -16,11 +16,11 @@ from tclose.runtime.engines.engine import InProcess, open_engine, runs_in_proces
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
-from tclose.runtime.scratch import scratch_folder
+from tclose.runtime.scratch import Purpose, scratch_folder
 
 
 def read_complete(
-    policy: Policy, purpose: str, more: Sequence[str] | None, progress: Progress
+    policy: Policy, purpose: Purpose, more: Sequence[str] | None, progress: Progress
 ) -> tuple[InputSummary, pa.Table]:
     """Read them on this machine, as a sample numbers them, and the summary of the input.
 

@@ -32,7 +32,7 @@ from tclose.runtime.engines.engine import Engine, InProcess, open_engine, runs_i
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
-from tclose.runtime.scratch import scratch_folder
+from tclose.runtime.scratch import Purpose, scratch_folder
 
 MAX_ATTACKERS = 20_000
 
@@ -62,7 +62,7 @@ class Sample:
 
 @contextlib.contextmanager
 def local_sample(
-    policy: Policy, purpose: str, size: int, seed: int, progress: Progress
+    policy: Policy, purpose: Purpose, size: int, seed: int, progress: Progress
 ) -> Iterator[tuple[Sample, Engine]]:
     """A sample in a scratch folder, and the engine for runs on it, for a block.
 

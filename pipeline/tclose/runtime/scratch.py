@@ -22,15 +22,16 @@ import tempfile
 from collections.abc import Iterator
 from multiprocessing import util
 from pathlib import Path
+from typing import Literal, get_args
 
 from tclose.errors import OutputError
 from tclose.releases.work_folders import cache_folder
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
 
-_PURPOSES = tuple(
-    f"{purpose}-"
-    for purpose in ("input", "plan", "frontier", "audit", "attack", "intrude", "dask", "pymp")
-)
+Purpose = Literal["input", "plan", "frontier", "audit", "attack", "intrude", "dask"]
+
+# The last is of multiprocessing's folders.
+_PREFIXES = tuple(f"{purpose}-" for purpose in (*get_args(Purpose), "pymp"))
 _WITHOUT_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS)
 _TRIES = 5
 # A socket's path has at most 107 bytes, and its name in a folder of multiprocessing's takes 32.
@@ -44,13 +45,12 @@ def temporary_folder() -> Path:
 
 
 @contextlib.contextmanager
-def scratch_folder(purpose: str) -> Iterator[Path]:
+def scratch_folder(purpose: Purpose) -> Iterator[Path]:
     """A folder that only this user can read, removed when the block ends, or by a later command.
 
     Parameters
     ----------
-    purpose : what its name begins with: ``input``, ``plan``, ``frontier``, ``audit``, ``attack``,
-        ``intrude`` or ``dask``
+    purpose : what its name begins with
 
     Raises
     ------
@@ -103,7 +103,7 @@ def clear_scratch() -> None:
 
 def _clear(above: TrustedFolder) -> None:
     _lock(above.descriptor)
-    dead = {name: _lock_entry(above, name) for name in above.names() if name.startswith(_PURPOSES)}
+    dead = {name: _lock_entry(above, name) for name in above.names() if name.startswith(_PREFIXES)}
     fcntl.flock(above.descriptor, fcntl.LOCK_UN)
     for name, descriptor in dead.items():
         if descriptor is not None:
