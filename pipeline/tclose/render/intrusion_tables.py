@@ -12,7 +12,7 @@ def report_intrusion(found: IntrusionSection) -> str:
     head = [
         ("library", found.library),
         ("originals", f"{found.records:,} records"),
-        ("hold-out", f"{found.held_out:,} records; {found.alike:,} are like an original one"),
+        ("hold-out", f"{found.held_out:,} records; like an original one: {found.alike:,}"),
         *(("not attacked", name) for name in found.left_out),
     ]
     rows = [_HEAD, *((_name(attack), *list_figures(attack)) for attack in found.attacks)]
@@ -32,7 +32,7 @@ def _name(attack: IntrusionAttack) -> str:
     if attack.kind == "inference":
         return f"inference of {attack.secret[0]}: from {known}"
     n_columns = "one column" if attack.kind == "singling-out-univariate" else "several columns"
-    return f"singling out by {n_columns} of: {known}"
+    return f"singling out by {n_columns} of: {known} ({attack.predicates or 0:,} predicates)"
 
 
 def _shorten(names: list[str]) -> str:

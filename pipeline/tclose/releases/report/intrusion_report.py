@@ -16,7 +16,7 @@ _SAID: dict[str, str] = {
     "Inference": "The intruder takes the confidential value of the released record that is nearest "
     "to a person. Numbers count as found within 5 %, other values if they are the same.",
     "Singling out": "The intruder makes predicates that hold for exactly one distinct released "
-    "record, and succeeds with those that hold for exactly one original record. A predicate of one "
+    "record, and succeeds with those that hold for exactly one distinct original. A predicate of one "
     "column is a least, a greatest or a rare value; one of several has up to three columns of a "
     "released record, numbers as bounds away from the median. Confidential values that are "
     "released as they are stand in such predicates as the original record has them: k and t do not "
@@ -46,7 +46,7 @@ def _say_how(found: IntrusionSection) -> str:
         "risk is what attacks on originals succeed more often than the same on the hold-out, of "
         "what is left there. Where no share of the hold-out is given, the risk is that of the "
         "originals alone.",
-        f"{found.alike:,} hold-out records are like an original one in all columns compared.",
+        f"Hold-out records that are like an original one in all columns: {found.alike:,}.",
     )
     if not found.left_out:
         return said
