@@ -17,8 +17,8 @@ _SAID: dict[str, str] = {
     "to a person. Numbers count as found within 5 %, other values if they are the same.",
     "Singling out": "The intruder makes predicates that hold for exactly one distinct released "
     "record, and succeeds with those that hold for exactly one distinct original. A predicate of "
-    "one column is a least, a greatest or a rare value; one of several has up to three columns of a "
-    "released record, numbers as bounds away from the median. Confidential values that are "
+    "one column is a least, a greatest or a rare value; one of several has up to three columns of "
+    "a released record, numbers as bounds away from the median. Confidential values that are "
     "released as they are stand in such predicates as the original record has them: k and t do not "
     "hide that a rare value is there, only whose it is among the class. The figures without "
     "confidential columns say what is left of that.",
