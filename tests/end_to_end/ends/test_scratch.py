@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import psutil
 import pytest
@@ -17,7 +18,7 @@ from nightly.kernel_cache import kernel_cache
 from support.cases.people import people, policy_for, release, tree, write_parquet, write_policy
 from tclose.cli.main import main
 from tclose.errors import OutputError
-from tclose.runtime.scratch import clear_scratch, scratch_folder, temporary_folder
+from tclose.runtime.scratch import Purpose, clear_scratch, scratch_folder, temporary_folder
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -128,6 +129,18 @@ def test_commands_with_another_tmpdir_clear_it(policy, temporary, tmp_path, monk
     assert tree(temporary) == {}
     assert main(["schema"]) == 0
     assert not list((tmp_path / "cache" / "tclose" / "scratch").iterdir())
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("purpose", get_args(Purpose))
+def test_what_a_kill_leaves_is_removed_whatever_it_was_for(temporary, purpose):
+    with scratch_folder("plan") as folder:
+        left = folder.with_name(f"{purpose}-left")
+        left.mkdir()
+        (left / "records.parquet").write_text("")
+        clear_scratch()
+        assert not left.exists()
+    assert tree(temporary) == {}
 
 
 def test_links_are_not_followed(temporary, tmp_path):
