@@ -44,26 +44,29 @@ WANTED = 0.05
 COLUMNS = ("released", "seed", "attack", "succeed", "on hold-out", "at random", "risk", "95 %")
 
 EXPLAINED = """\
-- *Linkability*: half of the quasi-identifiers finds one row, the other half another one: rows of a \
-class are alike, and neither half tells which is a person's own.
-- *Inference*: the guess is the hours of the nearest row. Of those whose class is found, one in k or \
-fewer hits her own row; the rest is what persons with such quasi-identifiers have in common, in the \
-hold-out as well. Two shares of about 30 % have an interval of about 0.04 to either side with 2,000 \
-attacks each, whatever the risk: the upper end says as much of their number as of the release.
-- *Singling out*: the library takes a released record and makes bounds or equalities of up to three of \
-its columns, of numbers away from the median (`hours >= 84 and age <= 23 and sex = Female`), and keeps \
-what holds for one distinct released record. It succeeds if that holds for one distinct original record, \
-too. Hours are released as the records have them, so that a rare or extreme value is as rare among the \
-originals; with bounds that the class's other values meet as well, it is that record. Without hours \
-little is left, as predicates then are of values that whole classes share. Neither k nor t is about this: \
-a predicate says that such a record is there, and its quasi-identifiers are those of a class of k.
-- *On hold-out*, scaled to as many records as were released, the same predicates hold for one record \
-now and then: that much is chance. The rest is of the records that were released, and comes from the \
-values that were released as they are; `round`, `top` and `bottom` make them rare no more.
-- *At random*: predicates of released values and of any operators, drawn without looking whether they \
-hold for one record.
-- The share of predicates that succeed is of as many as were wanted, also where fewer were found: of one \
-column there are few, and most of those with hours hold.
+- *Linkability*: half of the quasi-identifiers finds one row, the other half another one: rows \
+of a class are alike, and neither half tells which is a person's own.
+- *Inference*: the guess is the hours of the nearest row. Of those whose class is found, one in \
+k or fewer hits her own row; the rest is what persons with such quasi-identifiers have in \
+common, in the hold-out as well. Two shares of about 30 % have an interval of about 0.04 to \
+either side with 2,000 attacks each, whatever the risk: the upper end says as much of their \
+number as of the release.
+- *Singling out*: the library takes a released record and makes bounds or equalities of up to \
+three of its columns, of numbers away from the median (`hours >= 84 and age <= 23 and sex = \
+Female`), and keeps what holds for one distinct released record. It succeeds if that holds for \
+one distinct original record, too. Hours are released as the records have them, so that a rare \
+or extreme value is as rare among the originals; with bounds that the class's other values meet \
+as well, it is that record. Without hours little is left, as predicates then are of values that \
+whole classes share. Neither k nor t is about this: a predicate says that such a record is \
+there, and its quasi-identifiers are those of a class of k.
+- *On hold-out*, scaled to as many records as were released, the same predicates hold for one \
+record now and then: that much is chance. The rest is of the records that were released, and \
+comes from the values that were released as they are; `round`, `top` and `bottom` make them rare \
+no more.
+- *At random*: predicates of released values and of any operators, drawn without looking whether \
+they hold for one record.
+- The share of predicates that succeed is of as many as were wanted, also where fewer were \
+found, as of one column.
 """
 
 Found = dict[tuple[str, int], IntrusionSection]
