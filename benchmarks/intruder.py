@@ -47,7 +47,7 @@ EXPLAINED = """\
 - *Linkability*: half of the quasi-identifiers finds one row, the other half another one: rows \
 of a class are alike, and neither half tells which is a person's own.
 - *Inference*: the guess is the hours of the nearest row. Of those whose class is found, one in \
-k or fewer hits her own row; the rest is what persons with such quasi-identifiers have in \
+k at most hits her own row; the rest is what persons with such quasi-identifiers have in \
 common, in the hold-out as well. Two shares of about 30 % have an interval of about 0.04 to \
 either side with 2,000 attacks each, whatever the risk: the upper end says as much of their \
 number as of the release.
