@@ -1,13 +1,23 @@
-"""Measures of associations and errors, beside those of pandas and scipy."""
+"""Measures of associations and errors, beside those of pandas and scipy, and of a whole release."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from scipy.stats.contingency import association
 
+from support.cases.people import people, policy_for, release, write_parquet
+from support.sizes import Sizes
 from support.tables.random_tables import repeatable, seeds
+from tclose.passes.microaggregate.analyses.workload import ColumnParts, Workload
+from tclose.passes.publish import publish
 from tclose.passes.publish.analyses_summary import (
+    describe_analyses,
     measure_correlation_ratio,
     measure_cramers_v,
     measure_errors,
@@ -58,3 +68,52 @@ def test_errors_have_a_floor() -> None:
     few = measure_errors(counts, 300)
     assert few is not None
     assert few.floor == 10
+
+
+def is_met(column: ColumnParts, keys: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Which keys are in a range, by the values that it ends with."""
+    if not column.is_ordered:
+        return np.isin(column.of_category[keys], np.arange(low, high))
+    is_above = np.ones(keys.size, bool) if low == 0 else keys > column.ends[low - 1]
+    return is_above & (high == column.n_parts or keys <= column.ends[high - 1])
+
+
+def count_rows(table: pa.Table, plan: Any, workload: Workload, pay: list[int]) -> list[int]:
+    """Count rows query by query; ``pay``: the confidential values of all records, ascending."""
+    keys = [e.encode(table[e.column.name].combine_chunks()) for e in plan.encodings]
+    keys.append(np.searchsorted(np.unique(pay), table["pay"].to_numpy()))
+    return [
+        int(
+            np.all(
+                [is_met(workload.columns[j], keys[j], a, b) for j, a, b in query if j >= 0], axis=0
+            ).sum()
+        )
+        for query in workload.queries.tolist()
+    ]
+
+
+def test_range_counts_are_those_of_the_released_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
+) -> None:
+    """Of regions that are counted apart, and of rows that are read from the files."""
+    seen: list[Any] = []
+    sizes.regions(200)
+
+    def spy(*given: Any) -> Any:
+        seen.extend(given)
+        return describe_analyses(*given)
+
+    monkeypatch.setattr(publish, "describe_analyses", spy)
+    table = people(600, town=np.random.default_rng(1).choice(list("abcd"), 600))
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table))
+    document["attributes"] |= {"town": "quasi-identifier"}
+    made = release(document)
+    losses, plan, workload, _ = seen
+    assert len(losses.counted) > 1
+    before, after = (
+        count_rows(one, plan, workload, table["pay"].to_pylist()) for one in (table, made.table)
+    )
+    found = made.internal["utility"]["analyses"]["range_counts"]
+    errors = [abs(b - a) / max(a, 10) for a, b in zip(before, after, strict=True)]
+    assert found["median_error"] == pytest.approx(median(errors), rel=0.006)
+    assert sorted(errors)[899:901] == pytest.approx([found["ninth_tenth_error"]] * 2, rel=0.05)
