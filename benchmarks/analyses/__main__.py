@@ -1,6 +1,7 @@
 """What analysts do with releases of each method, beside the same with the originals.
 
-``python -m benchmarks.analyses [--rows N] [--seeds S ...] [--methods M ...] [--out RESULTS.md]``
+``python -m benchmarks.analyses [--rows N] [--t T] [--seeds S ...] [--methods M ...]
+[--out RESULTS.md]``
 """
 
 import argparse
@@ -40,7 +41,7 @@ COLUMNS = (
 )
 NOTE = """
 `fast` is the default, `off`, `lean` and `full` are its method with that search; all other settings
-are defaults, k is 5, t 0.1. A quarter of the records is held out at random by the seed; the others
+are defaults. A quarter of the records is held out at random by the seed; the others
 are released. Of 1,000 random range counts over two or three quasi-identifiers and the confidential
 attribute (a tenth to a half of the records of each number, or a category) half are off by what is
 said at most, and nine tenths by what stands beside it, in shares of the true count or of the floor,
@@ -67,10 +68,10 @@ def main() -> None:
     given = _parse()
     command = describe_command("benchmarks.analyses", sys.argv[1:])
     for title, tables in _list_tables(given).items():
-        rows = [row for seed, one in tables for row in measure(one, seed, given.methods)]
+        rows = [row for seed, one in tables for row in measure(one, seed, given)]
         described = tables[0][1].source.describes.partition(", seed")[0]
         how = f"`{command}` on {describe_machine()}. Data: {described}; "
-        how += f"carried: {tables[0][1].carried}."
+        how += f"carried: {tables[0][1].carried}; k is {K}, t {given.t:g}."
         missing = "" if has_sklearn() else f"\n\n{MISSING}"
         body = f"{how}{NOTE}{missing}\n\n{render_table(COLUMNS, rows)}"
         print(f"## {title}\n\n{body}\n", flush=True)
@@ -81,6 +82,7 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Compare what analysts do with releases.")
     parser.add_argument("--rows", type=int, default=20_000, help="of generated discharges")
+    parser.add_argument("--t", type=float, default=T)
     parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(CHOSEN))
     parser.add_argument("--out", type=Path, help="write the sections into this page, too")
@@ -90,16 +92,17 @@ def _parse() -> argparse.Namespace:
 def _list_tables(given: argparse.Namespace) -> dict[str, list[tuple[int, Table]]]:
     """Titles of sections, and the tables of each with their seeds."""
     found: dict[str, list[tuple[int, Table]]] = {}
-    real = Table("Analyses: Adult", adult("hours-per-week"), "salary-class")
+    at = "" if given.t == T else f", t {given.t:g}"
+    real = Table(f"Analyses: Adult{at}", adult("hours-per-week"), "salary-class")
     for seed in given.seeds:
         made = discharges(given.rows, seed)
-        title = f"Analyses: generated discharges, {given.rows:,} records"
+        title = f"Analyses: generated discharges, {given.rows:,} records{at}"
         for one in (real, Table(title, made, "discharge_status")):
             found.setdefault(one.title, []).append((seed, one))
     return found
 
 
-def measure(of: Table, seed: int, methods: list[str]) -> Iterator[list[str]]:
+def measure(of: Table, seed: int, given: argparse.Namespace) -> Iterator[list[str]]:
     """Rows of `COLUMNS`, of the originals first; nothing where the data are not at hand."""
     try:
         table = of.source.read().select([*of.source.columns, of.carried])
@@ -110,10 +113,10 @@ def measure(of: Table, seed: int, methods: list[str]) -> Iterator[list[str]]:
     train, test = table.filter(pa.array(~is_held_out)), table.filter(pa.array(is_held_out))
     score = partial(score_models, of, table, test)
     yield [str(seed), "originals", *["-"] * (len(COLUMNS) - 4), *score(train)]
-    for method in methods:
+    for method in given.methods:
         print(f"{of.title}, seed {seed}: {method}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="tclose-analyses-") as folder:
-            made = release(of, train, method, Path(folder))
+            made = release(of, train, (method, given.t), Path(folder))
             if isinstance(made, TcloseError):
                 why = f"none: {' '.join(str(made).split())[:120]}".replace("|", "/")
                 yield [str(seed), method, why, *["-"] * (len(COLUMNS) - 3)]
@@ -123,13 +126,16 @@ def measure(of: Table, seed: int, methods: list[str]) -> Iterator[list[str]]:
 
 
 def release(
-    of: Table, table: pa.Table, method: str, folder: Path
+    of: Table, table: pa.Table, asked: tuple[str, float], folder: Path
 ) -> tuple[dict[str, Any], pa.Table] | TcloseError:
-    """The internal manifest of a release and its rows, or why there is none."""
+    """The internal manifest of a release and its rows, or why there is none.
+
+    ``asked``: the method and t.
+    """
     path = folder / "source.parquet"
     pq.write_table(table, path)
-    document = write_policy(of.source, path, folder / "releases", (K, T))
-    document |= {"method": METHODS[method]}
+    document = write_policy(of.source, path, folder / "releases", (K, asked[1]))
+    document |= {"method": METHODS[asked[0]]}
     document["attributes"][of.carried] = "non-confidential"
     try:
         place = Path(str(run_release(parse_policy(document), Progress("none")).release))

@@ -1,5 +1,6 @@
 """What analysts do with releases: features of released rows, models, and the rows of the table."""
 
+from argparse import Namespace
 from datetime import date
 from functools import partial
 from typing import Any
@@ -14,6 +15,10 @@ from benchmarks.analyses.features import make_features, read_categories, read_nu
 from benchmarks.analyses.models import score_categories, score_numbers
 from benchmarks.side_by_side.tables import discharges
 from benchmarks.sources import Source
+
+
+def asked(*methods: str) -> Namespace:
+    return Namespace(methods=list(methods), t=0.3)
 
 
 def test_of_intervals_the_middle_is_taken() -> None:
@@ -53,7 +58,7 @@ def test_rows_are_as_wide_as_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
         if has:
             pytest.importorskip("sklearn")
         table = Table("t", discharges(600, 1), "discharge_status")
-        rows = list(measure(table, 1, ["off", "mondrian"]))
+        rows = list(measure(table, 1, asked("off", "mondrian")))
         assert [row[1] for row in rows] == ["originals", "off", "mondrian"]
         assert {len(row) for row in rows} == {len(COLUMNS)}
         assert (rows[0][-1] == "-") is not has
@@ -64,5 +69,5 @@ def test_data_that_are_not_at_hand_are_skipped(capsys: Any) -> None:
         raise FileNotFoundError("x is not there")
 
     table = Table("t", Source("", partial(missing), ("a",), ("b",)), "c")
-    assert list(measure(table, 1, ["off"])) == []
+    assert list(measure(table, 1, asked("off"))) == []
     assert "skipped: t: x is not there" in capsys.readouterr().err
