@@ -295,10 +295,14 @@ def test_values_that_stand_for_a_missing_one(
 
 
 def test_columns_are_read_by_the_same_rules(place: SeriesMonths) -> None:
-    document = policy_of(place, 2)
-    document["attributes"]["income"] = {"role": "confidential", "distance": "equal", "t": 1}
+    """A value that was cut off is that of nobody who is there, so it is not handed out again."""
+    before = policy_of(place, 2, departures="drop")
+    before["attributes"]["income"] = {"role": "confidential", "top": 1_000_000}
+    release(before)
+    after = policy_of(place, 3)
+    after["attributes"]["income"] = {"role": "confidential", "t": 0.4, "label": "income"}
     with pytest.raises(PolicyError, match=r"attributes.income: is not what the policy of release"):
-        release(document)
+        release(after)
 
 
 def test_columns_of_the_series_stay(place: SeriesMonths) -> None:

@@ -34,9 +34,12 @@ from tclose.releases.contents import (
 from tclose.releases.series.series_history import SeriesRelease
 
 PIECE_ROWS = MIN_PARTITION_ROWS  # in memory together
-# Keys of a policy that decide what the values of a column are, or which records have one.
+# Keys of a policy that decide what the values of columns are, and those of a column that do not.
 _OF_INPUT = ("missing_values", "decimal", "thousands", "date_format")
-_NOT_OF_VALUES = ("t", "label", "unit", "description")
+_NOT_OF_VALUES = (
+    *("t", "order", "distance", "taxonomy", "subsets_by"),
+    *("label", "unit", "description"),
+)
 
 
 @dataclass(frozen=True)
