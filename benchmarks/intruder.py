@@ -44,8 +44,8 @@ WANTED = 0.05
 COLUMNS = ("released", "seed", "attack", "succeed", "on hold-out", "at random", "risk", "95 %")
 
 EXPLAINED = """\
-- *Linkability*: half of the quasi-identifiers finds one row, the other half another one: rows \
-of a class are alike, and neither half tells which is a person's own.
+- *Linkability*: many rows share half of the columns, and the library takes one of them. The \
+records themselves are hardly linked either: of a release of Adult this attack says little.
 - *Inference*: the guess is the hours of the nearest row. Of those whose class is found, one in \
 k at most hits her own row; the rest is what persons with such quasi-identifiers have in \
 common, in the hold-out as well. Two shares of about 30 % have an interval of about 0.04 to \
