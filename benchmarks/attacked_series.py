@@ -12,12 +12,12 @@ which release, and in which class; or, where he has to link, the quasi-identifie
 he takes the nearest class. A value was in certain classes, a person in certain ones: she can have
 the values whose classes are hers. Her row is found with certainty 1 / the number of these.
 
-    python -m benchmarks.attacked_series --series 10000
+    python -m benchmarks.attacked_series --series 10000 [--departures hold]
 """
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -299,9 +299,11 @@ def _attack_alone(panel: Panel) -> Attacked:
     )
 
 
-def attack_many(seed: int, n_series: int) -> Attacked:
-    """Attack so many series."""
-    return sum((attack_series(draw_panel(seed, i)) for i in range(n_series)), Attacked())
+def attack_many(seed: int, n_series: int, departures: str | None = None) -> Attacked:
+    """Attack so many series; departures are treated as is drawn if it is not said."""
+    panels = (draw_panel(seed, i) for i in range(n_series))
+    treated = (p if departures is None else replace(p, departures=departures) for p in panels)
+    return sum(map(attack_series, treated), Attacked())
 
 
 def render(counts: Attacked) -> str:
@@ -335,8 +337,9 @@ def main() -> None:
     )
     parser.add_argument("--series", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--departures", choices=list(MOST_LEFT_OUT), help="drawn by default")
     given = parser.parse_args()
-    print(render(attack_many(given.seed, given.series)))
+    print(render(attack_many(given.seed, given.series, given.departures)))
 
 
 if __name__ == "__main__":

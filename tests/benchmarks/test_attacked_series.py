@@ -41,10 +41,9 @@ def test_nobody_is_found_in_some_series() -> None:
 
 def test_nobody_is_found_where_records_are_held() -> None:
     """Who left is told by nothing that is published, though the intruder knows that she did."""
-    counts, n_held = Attacked(), 0
+    counts, n_held = attack_many(SEED, 20, HOLD), 0
     for number in range(20):
         panel = replace(draw_panel(SEED, number), departures=HOLD)
-        counts += attacked_series._attack_held(panel)
         for month, one in enumerate(hold_series(panel)):
             n_held += int((~panel.is_there[month] & (one.classes >= 0)).sum())
     assert counts.better == 0
