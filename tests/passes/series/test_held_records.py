@@ -15,7 +15,7 @@ from tclose.kernels.emd.tree import star_metric
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
 from tclose.passes.series.divisible_cells import bound_parts, find_divisible
-from tclose.passes.series.held_records import choose_held
+from tclose.passes.series.held_records import _is_same, choose_held
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells
 from tclose.passes.series.series_verdict import judge_series
@@ -162,3 +162,10 @@ def test_rows_are_held_longer() -> None:
     again = replace(known(BEFORE, 12, {0: 2, 1: 1}), limits=once.limits)
     assert judge_series([known(BEFORE, 12), once, again], 12, 1, "hold").passed
     assert once.fresh.tolist() == list(range(1, 12))
+
+
+def test_zeros_of_two_signs_are_two_values() -> None:
+    """They are released as they came, so a held row would be the only one with its sign."""
+    before, now = pa.array([0.0, -0.0, 1.5, 2.5]), pa.array([0.0, 0.0, 1.5, 2.0])
+    assert _is_same(before, now).tolist() == [True, False, True, False]
+    assert _is_same(pa.array([1, 2]), pa.array([1, 3])).tolist() == [True, False]

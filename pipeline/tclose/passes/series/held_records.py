@@ -153,11 +153,20 @@ def _read_values(
             column = piece[name].combine_chunks()
             compared.add(column)
             of_left.append(column.filter(pa.array(left[part])))
-            same = pc.equal(column.filter(pa.array(stays)), now.take(records[part][stays]))
-            is_moved[part][stays] |= ~same.fill_null(False).to_numpy(zero_copy_only=False)
+            same = _is_same(column.filter(pa.array(stays)), now.take(records[part][stays]))
+            is_moved[part][stays] |= ~same
     if start != records.size or not all(one.is_alike() for one in told):
         raise refuse_damaged(handed_out.release, "its register is not of its rows")
     return tuple(pa.concat_arrays(column) for column in kept), is_moved
+
+
+def _is_same(before: pa.Array, now: pa.Array) -> Bools:
+    """Return where values are written alike: bool (n,); -0.0 is not 0.0."""
+    same: Bools = pc.equal(before, now).fill_null(False).to_numpy(zero_copy_only=False)
+    if pa.types.is_floating(before.type):
+        signs = [np.signbit(column.to_numpy(zero_copy_only=False)) for column in (before, now)]
+        same = same & (signs[0] == signs[1])
+    return same
 
 
 def choose_held(
