@@ -18,6 +18,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Accuracy]:
     return [measure_accuracy(table, folder) for table in known_tables()]
 
 
+@pytest.mark.nightly
 def test_types_and_formats(measured) -> None:
     assert len(measured) >= 8
     assert sum_up(measured) >= 0.9

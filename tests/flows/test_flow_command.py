@@ -108,6 +108,7 @@ def _lose_after_the_end(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FlowRunEngine, "handle_success", handle_success)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("prefect_server")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("lose", [_lose_in_a_stage, _lose_after_the_end])

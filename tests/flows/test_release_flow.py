@@ -182,6 +182,7 @@ class TestRelease:
         assert outcome.manifest.privacy.k.asked == 9
         assert outcome.release.parent.name == "short-2026-11"
 
+    @pytest.mark.nightly
     def test_verdict_is_an_artifact_with_places(self, discharges: Path, tmp_path: Path) -> None:
         from tclose_flows.flow_command import run_flow
 
@@ -199,6 +200,7 @@ class TestRelease:
         [about] = [one.description for one in read_artifacts(last_run("release")) if one.key]
         assert about == f"PASS, published: {made.release.name}"
 
+    @pytest.mark.nightly
     @pytest.mark.usefixtures("level_of_the_command")
     def test_page_tells_how_far_each_pass_is(self, discharges: Path, tmp_path: Path) -> None:
         """By a name that says what and when, the log's lines, and an artifact of each pass."""

@@ -154,6 +154,7 @@ class TestTurns:
         assert time.monotonic() - start > 0.5
         assert counts(dispatcher) == (0, 1)
 
+    @pytest.mark.nightly
     def test_who_was_killed_has_no_turn_any_more(self, folder, held_turn):
         path, holder = held_turn
         threading.Timer(0.5, holder.kill).start()

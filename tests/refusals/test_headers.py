@@ -107,6 +107,7 @@ def test_nothing_of_them_in_what_the_flow_leaves(tmp_path):
     assert not [text for text in texts for canary in CANARIES if canary.encode() in text]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", every(3, [["run", "--profile"], ["plan"], ["frontier"]]))
 def test_unlisted_columns_that_are_dropped_are_named_nowhere(command, tmp_path):
     """Of a file whose names are right but for columns that the policy leaves out."""

@@ -157,7 +157,7 @@ def test_tables_that_cannot_be_compared_are_refused(made, tmp_path, capsys) -> N
     lacking = write_parquet(tmp_path / "lacking.parquet", table.drop_columns(["pay"]))
     cases = {
         few: "--holdout: has 99 complete records; keep 100 at least out of the release",
-        place_of(made) / "in.parquet": "--holdout: all of its records are among the originals",
+        place_of(made) / "in.parquet": "records are among the originals",
         text: "'age'",
         lacking: "'pay'",
         tmp_path / "none.parquet": "none.parquet",

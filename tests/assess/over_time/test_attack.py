@@ -129,6 +129,7 @@ def test_covering_classes_are_never_wrong(covering: Series) -> None:
     assert linked.stayed.below_k > 0.1 * linked.stayed.persons
 
 
+@pytest.mark.nightly
 def test_column_of_persons_is_that_of_the_role(tmp_path: Path) -> None:
     """k counts persons then, and the releases are made again as they were."""
     files = write_panel(tmp_path / "panel", 400, 5, range(2), churn=0.1)

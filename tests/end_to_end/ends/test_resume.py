@@ -215,6 +215,7 @@ def test_damaged_release_is_made_again(discharges, undisturbed, tmp_path):
     assert_clean(tmp_path, folder_of(second))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "harm",
     ["no-current", "dangling-current", "no-internal", "no-lineage", "empty-manifest", "edited"],

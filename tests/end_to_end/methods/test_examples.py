@@ -82,6 +82,7 @@ def test_example_of_generalised_discharges(tmp_path: Path) -> None:
     assert {parse_set(text) for text in frame["insurance_type"]} > {("private", "public")}
 
 
+@pytest.mark.nightly
 def test_example_of_a_panel(tmp_path: Path) -> None:
     """Each month is a release of its own, of the file that the day names."""
     write_panel(tmp_path / "panel", 1_500, 1, range(2))

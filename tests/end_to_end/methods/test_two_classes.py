@@ -51,6 +51,7 @@ def smallest_t(pays: list[int]) -> float:
     return float(min(found))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("method", "n_records", "pays"), every(3, product(METHODS, [2 * K, 2 * K + 1], PAYS))
 )

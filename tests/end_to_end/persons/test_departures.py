@@ -27,6 +27,7 @@ def months(tmp_path_factory: pytest.TempPathFactory) -> SeriesMonths:
     return write_months(tmp_path_factory.mktemp("months"), 3)
 
 
+@pytest.mark.nightly
 def test_departures_that_are_united(months: SeriesMonths, tmp_path: Path) -> None:
     """No group of 1 to k - 1 persons is left by subtraction, of any earlier release."""
     place = SeriesMonths(tmp_path, months.files)

@@ -84,6 +84,7 @@ def test_one_record_a_person_changes_no_byte(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_regions")
 class TestInvariance:
+    @pytest.mark.nightly
     def test_pieces_formats_and_keys_change_no_byte(self, tmp_path: Path) -> None:
         """Person numbers follow a key that each folder of releases draws anew."""
         first = release(visit_policy(write_visits(tmp_path, 1_500, 400), tmp_path / "a"))

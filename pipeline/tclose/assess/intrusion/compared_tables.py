@@ -6,6 +6,7 @@ records.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from tclose.model.attributes import Column
 from tclose.model.column_terms import Role
 
 LEAST = 100  # of fewer records kept out the library's intervals say nothing
+MORE_ALIKE = 0.05  # a share of the hold-out that may be like originals beyond what chance explains
 
 ORIGINAL, RELEASED, CONTROL = "original", "released", "control"
 
@@ -89,11 +91,21 @@ def _find_pieces(column: Column, tables: Mapping[str, pa.Table]) -> list[pa.Chun
     if column.name not in tables[CONTROL].column_names:
         raise DataError(f"--holdout: has no column {column.name!r}, which the originals have")
     if column.name in tables[RELEASED].column_names:
-        pieces = [_decode(table[column.name]) for table in tables.values()]
-        if len({_kind_of(piece.type) for piece in pieces}) == 1:
-            return pieces
+        pieces = {name: _decode(table[column.name]) for name, table in tables.items()}
+        kinds = {_kind_of(piece.type) for piece in pieces.values()}
+        if len(kinds) == 1 and not (kinds == {"text"} and _has_groups(pieces)):
+            return list(pieces.values())
     _check_left_out(column, tables)
     return []
+
+
+def _has_groups(pieces: Mapping[str, pa.ChunkedArray]) -> bool:
+    """Return whether the release has texts that no original has: sets, or nodes of a taxonomy."""
+    own, released = (
+        pc.unique(pc.cast(pieces[name].drop_null(), pa.large_string()))
+        for name in (ORIGINAL, RELEASED)
+    )
+    return not bool(pc.all(pc.is_in(released, value_set=own), min_count=0).as_py())
 
 
 def _check_left_out(column: Column, tables: Mapping[str, pa.Table]) -> None:
@@ -160,6 +172,8 @@ def _as_numbers(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def _count_alike(joined: pa.Table, tables: Mapping[str, pa.Table]) -> int:
     """Count hold-out records that are like an original in all columns.
 
+    Records that were kept out are like an original about as often as originals are like another.
+
     Parameters
     ----------
     joined : all tables, one after the other
@@ -167,16 +181,19 @@ def _count_alike(joined: pa.Table, tables: Mapping[str, pa.Table]) -> int:
     Raises
     ------
     DataError
-        All are, though the originals hardly share their values.
+        Many more are.
     """
     stops = np.cumsum([len(table) for table in tables.values()])
     numbers = dict(zip(tables, np.split(_number_records(joined), stops[:-1]), strict=True))
     original, control = numbers[ORIGINAL], numbers[CONTROL]
     n_alike = int(np.isin(control, original).sum())
-    if n_alike == control.size and 2 * np.unique(original).size > original.size:
+    by_chance = float((np.bincount(original)[original] > 1).mean())
+    deviation = sqrt(by_chance * (1 - by_chance) / control.size)
+    if n_alike > (by_chance + MORE_ALIKE + 3 * deviation) * control.size:
         raise DataError(
-            "--holdout: all of its records are among the originals; name records that were kept "
-            "out of the release"
+            f"--holdout: {n_alike:,} of its {control.size:,} records are among the originals, of "
+            f"which {by_chance:.0%} are like another one; name records that were kept out of the "
+            "release"
         )
     return n_alike
 

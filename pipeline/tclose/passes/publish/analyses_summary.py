@@ -1,6 +1,7 @@
 """The internal section on what analysts would find in a release, beside the records."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from math import ceil, isfinite
 
 import numpy as np
@@ -86,11 +87,11 @@ def _describe(associations: Iterator[_Association]) -> AssociationChanges:
 
 def _correlate(losses: Losses, plan: Plan) -> Iterator[_Association]:
     """Correlations of two columns with numbers."""
-    columns = [c.name for c in compared_columns(plan) if c.attribute.noise is None]
+    columns = list(enumerate(compared_columns(plan)))
+    columns = [(i, column) for i, column in columns if column.attribute.noise is None]
     both = losses.comparison.original.correlations, losses.comparison.released.correlations
-    for j, other in enumerate(columns):
-        for i, one in enumerate(columns[:j]):
-            yield f"{one} and {other}", float(both[0][i, j]), float(both[1][i, j])
+    for (i, one), (j, other) in combinations(columns, 2):
+        yield f"{one.name} and {other.name}", float(both[0][i, j]), float(both[1][i, j])
 
 
 def _relate_categories(counts: RecordCounts, workload: Workload) -> Iterator[_Association]:

@@ -21,7 +21,8 @@ _SAID: dict[str, str] = {
     "a released record, numbers as bounds away from the median. Confidential values that are "
     "released as they are stand in such predicates as the original record has them: k and t do not "
     "hide that a rare value is there, only whose it is among the class. The figures without "
-    "confidential columns say what is left of that.",
+    "confidential columns say what is left of that. A predicate that was wanted and not found "
+    "counts as a failure: where few were found, shares and risk are low for that alone.",
 }
 _KINDS: dict[str, tuple[AttackKind, ...]] = {
     "Linkability": ("linkability",),
