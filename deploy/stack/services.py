@@ -54,6 +54,7 @@ def start_prefect_server(processes: Processes, database_url: str, port: int) -> 
     more = {
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": database_url,
         "PREFECT_SERVER_API_AUTH_STRING": user_and_password,
+        "PREFECT_UI_API_URL": "/api",  # of this port, whichever it is
         "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "5",  # a schedule is seen to in time
     }
     processes.start("prefect-server", [*command, "--port", str(port)], more=more)

@@ -223,6 +223,8 @@ class TestAll:
             assert version_of(pages, secret) == prefect.__version__
             with pytest.raises(urllib.error.HTTPError, match="401"):
                 version_of(pages, "tclose:")
+            with urllib.request.urlopen(f"{pages}/ui-settings", timeout=60) as answer:
+                assert json.load(answer)["api_url"] == "/api"  # not of the port that is usual
             command.send_signal(signal.SIGINT)
             rest, errors = command.communicate(timeout=300)
             shown += rest

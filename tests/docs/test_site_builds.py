@@ -1,6 +1,7 @@
 """The documentation as a site: it is built, and a link that leads nowhere fails it."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,11 @@ def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert "docs/policy.html" in first
     assert 'src="https:' not in first  # nothing is fetched from elsewhere
     assert 'href="https://fonts' not in first
+    for name in ("site.css", "site.js"):
+        assert f"docs/site/{name}" in first
+        assert (tmp_path / "site" / "docs" / "site" / name).is_file()
+    tables = (tmp_path / "site" / "benchmarks" / "RESULTS.html").read_text()
+    assert not re.search(r"<th[^>]*></th>", tables)
 
 
 def test_links_that_lead_nowhere_are_errors(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ all values that are released as they are, and k, t and models those of the polic
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 
@@ -103,16 +103,29 @@ def find_other_values(
     root = run.root.parent / "values"
     reading = Run(policy, "values", root, run.engine)
     run_pipeline(RELEASE.until(INPUT_SUMMARY), reading, progress)
-    source, key = reading.workspace.load(SOURCE), secrets.token_bytes(32)
-    compared = _choose_values(source, policy)
-    mine = [
-        digest_records(keep_complete(table, compared.needed), compared, key)
+    source = reading.workspace.load(SOURCE)
+    originals = (
+        table
         for partition in reading.workspace.load(PARTITIONS)
         for table in read_batches(partition, source.reading)
-    ]
-    theirs = [
-        digest_records(table, compared, key) for table in _read_files(release, manifest, source)
-    ]
+    )
+    return compare_values(originals, _read_files(release, manifest, source), source, policy)
+
+
+def compare_values(
+    originals: Iterable[pa.Table], released: Iterable[pa.Table], source: Source, policy: Policy
+) -> list[str]:
+    """List the columns in which complete originals and released rows differ as multisets.
+
+    Returns
+    -------
+    As of `find_other_values`.
+    """
+    key, compared = secrets.token_bytes(32), _choose_values(source, policy)
+    mine = (
+        digest_records(keep_complete(table, compared.needed), compared, key) for table in originals
+    )
+    theirs = (digest_records(table, compared, key) for table in released)
     nothing = digest_records(_no_rows(compared), compared, key)
     expected, actual = (reduce(RecordDigest.merge, d, nothing) for d in (mine, theirs))
     if expected.equals(actual):

@@ -169,6 +169,29 @@ def test_tables_that_cannot_be_compared_are_refused(made, tmp_path, capsys) -> N
     assert not (tmp_path / "seen.json").exists()
 
 
+def test_originals_of_another_release_are_refused(made, tmp_path, capsys) -> None:
+    """Also as many, of which one record has another value, and whatever their order."""
+    table = pq.read_table(place_of(made) / "in.parquet")
+    pay = table["pay"].to_pylist()
+    other = table.set_column(2, "pay", pa.array([*pay[:-1], pay[-1] + 1], table["pay"].type))
+    assert table.column_names[2] == "pay"
+    cases = {
+        write_parquet(tmp_path / "other.parquet", other): "differ from the released ones in pay; ",
+        write_parquet(tmp_path / "more.parquet", pa.concat_tables([table, table[:1]])): (
+            "reads 301 complete records, and the release has 300; name the policy and the input"
+        ),
+    }
+    for path, said in cases.items():
+        assert intrude(made, write_program(tmp_path), "--set", f"input.path={path}") == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert said in line
+    assert not (tmp_path / "seen.json").exists()
+    turned = write_parquet(
+        tmp_path / "turned.parquet", table.take(pa.array(range(len(table) - 1, -1, -1)))
+    )
+    assert intrude(made, write_program(tmp_path), "--set", f"input.path={turned}") == 0
+
+
 def test_options_are_refused_before_anything_is_read(made, tmp_path, capsys) -> None:
     program = write_program(tmp_path)
     inside = made.folder / "internal" / "intruder.html"
@@ -204,3 +227,16 @@ def test_a_release_without_its_inside_is_attacked_without_a_page(made, tmp_path,
         stream.write(b"more")
     assert main(given) == 2
     assert "is damaged; run `tclose audit` on it" in capsys.readouterr().err
+
+
+def test_originals_of_prepared_values_are_known(tmp_path) -> None:
+    """Rounded before they are protected, with records dropped for a missing value."""
+    table = people(N_RELEASED + N_HELD_OUT)
+    ages = [None if i % 50 == 0 else age for i, age in enumerate(table["age"].to_pylist())]
+    table = table.set_column(0, "age", pa.array(ages, table["age"].type))
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table[:N_RELEASED]))
+    document["attributes"]["pay"] = {"role": CONFIDENTIAL, "round": 7}
+    write_parquet(tmp_path / "holdout.parquet", table[N_RELEASED:])
+    write_policy(tmp_path / "people.yaml", document | {"missing": "drop"})
+    made = release(document | {"missing": "drop"})
+    assert intrude(made, write_program(tmp_path)) == 0

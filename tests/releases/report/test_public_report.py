@@ -13,7 +13,10 @@ from support.cases.people import people, policy_for, read_document, release, wri
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.contents import read_manifest
+from tclose.releases.manifest.figure_sections import Shares
+from tclose.releases.report.html_parts import data_table
 from tclose.releases.report.public_report import write_report
+from tclose.releases.report.svg_charts import draw_pairs
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 
@@ -117,7 +120,8 @@ def test_screen_readers_find_their_way(page):
     assert len(page.all("details")) == len(pictures)  # the figures again, as a table
     assert all("scope" in head for head in page.all("th"))
     assert len(page.all("caption")) == len(page.all("table"))
-    scrolled = [a for a in page.all("div") if a.get("class") == "wide"]
+    scrolled = [a for a in page.all("div") if a.get("class", "").startswith("wide")]
+    assert scrolled
     assert all(a["tabindex"] == "0" and a["aria-label"] for a in scrolled)
     assert [tag for tag, _ in page.tags if tag in ("header", "main", "footer")] == [
         "header",
@@ -239,3 +243,30 @@ def test_a_release_without_confidential_attributes_has_one_too(tmp_path):
     document["privacy"] = {"k": 3}
     found = release(document)
     assert "What k means here" in (found.folder / "report.html").read_text()
+
+
+def test_on_a_phone_rows_of_wide_tables_say_what_each_cell_is():
+    short = data_table("short", ("a", "b"), [("1", "2")])
+    assert "stack" not in short
+    assert "data-head" not in short
+    for head, row in ((("a", "b", "c", "d"), "1234"), (("a", "b"), ("1", "long words " * 4))):
+        table = Page(data_table("wide", head, [row]))
+        assert table.all("div")[0]["class"] == "wide stack"
+        assert [cell["data-head"] for cell in table.all("td")] == list(head[1:])
+
+
+def test_labels_end_before_the_figures_beside_them():
+    shares = Shares(labels=["x" * 40, "\u9577" * 40, "short"], shares=[0.1234, 0.5, 0.25])
+    drawn = draw_pairs("pairs", "a picture", ("before", shares), ("after", shares))
+    labels = re.findall(r"<text [^>]*>([^<]*)</text>", drawn)[2::2]
+    assert labels == ["x" * 31 + "\u2026", "\u9577" * 17 + "\u2026", "short"]
+    assert drawn.count("x" * 40) == 2  # as it is, for who hears the picture and in the table
+
+
+def test_where_k_counts_persons_the_report_says_how_many(tmp_path):
+    table = people(120, who=[i // 2 for i in range(120)])
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table), privacy={"k": 3, "t": 0.3})
+    document["attributes"]["who"] = "person"
+    said = Page((release(document).folder / "report.html").read_text()).text
+    assert "with those of at least 2 other persons, who may have several each" in said
+    assert re.search(r"persons\s+60\s+persons in a class\s+3 to ", said)

@@ -8,7 +8,10 @@ nothing. It needs Anonymeter, what that brings along, and the standard library.
 
 import json
 import math
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,6 +153,15 @@ def answer_request(folder: Path) -> dict[str, Any]:
     }
 
 
+def end_with_caller() -> None:
+    """End, with all that was started here, as soon as nobody holds the standard input open."""
+    os.read(0, 1)  # not by sys.stdin, whose lock a thread would hold when the program ends
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=end_with_caller, daemon=True).start()
     said = json.dumps(answer_request(Path(sys.argv[1])))
     sys.stdout.write(f"{said}\n")

@@ -17,6 +17,7 @@ from tclose.assess.intrusion.compared_tables import (
 from tclose.assess.intrusion.other_python import Answer, ask_other_python
 from tclose.assess.intrusion.planned_attacks import PlannedAttack, plan_attacks
 from tclose.assess.originals import read_rows
+from tclose.assess.values_alone import compare_values
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError, TaskError
@@ -65,7 +66,7 @@ def intrude(
     )
     _, control = _read_records(control_policy, progress)
     released = pa.concat_tables(_read_released(release, manifest, source))
-    _check_originals(manifest, len(original), len(released))
+    _check_originals(manifest, source, policy, original, released)
     columns = [column for column in source.columns if column.role not in UNRELEASED]
     tables = {ORIGINAL: original, RELEASED: released, CONTROL: control}
     return attack_tables(compare_tables(columns, tables), python, progress, n_attacks, seed)
@@ -130,18 +131,32 @@ def _read_released(release: Location, manifest: Manifest, source: Source) -> Ite
         yield rows.select(sorted(rows.column_names)).unify_dictionaries()
 
 
-def _check_originals(manifest: Manifest, n_original: int, n_released: int) -> None:
-    """Refuse originals that cannot be those of the release.
+def _check_originals(
+    manifest: Manifest, source: Source, policy: Policy, original: pa.Table, released: pa.Table
+) -> None:
+    """Refuse originals that are not those of the release, by all values released as they are.
+
+    Where records may be left out or held, there have to be enough of them alone.
 
     Raises
     ------
     DataError
     """
-    if n_original < n_released:
+    may_lack = policy.suppress is not None or policy.privacy.over_time is not None
+    if len(original) < len(released) or (not may_lack and len(original) != len(released)):
         raise DataError(
-            f"--originals: the policy reads {n_original:,} complete records, and the release has "
-            f"{n_released:,}; name the policy and the input that {manifest.name} was made with"
+            f"--originals: the policy reads {len(original):,} complete records, and the release "
+            f"has {len(released):,}; {_NAME_THEM.format(manifest.name)}"
         )
+    differ = [] if may_lack else compare_values([original], [released], source, policy)
+    if differ:
+        raise DataError(
+            f"--originals: the policy reads records that differ from the released ones in "
+            f"{', '.join(differ)}; {_NAME_THEM.format(manifest.name)}"
+        )
+
+
+_NAME_THEM = "name the policy and the input that {} was made with"
 
 
 def _describe(

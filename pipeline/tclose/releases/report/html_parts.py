@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from tclose.releases.manifest.dictionary import printable
 
+_LONG = 14  # characters of a fact that two columns are for
+_STACKED = 40  # characters of a cell that no column of a phone is wide enough for
 _ALLOWED = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
@@ -33,24 +35,34 @@ def bullets(items: Iterable[str]) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Terms and what they are, side by side."""
-    rows = (
-        element("div", element("dt", text(term)) + element("dd", text(said)))
-        for term, said in pairs
-    )
+    rows = []
+    for term, said in pairs:
+        wide = {"class_": "long"} if len(said) > _LONG else {}
+        rows.append(element("div", element("dt", text(term)) + element("dd", text(said)), **wide))
     return element("dl", "".join(rows), class_="facts")
 
 
 def data_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that can be scrolled where it is too wide; the first cell of a row is its head."""
-    return link_table(caption, head, ([text(cell) for cell in row] for row in rows))
+    """A table that can be scrolled where it is too wide; the first cell of a row is its head.
+
+    Of more than three columns, or with long texts, it is a list of rows on a phone.
+    """
+    rows = list(rows)
+    stacked = len(head) > 3 or any(len(cell) > _STACKED for row in rows for cell in row)
+    return link_table(caption, head, ([text(cell) for cell in row] for row in rows), stacked)
 
 
-def link_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def link_table(
+    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], stacked: bool = True
+) -> str:
     """The same of cells that are markup already, as links are."""
     heads = "".join(element("th", text(cell), scope="col") for cell in head)
     lines = []
     for first, *others in rows:
-        cells = "".join(element("td", cell) for cell in others)
+        cells = "".join(
+            element("td", cell, **({"data_head": said} if stacked else {}))
+            for said, cell in zip(head[1:], others, strict=True)
+        )
         lines.append(element("tr", element("th", first, scope="row") + cells))
     inner = (
         element("caption", text(caption))
@@ -58,9 +70,13 @@ def link_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]])
         + element("tbody", "".join(lines))
     )
     return element(
-        "div", element("table", inner), class_="wide", role="region", tabindex="0",
+        "div",
+        element("table", inner),
+        class_="wide stack" if stacked else "wide",
+        role="region",
+        tabindex="0",
         aria_label=caption,
-    )  # fmt: skip
+    )
 
 
 def section(name: str, title: str, *parts: str) -> str:

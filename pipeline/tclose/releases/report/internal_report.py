@@ -30,6 +30,7 @@ from tclose.releases.report.html_parts import (
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.intrusion_report import show_intrusion
 from tclose.releases.report.page_style import STYLE
+from tclose.releases.report.public_report import count_persons, give_title
 from tclose.releases.report.svg_charts import draw_pairs
 from tclose.releases.report.unique_records import show_uniques
 
@@ -54,7 +55,7 @@ def write_internal_report(
         _show_provenance(manifest),
         _leave_room(),
     ]
-    title = f"{manifest.name}: internal report of the release"
+    title = f"{give_title(manifest)}: internal report of the release"
     kept = "and sealed with it" if intrusion is None else "and a motivated intruder; not sealed"
     foot = paragraph(
         f"Made by tclose {manifest.code.tclose} from internal/manifest.json, {kept}. "
@@ -68,7 +69,7 @@ def _head(manifest: InternalManifest) -> str:
     passed = manifest.verdict == "pass"
     parts = [
         element("p", "Internal report of a release: not to be handed out", class_="kicker"),
-        element("h1", text(manifest.name)),
+        element("h1", text(give_title(manifest))),
         element(
             "p",
             text("PASS: every class meets what was asked" if passed else "FAIL"),
@@ -77,9 +78,10 @@ def _head(manifest: InternalManifest) -> str:
     ]
     pairs = [
         ("release", manifest.release_id),
-        ("published", manifest.published_at),
+        ("published", _say_when(manifest.published_at)),
         ("records", f"{manifest.records:,}"),
         ("classes", f"{classes.n_classes:,}"),
+        *count_persons(privacy),
         ("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}"),
     ]
     pairs += [(f"t of {n}", f"{t.largest_emd:.3g} of {t.asked:.3g}") for n, t in privacy.t.items()]
@@ -169,7 +171,7 @@ def _find_fraction(manifest: InternalManifest) -> float | None:
 def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
     if analysis is None:
         return
-    columns = ("column", "mean before", "after", "standard deviation before", "after")
+    columns = ("column", "mean before", "mean after", "deviation before", "deviation after")
     rows = [
         (name, *_show_spreads(marginal.original, marginal.released))
         for name, marginal in analysis.marginals.items()
@@ -196,10 +198,12 @@ def _draw_shares(analysis: Analysis) -> Iterable[str]:
         "ten equal parts of the range, of categories by frequency. Columns that are released as "
         "they are have the same shares before and after."
     )
+    charts = []
     for number, (name, pair) in enumerate(analysis.shares.items()):
         before = Shares(labels=pair.labels, shares=pair.original)
         after = Shares(labels=pair.labels, shares=pair.released)
-        yield draw_pairs(f"shares-{number}", name, ("before", before), ("after", after))
+        charts.append(draw_pairs(f"shares-{number}", name, ("before", before), ("after", after)))
+    yield element("div", "".join(charts), class_="pictures")
 
 
 def _show_spreads(original: Spread, released: Spread) -> tuple[str, ...]:
@@ -255,8 +259,8 @@ def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None)
     rows += [(f"column {n}", "-", "new") for n in columns if n not in previous.columns]
     rows += [(f"column {n}", "there", "gone") for n in previous.columns if n not in columns]
     said = paragraph(
-        f"{previous.release_id}, published {previous.published_at}. tclose diff compares policies "
-        "and files too; tclose attack measures what both give away together."
+        f"{previous.release_id}, published {_say_when(previous.published_at)}. tclose diff "
+        "compares policies and files too; tclose attack measures what both give away together."
     )
     table = data_table("Difference to the release before", ("figure", "before", "now"), rows)
     return section("previous", "The release before", said, table)
@@ -287,6 +291,11 @@ def _leave_room() -> str:
     table = data_table("Signatures", ("Task", *_SIGNED), rows)
     said = paragraph("I have read this report; the release may be handed out as the terms say.")
     return section("signature", "Decision", said, table)
+
+
+def _say_when(moment: str) -> str:
+    """A time of a manifest, which is in UTC, to the minute; another is shown as it is."""
+    return f"{moment[:10]}, {moment[11:16]} UTC" if moment.endswith("+00:00") else moment
 
 
 def _reached(distance: float | None) -> str:

@@ -17,8 +17,9 @@ section{margin:2rem 0 0;padding-top:1.5rem;border-top:1px solid var(--line)}
 .verdict{display:inline-block;margin:.4em 0;padding:.3em .8em;border-radius:.3em;font-weight:600;
 background:#14653a;color:#fff}
 .verdict.fail{background:#a11b1b}
-.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5rem,1fr));gap:.6rem;
-margin:1rem 0}
+.facts{display:grid;gap:.6rem;margin:1rem 0;
+grid-template-columns:repeat(auto-fill,minmax(min(9.5rem,calc(50% - .3rem)),1fr))}
+.facts .long{grid-column:span 2}
 .facts div{padding:.6rem .8rem;background:var(--pale);border-radius:.3rem}
 dt{color:var(--soft);font-size:.85rem}
 dd{margin:0;font-weight:600}
@@ -39,7 +40,8 @@ border-bottom:1px solid var(--line);min-width:4.5rem}
 thead th{color:var(--soft);font-size:.85rem}
 thead th,td{overflow-wrap:normal}
 tbody th{min-width:6rem;overflow-wrap:break-word}
-td:last-child{min-width:8rem}
+.whole{white-space:nowrap}
+#signature td{height:3rem;border-left:1px solid var(--line)}
 .columns{display:grid;gap:.8rem;padding:0;max-width:none;list-style:none}
 .columns li{margin:0;padding:.7rem .9rem;border:1px solid var(--line);border-radius:.3rem;
 break-inside:avoid}
@@ -53,11 +55,25 @@ footer{margin-top:2.5rem;padding-top:1rem;padding-bottom:2rem;color:var(--soft);
 a{color:var(--table)}
 :focus-visible{outline:3px solid var(--table);outline-offset:2px}
 @media (max-width:40rem){h1{font-size:1.6rem}
-header,main,footer{padding-left:1rem;padding-right:1rem}}
+header,main,footer{padding-left:1rem;padding-right:1rem}
+svg text{font-size:16px}
+tbody th{min-width:9rem;overflow-wrap:anywhere}}
+@media screen and (max-width:40rem){.stack thead{display:none}
+.stack :is(table,caption,tbody,tr,th,td){display:block;overflow-wrap:anywhere}
+.stack tr{padding:.5rem 0;border-bottom:1px solid var(--line)}
+.stack :is(th,td){padding:.1rem 0;border:0}
+.stack td::before{content:attr(data-head) ": ";color:var(--soft)}}
 @media print{@page{size:A4;margin:16mm}body{font-size:10.5pt}
 header,main,footer{max-width:none;padding:0}
-section{break-inside:auto;margin-top:1rem;padding-top:.8rem}h2,h3{break-after:avoid}
-details,.skip{display:none}figure{max-width:88mm}.facts div{border:1px solid var(--line)}
+section{break-inside:auto;margin-top:1rem;padding-top:.8rem}
+h2,h3,section>p:has(+:is(figure,.pictures,.wide,ul)){break-after:avoid}
+.pictures,.columns{gap:.5rem 1rem}.wide,tr,.facts div,li{break-inside:avoid}
+.wide{overflow:visible}p{orphans:3;widows:3}
+section:last-child{break-inside:avoid;break-after:avoid}
+footer{break-before:avoid;margin-top:1rem;padding-bottom:0}
+svg text{font-size:16px}
+details,.skip{display:none}figure{max-width:88mm;margin:.5rem 0}
+.facts div{border:1px solid var(--line)}
 .pictures,.columns{grid-template-columns:1fr 1fr}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """.strip()

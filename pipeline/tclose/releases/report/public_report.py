@@ -14,7 +14,7 @@ from tclose.releases.manifest.dictionary import (
 )
 from tclose.releases.manifest.figure_sections import AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Attacks, ReleasedColumn, TResult
+from tclose.releases.manifest.sections import Attacks, Privacy, ReleasedColumn, TResult
 from tclose.releases.report import advice
 from tclose.releases.report.html_parts import (
     bullets,
@@ -50,11 +50,12 @@ def write_report(manifest: Manifest) -> str:
         _advise(manifest),
         _describe_source(manifest),
     ]
-    title = f"{_title(manifest)}: report of the release"
+    title = f"{give_title(manifest)}: report of the release"
     return page(title, STYLE, _head(manifest), [one for one in sections if one], _foot(manifest))
 
 
-def _title(manifest: Manifest) -> str:
+def give_title(manifest: Manifest) -> str:
+    """The publisher's title, or the name of the release."""
     about = manifest.about
     return about.title if about is not None and about.title else manifest.name
 
@@ -65,7 +66,7 @@ def _head(manifest: Manifest) -> str:
     verdict = "PASS: every class meets what was asked" if passed else "FAIL"
     parts = [
         element("p", "Report of a release of microdata", class_="kicker"),
-        element("h1", text(_title(manifest))),
+        element("h1", text(give_title(manifest))),
     ]
     if about is not None and about.description:
         parts.append(paragraph(about.description))
@@ -75,6 +76,7 @@ def _head(manifest: Manifest) -> str:
         ("columns", f"{len(manifest.columns):,}"),
         ("classes of records", f"{classes.n_classes:,}"),
         ("records in a class", f"{classes.smallest:,} to {classes.largest:,}"),
+        *count_persons(privacy),
         ("k, asked and reached", f"{privacy.k.asked:,} and {privacy.k.achieved:,}"),
     ]
     for name, t in privacy.t.items():
@@ -87,13 +89,27 @@ def _head(manifest: Manifest) -> str:
     return "".join(parts) + facts(pairs)
 
 
+def count_persons(privacy: Privacy) -> list[tuple[str, str]]:
+    """How many persons there are, in all and in a class; nothing where k counts records."""
+    persons = privacy.persons
+    if persons is None:
+        return []
+    sizes = f"{persons.classes.smallest:,} to {persons.classes.largest:,}"
+    return [("persons", f"{persons.persons:,}"), ("persons in a class", sizes)]
+
+
 def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
-    k = manifest.privacy.k
+    k, persons = manifest.privacy.k, manifest.privacy.persons
+    others = f"at least {k.achieved - 1:,} others"
+    if persons is not None:
+        others = (
+            f"those of at least {persons.k.achieved - 1:,} other persons, who may have several each"
+        )
     parts = [
         paragraph(
-            f"k = {k.asked:,}: every record shares the values of all quasi-identifiers with at "
-            f"least {k.achieved - 1:,} others. Together they are a class. Who knows these values "
-            "of a person finds a class, and cannot tell which of its records is the person's."
+            f"k = {k.asked:,}: every record shares the values of all quasi-identifiers with "
+            f"{others}. Together they are a class. Who knows these values of a person finds a "
+            "class, and cannot tell which of its records is the person's."
         )
     ]
     first = next(iter(figures.attributes), None)
@@ -279,7 +295,8 @@ def _describe_source(manifest: Manifest) -> str:
             "said here of k, t and the classes, from the files alone."
         )
     )
-    return section("source", "Citation, licence, contact", *parts)
+    given = "Citation, licence, contact" if len(parts) > 1 else "The release and its files"
+    return section("source", given, *parts)
 
 
 def _foot(manifest: Manifest) -> str:

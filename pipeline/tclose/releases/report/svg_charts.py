@@ -3,7 +3,9 @@
 Each has a title and a description for screen readers; the same figures follow as a table.
 """
 
+import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 
 from tclose.releases.manifest.figure_sections import Shares
 from tclose.releases.report.html_parts import data_table, element, text
@@ -12,6 +14,7 @@ WIDTH = 440
 _ROW, _BAR, _GAP = 20, 11, 5
 _TABLE, _FAR = "#1f5fa8", "#a8450a"
 _PLOT = 150  # height of columns
+_LETTER = 9  # width of a letter where the style has its largest, on phones and paper
 
 
 def percent(share: float) -> str:
@@ -65,8 +68,8 @@ def _draw_rows(
         y += _GAP
     largest = max((max(shares, default=0) for _, _, shares in series), default=0) or 1
     for i, label in enumerate(labels):
-        parts.append(_label(0, y + 14, label))
         said = " | ".join(percent(shares[i]) for _, _, shares in series)
+        parts.append(_label(0, y + 14, _fit(label, WIDTH // _LETTER - len(said) - 1)))
         parts.append(_label(WIDTH, y + 14, said, anchor="end"))
         y += _ROW
         for _, colour, shares in series:
@@ -127,6 +130,15 @@ def _figure(
         "details", element("summary", "The figures as a table") + data_table(caption, *figures)
     )
     return element("figure", element("figcaption", text(caption)) + picture + again)
+
+
+def _fit(label: str, n_letters: int) -> str:
+    """A label, cut where it would reach what is beside it; letters of East Asia take two places."""
+    widths = [2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in label]
+    if sum(widths) <= n_letters:
+        return label
+    n_kept = sum(end < n_letters for end in accumulate(widths))
+    return f"{label[:n_kept]}\u2026"
 
 
 def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> str:

@@ -25,6 +25,7 @@ from tclose.releases.report.html_parts import (
     text,
 )
 from tclose.releases.report.page_style import STYLE
+from tclose.releases.report.public_report import give_title
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,18 @@ def _list_release(listed: ListedPage) -> list[str]:
     return [
         text(f"{manifest.release_id}{mark}"),
         ", ".join(link(said, f"{quote(listed.place)}/{file}", manifest) for said, file in links),
-        text(manifest.published_at[:10]),
+        _whole(manifest.published_at[:10]),
         text(manifest.verdict.upper()),
         text(f"{manifest.records:,}"),
-        text(f"{k.achieved:,} of {k.asked:,}"),
-        text(max(t, default="-", key=_before_of)),
+        _whole(f"{k.achieved:,} (asked {k.asked:,})"),
+        _whole(max(t, default="-", key=_before_of)),
         text(f"{manifest.information_loss.total:.3g}"),
     ]
+
+
+def _whole(said: str) -> str:
+    """A text on one line, as dates are read."""
+    return element("span", text(said), class_="whole")
 
 
 def _before_of(said: str) -> float:
@@ -109,11 +115,14 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
     ----------
     index : where the page that lists it is, from here
     """
+    links = [("All releases", index), ("manifest", "manifest.json")]
+    if manifest.figures is not None:
+        links.insert(1, ("report", "report.html"))
     head = "".join(
         [
             element("p", "Data dictionary", class_="kicker"),
-            element("h1", text(manifest.name)),
-            element("p", element("a", "All releases", href=index)),
+            element("h1", text(give_title(manifest))),
+            element("p", ", ".join(element("a", text(said), href=to) for said, to in links)),
             facts(
                 [
                     ("release", manifest.release_id),
