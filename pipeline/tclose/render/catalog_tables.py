@@ -1,5 +1,6 @@
 """Tables of the catalog commands: releases, one release, and differences of two."""
 
+import re
 from typing import Any
 
 from tclose.data.places.locations import Location
@@ -45,7 +46,7 @@ def _entry_row(entry: ListedRelease) -> Row:
     return (
         mark,
         entry.release_id,
-        printable(entry.published_at),
+        printable(_to_the_second(entry.published_at)),
         printable(entry.verdict.upper()),
         f"{entry.records:,}",
         f"{privacy.k.achieved} of {privacy.k.asked}",
@@ -95,10 +96,15 @@ def report_one(release: ShownRelease) -> str:
     return "\n".join(printable(line) for text in lines for line in text.split("\n"))
 
 
+def _to_the_second(moment: str) -> str:
+    """A time of a manifest without its milliseconds, which are for the order of releases alone."""
+    return re.sub(r"\.\d+", "", moment)
+
+
 def _head_rows(release: ShownRelease) -> list[tuple[str, str]]:
     manifest, maker = release.manifest, release.made_by
     rows = [("release", f"{release.release}{' (current)' if release.current else ''}")]
-    rows += [("name", manifest.name), ("published", manifest.published_at)]
+    rows += [("name", manifest.name), ("published", _to_the_second(manifest.published_at))]
     rows.append(("made by", _short_maker(maker)))
     if release.signed_by:
         rows.append(("signed by", f"{release.signed_by} (not checked: audit --public-key does)"))

@@ -209,7 +209,7 @@ def _make_record(
         n_repaired=sum(result.n_repaired for result in results),
         rounds=merge_rounds([result.rounds for result in results]),
         seconds=workspace.find(SECONDS) or {},
-        published_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         draws=workspace.load(NOISE_DRAWS),
         sketches=workspace.load(PERSON_SKETCHES),
         over_time=describe_series(

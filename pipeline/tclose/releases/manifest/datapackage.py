@@ -43,7 +43,8 @@ def describe_package(manifest: Manifest) -> JsonObject:
         "name": manifest.name.lower(),
         "id": manifest.release_id,
         "title": manifest.name,
-        "created": manifest.published_at,
+        # to the second, as the standard's pattern has it
+        "created": manifest.published.isoformat(timespec="seconds"),
     }
     if manifest.about is not None:
         package |= describe_publisher(manifest.about)

@@ -64,13 +64,14 @@ def _introduce(manifest: Manifest) -> str:
         find_format,  # slow to import, and for writing alone
     )
 
-    keys = ("name", "release_id", "published_at", "method")
+    keys = ("name", "release_id", "method")
     texts = {key: escape(getattr(manifest, key)) for key in keys}
+    published = escape(manifest.published.isoformat(timespec="seconds"))
     version, n_files = escape(manifest.code.tclose), len(manifest.files)
     classes, files = manifest.classes, manifest.files
     title = f"{find_format(files[0].path).title} " if files else ""
     provenance = (
-        f"Release {texts['release_id']}, published at {texts['published_at']}; made by tclose "
+        f"Release {texts['release_id']}, published at {published}; made by tclose "
         f"{version}, method {texts['method']}."
     )
     counts = (
