@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.series.held_records import choose_held
+from tclose.passes.series.held.held_records import choose_held
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells, measure_cells
 from tclose.passes.series.series_verdict import DROP, HOLD, judge_series

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tclose.kernels import compiler
+from tclose.kernels.ready_folder import READY
 from tclose.security.trusted_paths import open_trusted
 
 
@@ -36,7 +37,7 @@ def read_code_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], N
     """Name the folder of code that was compiled ahead."""
 
     def name(folder: Path) -> None:
-        monkeypatch.setenv(compiler.READY, str(folder))
+        monkeypatch.setenv(READY, str(folder))
         compiler._open_ready.cache_clear()
 
     yield name

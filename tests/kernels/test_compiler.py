@@ -269,11 +269,15 @@ class TestCompiledAhead:
         assert f"{ahead}: can be written to by others (mode 0777)" in refusal
         assert refusal.endswith("or take TCLOSE_KERNELS out of the environment")
 
-    def test_folder_that_is_not_there_is_none(self, tmp_path, keep_code_in, read_code_in):
+    def test_folder_that_is_not_there_is_told_and_not_made(
+        self, tmp_path, keep_code_in, read_code_in
+    ):
         keep_code_in(tmp_path / "own")
         read_code_in(tmp_path / "missing")
         assert kernel(add)(WHOLE) == 6
-        assert not find_refusal()
+        refusal = find_refusal()
+        assert refusal.startswith(f"TCLOSE_KERNELS {tmp_path / 'missing'}: is no folder, so no ")
+        assert refusal.endswith("or take TCLOSE_KERNELS out of the environment")
         assert not (tmp_path / "missing").exists()
 
 

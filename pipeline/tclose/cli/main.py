@@ -54,11 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _perform(arguments: argparse.Namespace) -> int:
     """Do what the command line asks; of an error that nobody foresaw say its type and place."""
     from tclose.data.places.process_limits import OPEN_FILES, ensure_open_files
+    from tclose.kernels.ready_folder import check_ready_folder
     from tclose.runtime.scratch import clear_scratch
 
     try:
         ensure_open_files(OPEN_FILES)
         clear_scratch()
+        check_ready_folder()
         return _COMMANDS[arguments.command](arguments)
     except (TcloseError, BrokenPipeError):
         _look_for_interrupt()

@@ -164,6 +164,8 @@ class Encoding:
     is, the commonest 0. ``low``, ``high``: smallest and largest key; for ordinal columns the first
     and the last rank. ``generalised``: keys of the release are texts, of intervals, sets or nodes.
     ``by``: what keys of a quasi-identifier are divided by where records are compared.
+    ``sums_in_order``: means of floats are sums in the order of the keys, the same for the same
+    records in whatever order they come.
     """
 
     column: Column
@@ -174,6 +176,7 @@ class Encoding:
     priority: Int64 | None = None
     generalised: bool = False
     by: ColumnScale = RANGE_SCALE
+    sums_in_order: bool = False
 
     @property
     def type(self) -> pa.DataType:

@@ -34,6 +34,7 @@ from typing import Any, Literal
 
 from tclose.kernels.compile_lock import hold_compile_lock
 from tclose.kernels.linked_code import compiles_kernel, is_part, link_parts
+from tclose.kernels.ready_folder import READY, find_missing
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_trusted
 from tclose.security.working_folder import away_from_working_folder
 
@@ -55,8 +56,6 @@ config._config_fname = os.devnull  # noqa: SLF001  # it has no other way
 # From the system, as processes that are forked would draw the same numbers otherwise.
 _numbers: Any = iter(lambda: secrets.randbits(62), None)
 FunctionIdentity._unique_ids = _numbers  # noqa: SLF001  # it has no other way
-
-READY = "TCLOSE_KERNELS"  # the variable that names a folder of code that was compiled ahead
 
 _DIGEST_BYTES = 32
 _CODE = ".code"  # of a kernel that Python calls
@@ -137,7 +136,7 @@ def find_refusal() -> str:
             f"kernels that were compiled ahead are not read: {refusal}, {reason}; close "
             f"{refusal.place} to others, or take {READY} out of the environment"
         )
-    return ""
+    return find_missing()
 
 
 @functools.cache

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tclose.policy.policy import Policy
     from tclose.releases.manifest.internal_manifest import GitState
 
+OVER_TIME_VERSION = 2  # of what is released of a series alone
 PACKAGE = Path(tclose.__file__).resolve().parent
 _CHECKOUT = PACKAGE.parents[1]  # of the repository, where the package is not installed
 
@@ -67,7 +68,7 @@ def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict
         "method": {method.name: method.version},
         "models": {name: models[name].version for name in sorted(required | requested)},
         "passes": dict(passes),
-    }
+    } | ({"series": {"over_time": OVER_TIME_VERSION}} if policy.privacy.over_time else {})
 
 
 def git_state() -> "GitState | None":

@@ -25,9 +25,15 @@ def hear_interrupts() -> None:
 
 
 def _tell_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Say nothing of an interrupt that Python drops, as in a finaliser: it is raised again."""
-    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
-        sys.__unraisablehook__(unraisable)
+    """Say nothing of an interrupt that Python drops, as in a finaliser: it is raised again.
+
+    Nor of files that were being opened at that moment, which are closed without being asked.
+    """
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        return
+    if HEARD.is_set() and isinstance(unraisable.exc_value, ResourceWarning):
+        return
+    sys.__unraisablehook__(unraisable)
 
 
 def ignore_interrupts() -> None:

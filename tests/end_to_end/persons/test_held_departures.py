@@ -24,8 +24,8 @@ from tclose.cli.main import main
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.errors import InfeasibleError, OutputError, PolicyError
 from tclose.passes.release import run_release
-from tclose.passes.series import handed_out, held_records
 from tclose.passes.series.forget_person import forget_person
+from tclose.passes.series.held import handed_out, held_records
 from tclose.policy.policy import parse_policy
 from tclose.releases.series.register_file import read_register
 from tclose.runtime.progress import Progress

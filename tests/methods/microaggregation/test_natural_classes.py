@@ -115,8 +115,11 @@ def naive_natural(problem: ClusteringProblem) -> list[bool]:
 @given(problem=problems())
 def test_natural_classes_are_found_exactly(problem: ClusteringProblem) -> None:
     groups, is_natural = find_natural(problem)
-    assert naive.groups(groups.tolist()) == groups_of(problem)
-    assert is_natural.tolist() == naive_natural(problem)
+    found = [rows for rows, n in zip(naive.groups(groups.tolist()), is_natural, strict=True) if n]
+    equal = groups_of(problem)
+    assert found == [rows for rows, n in zip(equal, naive_natural(problem), strict=True) if n]
+    if max(map(len, equal)) >= problem.k:
+        assert naive.groups(groups.tolist()) == equal
 
 
 @repeatable
@@ -256,5 +259,5 @@ def test_a_few_blocks_tell_that_near_records_are_above_t(
     problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=20)
     assert problem.cut is not None
     choose_start(problem, cluster_by_subsets(problem.scaled, problem.cut))
-    assert clustered[:2] == [15, 15]
-    assert clustered[2:] == ([60] if is_near else [])
+    # The first block that is above t by itself decides.
+    assert clustered == ([15, 15, 60] if is_near else [15])

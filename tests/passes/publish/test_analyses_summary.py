@@ -42,6 +42,12 @@ def test_categories_of_one_value_have_no_association() -> None:
     assert np.isnan(measure_correlation_ratio(np.array([3, 2]), np.array([0.0, 0.0]), 0.0))
 
 
+def test_squares_past_float64_have_no_correlation_ratio() -> None:
+    """A minimum of 1 and of what is not a number would read as the closest association."""
+    sums = np.array([3e200, -2e200])
+    assert np.isnan(measure_correlation_ratio(np.array([3, 2]), sums, np.inf))
+
+
 @repeatable
 @given(seeds)
 def test_the_correlation_ratio_is_that_of_pandas(seed: int) -> None:

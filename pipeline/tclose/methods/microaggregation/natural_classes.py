@@ -15,16 +15,21 @@ from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Float64, Int64
 
+_MULTIPLIER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # mix a hash's bits
+
 
 def find_natural(problem: ClusteringProblem) -> tuple[Int64, NDArray[np.bool_]]:
     """Group the records by their quasi-identifiers.
 
     Returns
     -------
-    groups : int64 (n,): of each record, from 0 without gaps, ascending by their keys
+    groups : int64 (n,): of each record, from 0 without gaps, ascending by their keys; a group for
+        each record where no k of them are equal
     is_natural : bool (groups,): whether a group has k records and meets every t and model
     """
     n_records = problem.keys[0].size
+    if not _may_be_equal(problem):
+        return np.arange(n_records), np.zeros(n_records, dtype=bool)
     by_keys = np.lexsort(problem.keys[::-1])
     changes = np.zeros(n_records, dtype=bool)
     changes[:1] = True
@@ -41,6 +46,20 @@ def find_natural(problem: ClusteringProblem) -> tuple[Int64, NDArray[np.bool_]]:
         order, starts = group_by_label(labels, int(large.sum()))
         is_natural[large] = problem.holds(rows[order], starts)
     return groups, is_natural
+
+
+def _may_be_equal(problem: ClusteringProblem) -> bool:
+    """Return whether k records may have equal quasi-identifiers: a hash of theirs occurs k times.
+
+    One column of hashes is sorted in a tenth of the time that all columns take.
+    """
+    hashes = np.zeros(problem.keys[0].size, dtype=np.uint64)
+    for column in problem.keys:
+        hashes = (hashes ^ (column + 0).view(np.uint64)) * _MULTIPLIER  # of -0.0 makes 0.0
+        hashes ^= hashes >> _SHIFT
+    hashes.sort()
+    first, last = hashes[: max(0, hashes.size - problem.k + 1)], hashes[problem.k - 1 :]
+    return bool((first == last).any())
 
 
 def keep_natural(

@@ -89,18 +89,19 @@ def _may_be_near(
         return True
     blocks = _cut_near(problem, rows, SAMPLED_RECORDS)
     picked = [blocks[i * len(blocks) // SAMPLED_BLOCKS] for i in range(SAMPLED_BLOCKS)]
-    n_above, lost, n_sampled = 0, 0.0, 0
+    n_sampled = sum(block.size for block in picked)
+    n_above, lost = 0, 0.0
     for block in picked:
         members = rows[np.sort(block)]
         sample = _take(problem, members)
         start = cluster_near(sample, np.arange(members.size), SAMPLED_RECORDS)
         n_above += round(_share_above(sample, start) * members.size)
         lost += _measure(sample, start)
-        n_sampled += members.size
-    n_records = problem.keys[0].size
-    share_above = n_above / n_sampled * rows.size / n_records
-    is_little = lost * rows.size <= most_lost * n_sampled
-    return is_little and share_above <= most_above + SAMPLED_MARGIN
+        share_above = n_above / n_sampled * rows.size / problem.keys[0].size
+        is_little = lost * rows.size <= most_lost * n_sampled
+        if not is_little or share_above > most_above + SAMPLED_MARGIN:
+            return False  # more blocks can only add to both
+    return True
 
 
 def _take(problem: ClusteringProblem, rows: Int64) -> ClusteringProblem:

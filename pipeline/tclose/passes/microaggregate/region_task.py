@@ -217,9 +217,9 @@ def _load_units(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
         return None
     units = np.asarray(workspace.file(UNITS, 0).read())
     if not series.united_k:
-        return SeriesUnits(units, None, 0)
+        return SeriesUnits(units, None, 0, series.limits)
     placed = np.asarray(workspace.file(EARLIER, 0).read())
-    return SeriesUnits(units, placed, series.united_k)
+    return SeriesUnits(units, placed, series.united_k, series.limits)
 
 
 def cluster_task(workspace: Workspace, item: RegionInput, pending: PendingFiles) -> ClusteredRegion:

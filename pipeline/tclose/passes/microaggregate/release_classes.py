@@ -84,6 +84,9 @@ def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64
         return _middle_values(keys, order, starts, rounded, encoding)
     if rounded:
         return cast(Keys, aggregate.integer_means(keys, order, starts))
+    if encoding.sums_in_order:
+        classes = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        order = order[np.lexsort((keys[order], classes))]
     return _as_released(aggregate.float_means(keys.astype(np.float64), order, starts), encoding)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tclose.passes.grow.grow_task import GROW_TASK
 from tclose.passes.grow.grow_trees import grow_trees
-from tclose.passes.persons.person_keys import PERSON_HASHES
+from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
@@ -19,6 +19,7 @@ from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
 from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
+from tclose.passes.series.kept_centres import keep_centres
 from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
 from tclose.passes.series.series_units import EARLIER, UNITS, write_units
 from tclose.passes.summarise.distributions import distribute
@@ -81,7 +82,9 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
     privacy = policy.privacy.model_copy(update={"k": made_k})
     roomy = policy.model_copy(update={"privacy": privacy})
     plan = make_plan(roomy, context.workspace, summary, limits_made_for(policy))
-    plan = replace(plan, k=policy.privacy.k)
+    key = context.workspace.load_shared(PERSON_KEY)
+    encodings = keep_centres(plan.encodings, series[0].centres, policy.attributes, key)
+    plan = replace(plan, k=policy.privacy.k, encodings=encodings)
     if not series[0].window.releases:
         return plan
     # Who has to stay together may be anywhere in the table.
@@ -108,6 +111,7 @@ DECIDE = Pass(
         JOINT_COUNTS,
         SAMPLE,
         PERSON_HASHES,
+        PERSON_KEY,
     ),
     writes=(
         PLAN,

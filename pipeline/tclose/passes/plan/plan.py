@@ -181,8 +181,8 @@ class Plan:
         return digest.hexdigest()
 
 
-PLAN = Artifact("plan", Plan, version=3)
-DRAFT_PLAN = Artifact("draft-plan", Plan, version=3)  # before its coarse trees are grown
+PLAN = Artifact("plan", Plan, version=4)
+DRAFT_PLAN = Artifact("draft-plan", Plan, version=4)  # before its coarse trees are grown
 
 
 def _feed(digest: Any, value: Any) -> None:

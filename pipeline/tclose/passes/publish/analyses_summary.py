@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from math import ceil, isfinite
+from math import ceil, inf, isfinite
 
 import numpy as np
 
@@ -145,7 +145,7 @@ def _total(moments: Moments, place: int) -> float:
 
 
 def measure_correlation_ratio(n_records: Int64, sums: Float64, total: float) -> float:
-    """Correlation ratio of a number over categories; NaN of one value or one category.
+    """Correlation ratio of a number over categories; NaN of one value or category, or past float64.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def measure_correlation_ratio(n_records: Int64, sums: Float64, total: float) -> 
     total : sum of the squared deviations of all numbers from their mean
     """
     present = n_records > 0
-    if np.count_nonzero(present) < 2 or not total > 0:
+    if np.count_nonzero(present) < 2 or not 0 < total < inf:
         return float("nan")
     n, means = n_records[present], sums[present] / n_records[present]
     between = float((n * (means - (n * means).sum() / n.sum()) ** 2).sum())

@@ -17,9 +17,9 @@ from tclose.errors import InfeasibleError
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.named_key import check_register_key, identify_key
 from tclose.passes.persons.person_keys import PERSON_KEY, hash_persons
-from tclose.passes.series.handed_out import HandedOut, open_handed_out
 from tclose.passes.series.headroom import HEADROOM_T, choose_size
-from tclose.passes.series.held_records import (
+from tclose.passes.series.held.handed_out import HandedOut, open_handed_out
+from tclose.passes.series.held.held_records import (
     NOBODY_LEFT,
     Departed,
     add_held,
@@ -46,7 +46,7 @@ from tclose.passes.series.series_verdict import DROP, HOLD, UNITE
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.policy.policy import Policy
 from tclose.policy.sections.privacy_settings import OverTimeSettings
-from tclose.releases.series.register_file import ReleasedPersons, load_register
+from tclose.releases.series.register_file import Centre, ReleasedPersons, load_register
 from tclose.releases.series.series_history import (
     SeriesRelease,
     SeriesWindow,
@@ -73,7 +73,8 @@ class SeriesLink:
     of it that 1 to k' - 1 of them left; ``n_forgotten``: of the records left out, those of persons
     who were forgotten on request; ``key_id``: of the key that persons are hashed with; ``n_held``:
     records of persons who left, held from the release before; ``stalest``: for how many releases
-    one of them has been, at most.
+    one of them has been, at most; ``centres``: what the release before released of the
+    quasi-identifiers; ``limits``: the t of each confidential attribute over time.
     """
 
     window: SeriesWindow
@@ -87,10 +88,12 @@ class SeriesLink:
     key_id: str
     n_held: int = 0
     stalest: int = 0
+    centres: tuple[Centre, ...] = ()
+    limits: tuple[Fraction, ...] = ()
 
 
 # One, or none of a release that stands alone.
-SERIES = Artifact("series", tuple[SeriesLink, ...], version=2)
+SERIES = Artifact("series", tuple[SeriesLink, ...], version=3)
 
 
 def limits_over_time(policy: Policy, settings: OverTimeSettings) -> dict[str, Fraction]:
@@ -204,6 +207,8 @@ def link_series(
         identify_key(context.workspace.load_shared(PERSON_KEY)),
         len(held.hashes),
         int(held.ages.max(initial=0)),
+        earlier[-1].centres if earlier else (),
+        table.limits,
     )
     person = None if source.person is None else source.person.name
     hiding = replace(source, reading=replace(source.reading, hidden=person))

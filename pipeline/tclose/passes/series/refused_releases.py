@@ -6,6 +6,7 @@ import numpy as np
 
 from tclose.errors import InfeasibleError
 from tclose.model.array_types import Int64
+from tclose.passes.series.kept_records import find_earlier
 from tclose.passes.series.series_cells import KnownRelease, measure_cells
 from tclose.passes.series.series_verdict import NOBODY_FOUND, UNITE
 from tclose.policy.sections.privacy_settings import OverTimeSettings
@@ -76,6 +77,7 @@ def check_departures(
         return
     gone = cells.copy()
     gone[kept] = -1
+    gone[~find_earlier(window, cells.size)] = -1  # newcomers who are left out leave no class
     failing = np.flatnonzero(measure_cells(gone, window).fail(settings.k))
     n_found = int(np.isin(gone[gone >= 0], failing).sum())
     if n_found:

@@ -8,8 +8,10 @@ import numpy as np
 from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
 from tclose.passes.compare.keyed_hashes import UInt64
+from tclose.passes.persons.person_keys import PERSON_KEY
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import load_distributions
+from tclose.passes.series.kept_centres import describe_centres
 from tclose.passes.series.link_persons import SeriesLink, limits_over_time, load_window
 from tclose.passes.series.series_cells import number_hashes, place_release
 from tclose.passes.series.series_units import load_hashes
@@ -63,6 +65,7 @@ def register_persons(
         tables=load_distributions(workspace, plan),
         key_id=key_id,
         stale=_find_stale(hashes, partitions),
+        centres=describe_centres(plan.encodings, workspace.load_shared(PERSON_KEY)),
     )
 
 
@@ -92,4 +95,5 @@ def judge_window(
         place_release(one, of_one, n_persons, limits)
         for one, of_one in zip(released, numbers, strict=True)
     ]
+    del released  # hashes are the larger part of a window
     return judge_series(placed, n_persons, settings.k, settings.departures, settings.most_held)

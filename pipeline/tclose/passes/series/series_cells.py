@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.kernels.aggregate import group_by_label
+from tclose.kernels.number_words import number_words
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import class_distances, classes_above
@@ -51,7 +52,9 @@ class KnownRelease:
 
 
 def number_hashes(pieces: Sequence[NDArray[np.uint64]]) -> tuple[int, list[Int64]]:
-    """Number the persons of several releases by their hashes.
+    """Number the persons of several releases by their hashes, as they first come.
+
+    So much memory is taken as the persons need, however many releases they are in.
 
     Parameters
     ----------
@@ -61,15 +64,20 @@ def number_hashes(pieces: Sequence[NDArray[np.uint64]]) -> tuple[int, list[Int64
     -------
     How many persons there are, and of each release the numbers, int64 (n,)
     """
-    joined = np.concatenate([np.empty((0, 2), dtype=np.uint64), *pieces])
-    order = np.lexsort((joined[:, 1], joined[:, 0]))
-    ordered = joined[order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    numbers = np.empty(len(order), dtype=np.int64)
-    numbers[order] = np.cumsum(new) - 1
-    ends = np.cumsum([len(piece) for piece in pieces])[:-1]
-    return int(new.sum()), np.split(numbers, ends)
+    known, places = np.empty((0, 2), dtype=np.uint64), np.full(1, -1, dtype=np.int64)
+    n_known, numbers = 0, []
+    for piece in pieces:
+        most = n_known + len(piece)
+        if most > len(known):
+            known = np.concatenate([known[:n_known], np.empty((len(piece), 2), dtype=np.uint64)])
+        if 2 * most > places.size:
+            places = np.full(1 << (2 * most).bit_length(), -1, dtype=np.int64)
+            again = np.empty(n_known, dtype=np.int64)
+            number_words(known[:n_known].copy(), known, places, 0, again)
+        of_piece = np.empty(len(piece), dtype=np.int64)
+        n_known = number_words(np.ascontiguousarray(piece), known, places, n_known, of_piece)
+        numbers.append(of_piece)
+    return n_known, numbers
 
 
 def place_release(

@@ -47,6 +47,7 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
     window = [
         place_release(one, of_one, n_persons) for one, of_one in zip(earlier, numbers, strict=True)
     ]
+    del earlier  # hashes are the larger part of a window
     is_known = np.zeros(n_persons, dtype=np.bool_)
     for release in window:
         is_known |= release.classes != ABSENT_CLASS

@@ -13,7 +13,7 @@ from tclose.passes.compare.comparison import prepare_comparison
 from tclose.passes.compare.digest_task import DIGEST_KEY
 from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
-from tclose.passes.series.held_records import HELD
+from tclose.passes.series.held.held_records import HELD
 from tclose.passes.series.link_persons import LINK_TASK, SERIES, link_series
 from tclose.passes.summarise.centres import GAPS_TASK, find_centres
 from tclose.passes.summarise.input_summary import (

@@ -19,6 +19,7 @@ from tclose.passes.microaggregate.region_task import (
     REGIONS,
     RegionResult,
 )
+from tclose.passes.persons.person_keys import PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import (
     MERGED_PERSON_VALUES,
@@ -222,6 +223,7 @@ VERIFY = Pass(
         CLASS_PASSTHROUGH,
         MERGED_PERSON_VALUES,
         PERSON_DIGEST,
+        PERSON_KEY,
         SERIES,
         NUMBERED,
         WIDE,

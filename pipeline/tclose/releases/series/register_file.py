@@ -8,7 +8,7 @@ in the internal manifest, which is sealed. Rows are in the order of the released
 import hashlib
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +32,19 @@ _ABOUT = b"tclose"
 NOBODY = np.empty((0, 2), dtype=np.uint64)
 
 
+@dataclass(frozen=True)
+class Centre:
+    """What classes release of a quasi-identifier, where the table decides it.
+
+    ``aggregate``: of a number, None if it is the usual one; ``order``: keyed hashes of the
+    categories, as hexadecimal digits, the one first that wins a tie.
+    """
+
+    name: str
+    aggregate: str | None
+    order: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedPersons:
     """The persons of a release, row by row in its order.
@@ -42,7 +55,8 @@ class ReleasedPersons:
     release; ``forgotten`` uint64 (f, 2): hashes of persons who are left out of later releases, as
     whose rows they were is not to be known any more; ``key_id``: of the key of the hashes, empty if
     the register does not say; ``stale`` int64 (n,): for how many releases the row has been held
-    since its person left, 0 of others, and empty if no row is held.
+    since its person left, 0 of others, and empty if no row is held; ``centres``: of the
+    quasi-identifiers, none if the register does not say.
     """
 
     release: str
@@ -55,6 +69,7 @@ class ReleasedPersons:
     forgotten: NDArray[np.uint64] = field(default_factory=lambda: NOBODY)
     key_id: str = ""
     stale: Int64 = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    centres: tuple[Centre, ...] = ()
 
 
 def tabulate(codes: Int64, n_values: int, metric: TreeMetric | None = None) -> Distribution:
@@ -84,6 +99,8 @@ def write_register(persons: ReleasedPersons) -> bytes:
     about["attributes"] = described
     if persons.key_id:
         about["key_id"] = persons.key_id
+    if persons.centres:
+        about["centres"] = [asdict(centre) for centre in persons.centres]
     if len(persons.forgotten):
         about["forgotten"] = [row.tobytes().hex() for row in persons.forgotten]
     table = pa.table(columns).replace_schema_metadata({_ABOUT: json.dumps(about)})
@@ -134,6 +151,10 @@ def read_register(content: bytes) -> ReleasedPersons:
             forgotten=_read_hashes(about.get("forgotten", [])),
             key_id=str(about.get("key_id", "")),
             stale=_stale(table),
+            centres=tuple(
+                Centre(one["name"], one["aggregate"], tuple(one["order"]))
+                for one in about.get("centres", [])
+            ),
         )
     except MemoryError:  # which an exception of pyarrow can be; nothing is wrong with the file then
         raise

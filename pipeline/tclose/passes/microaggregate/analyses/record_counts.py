@@ -12,6 +12,7 @@ from tclose.data.keys import Keys
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.analyses.count_ranges import count_ranges
 from tclose.passes.microaggregate.analyses.workload import Parts8, Workload
+from tclose.passes.microaggregate.utility import quiet
 
 Counts = NDArray[Any]  # of records: unsigned, as small as can be, or int64
 
@@ -108,6 +109,7 @@ def _count_tables(codes: Sequence[Parts8], work: Workload) -> Int64:
     return np.concatenate(tables)
 
 
+@quiet
 def _sum_numbers(codes: Sequence[Parts8], numbers: Sequence[Float64], work: Workload) -> Float64:
     """Sum each number less its shift over the records of each part of each categorical column."""
     sums: list[Float64] = [np.empty(0)]

@@ -6,6 +6,8 @@ are united, where that is asked.
 """
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import ceil
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.unions.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
+from tclose.privacy.t_closeness import class_distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +32,13 @@ class SeriesUnits:
 
     ``units`` int64 (persons,): of each person, -1 of newcomers; ``placed`` int64 (2, releases,
     persons): classes of the earlier releases, and who left these, where departures are united for
-    groups of ``departed_k``, else None.
+    groups of ``departed_k``, else None; ``limits``: the t of each confidential attribute over time.
     """
 
     units: Int64
     placed: Int64 | None
     departed_k: int
+    limits: tuple[Fraction, ...]
 
 
 def cluster_series(
@@ -65,7 +69,9 @@ def cluster_series(
     new = np.flatnonzero(~stays)
     if new.size >= 2 * made_k:
         taken = _take_records(records, new)
-        labels[new] = n_units + cluster_region(taken, roomy, distributions, person_demand).labels
+        limits = _limit_newcomers(taken, plan, distributions, series.limits)
+        near = replace(roomy, max_emds=limits)
+        labels[new] = n_units + cluster_region(taken, near, distributions, person_demand).labels
     else:
         labels[new] = n_units
     asked = replace(plan, max_emds=plan.verification_limits)
@@ -78,6 +84,33 @@ def cluster_series(
     united = unite_classes(clusters.labels, scaled, earlier)
     again = repair_clusters(united, records, asked, distributions, person_demand)
     return replace(again, n_repaired=clusters.n_repaired + again.n_repaired)
+
+
+def _limit_newcomers(
+    records: RegionRecords,
+    plan: Plan,
+    distributions: tuple[Distribution, ...],
+    over_time: tuple[Fraction, ...],
+) -> tuple[Fraction, ...]:
+    """The t that classes of newcomers are made for.
+
+    Some class of theirs is as far from the table as all of them are. Where that leaves little room,
+    they are made within the middle between that and what they are held to.
+    """
+    ends = np.array([0, records.keys[0].size])
+    limits = []
+    for codes, table, made_for, t, most in zip(
+        records.codes,
+        distributions,
+        plan.max_emds,
+        plan.verification_limits,
+        over_time,
+        strict=True,
+    ):
+        whole = Fraction(ceil(class_distances(codes, ends, table)[0] * 1000), 1000)
+        held_to = min(t, most) if whole < t else most
+        limits.append(max(made_for, (whole + held_to) / 2))
+    return tuple(limits)
 
 
 def _take_records(records: RegionRecords, rows: Int64) -> RegionRecords:

@@ -25,8 +25,8 @@ from tclose.data.files.input_partitions import MIN_PARTITION_ROWS
 from tclose.data.keys import plain_type
 from tclose.model.array_types import Int64
 from tclose.model.input_pieces import Partition
-from tclose.passes.series.divisible_cells import find_divisible
-from tclose.passes.series.handed_out import HandedOut, ToldApart, refuse_damaged
+from tclose.passes.series.held.divisible_cells import find_divisible
+from tclose.passes.series.held.handed_out import HandedOut, ToldApart, refuse_damaged
 from tclose.passes.series.kept_records import LinkedTable
 from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells, number_hashes
 from tclose.passes.summarise.records import Source

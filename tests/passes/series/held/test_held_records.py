@@ -14,8 +14,8 @@ from support.naive import naive_holding
 from tclose.kernels.emd.tree import star_metric
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
-from tclose.passes.series.divisible_cells import bound_parts, find_divisible
-from tclose.passes.series.held_records import _is_same, choose_held
+from tclose.passes.series.held.divisible_cells import bound_parts, find_divisible
+from tclose.passes.series.held.held_records import _is_same, choose_held
 from tclose.passes.series.kept_records import LinkedTable, keep_records
 from tclose.passes.series.series_cells import ABSENT_CLASS, KnownRelease, find_cells
 from tclose.passes.series.series_verdict import judge_series

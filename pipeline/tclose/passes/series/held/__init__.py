@@ -1,0 +1,1 @@
+"""Records of persons who left a series, held until enough of their cell have left."""
