@@ -1,12 +1,11 @@
 """Lineage events of a run: start, heartbeat and end; stored with the run, and emitted."""
 
-import threading
 import time
 
 import pyarrow as pa
 
 from tclose.releases.lineage import emit
-from tclose.releases.lineage.run_events import Lineage, import_library
+from tclose.releases.lineage.run_events import Lineage
 from tclose.runtime.artifacts import Artifact, Workspace
 from tclose.runtime.progress import Progress
 
@@ -14,11 +13,6 @@ LINEAGE = Artifact("lineage", Lineage)
 
 # A long run emits a heartbeat from time to time, after a task or a pass.
 SECONDS_OF_SILENCE = 60.0
-
-
-def import_early() -> None:
-    """Begin to import what the first event needs, beside a start that waits for processes."""
-    threading.Thread(target=import_library, daemon=True).start()
 
 
 def begin(workspace: Workspace, lineage: Lineage, schema: pa.Schema, progress: Progress) -> None:

@@ -78,7 +78,6 @@ def open_run(
         try:
             with contextlib.ExitStack() as cluster:
                 with progress.timing("start"):
-                    lineage_events.import_early()
                     engine = cluster.enter_context(open_engine(policy.engine, n_bytes))
                 unnamed = Run(policy, "", held.work_folder("inspect"), engine)
                 contents = _inspect(pipeline, unnamed, progress)
