@@ -344,4 +344,4 @@ class TestPaths:
     ) -> None:
         made = publish(asked)
         assert main(["audit", str(made.release), "--set", "privacy.k=9"]) == 2
-        assert "--set and --as-of go with --originals" in capsys.readouterr().err
+        assert "--out go with --originals POLICY" in capsys.readouterr().err

@@ -5,6 +5,7 @@ whose intervals and sets have all of a person's values. He picks one of them at 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -34,25 +35,65 @@ def measure_covering(
     released : the quasi-identifiers of all records as they are released, as texts
     encodings : of the quasi-identifiers
     """
+    points = read_intervals(released, encodings)
+    known = [e.encode(joined(originals, e.column.name)) for e in encodings]
+    counts = count_covering(*stack_known(known, encodings), *points.arrays, points.sizes)
+    return float(np.mean(1.0 / counts))
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Distinct released combinations, as `count_covering` takes them.
+
+    ``arrays``: its ``lows``, ``highs``, ``texts`` and ``covers``; ``point_of`` int64 (n,): of each
+    row; ``sizes`` int64 (c,): rows of each.
+    """
+
+    arrays: tuple[NDArray[Any], ...]
+    point_of: Int64
+    sizes: Int64
+
+    def take(self, points: Int64) -> tuple[NDArray[Any], ...]:
+        """The arrays of some of the combinations."""
+        *by_point, covers = self.arrays
+        return *(np.ascontiguousarray(array[:, points]) for array in by_point), covers
+
+
+def read_intervals(released: pa.Table, encodings: Sequence[Encoding]) -> Intervals:
+    """Read the intervals and sets of generalised rows.
+
+    Raises
+    ------
+    DataError
+        As of `find_covered`.
+    """
     columns = [joined(released, e.column.name).dictionary_encode() for e in encodings]
     codes = [_codes(column) for column in columns]
-    points, _, sizes = find_points(codes)
-    known = [e.encode(joined(originals, e.column.name)) for e in encodings]
+    points, point_of, sizes = find_points(codes)
     ordered = [j for j, encoding in enumerate(encodings) if not encoding.is_nominal]
     nominal = [j for j, encoding in enumerate(encodings) if encoding.is_nominal]
     texts = [np.array(column.dictionary.to_pylist(), dtype=np.str_) for column in columns]
     ends = {j: read_ends(encodings[j], texts[j]) for j in ordered}
     covers = [find_covered(encodings[j], texts[j].tolist()) for j in nominal]
-    counts = count_covering(
-        _stack([known[j] for j in ordered], np.float64, len(originals)),
-        _stack([known[j] for j in nominal], np.int64, len(originals)),
+    arrays = (
         _stack([low[points[j]] for j, (low, _) in ends.items()], np.float64, sizes.size),
         _stack([high[points[j]] for j, (_, high) in ends.items()], np.float64, sizes.size),
         _stack([points[j] for j in nominal], np.int64, sizes.size),
         _stack_tables(covers),
-        sizes,
     )
-    return float(np.mean(1.0 / counts))
+    return Intervals(arrays, point_of, sizes)
+
+
+def stack_known(
+    known: Sequence[Keys], encodings: Sequence[Encoding]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Keys of known records as `count_covering` takes them: float64 (d, n) and int64 (q, n)."""
+    n_records = known[0].size
+    pairs = list(zip(known, encodings, strict=True))
+    return (
+        _stack([keys for keys, e in pairs if not e.is_nominal], np.float64, n_records),
+        _stack([keys for keys, e in pairs if e.is_nominal], np.int64, n_records),
+    )
 
 
 def find_covered(encoding: Encoding, texts: Sequence[str]) -> NDArray[np.bool_]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
+from tclose.assess.auditing.audit_result import AuditResult
 from tclose.assess.linking import link_attackers, read_verified_rows
+from tclose.assess.population import check_population, measure_population, read_population
 from tclose.assess.sample import Sample, local_sample
 from tclose.assess.values_alone import find_other_claims, find_other_values, find_other_versions
 from tclose.data.formats.released_file import open_released
@@ -27,6 +28,7 @@ from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.originals_section import OriginalsResult
 from tclose.releases.manifest.privacy_summary import (
     describe_persons,
     find_differences,
@@ -42,8 +44,12 @@ from tclose.runtime.run import Run
 WHOLE = 2**62  # records of a sample that is the whole table
 
 
-def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> AuditResult:
+def add_originals(
+    audit: AuditResult, policy: Policy, progress: Progress, population: str | None = None
+) -> AuditResult:
     """The audit of a release with ``originals``: the comparison, or why there is none.
+
+    ``population``: path of a file of persons to compare its classes with, too.
 
     It is a finding where the policy and its input do not give the release, and a note where only
     the classes differ and another version of the code made them. All figures have three digits, as
@@ -59,11 +65,19 @@ def add_originals(audit: AuditResult, policy: Policy, progress: Progress) -> Aud
     assert manifest is not None  # it was audited
     if policy.privacy.over_time is not None:
         return audit.extended(notes=[_OF_SERIES])
+    persons = None
+    if population is not None:
+        check_population(policy)
+        persons = read_population(policy, population, progress)
     with local_sample(policy, "audit", WHOLE, policy.seed, progress) as (sample, engine):
         run = Run(sample.policy, "audit", sample.path.parent / "work", engine)
         remade = _Remade(run, sample, _make_again(run, progress))
         if remade.is_same(release, manifest):
-            return audit.extended(remade.find_other_persons(manifest), originals=remade.measure())
+            measured = remade.measure()
+            if persons is not None:
+                found = measure_population(run, sample, persons, progress)
+                measured = measured.model_copy(update={"population": found})
+            return audit.extended(remade.find_other_persons(manifest), originals=measured)
         versions = find_other_versions(release, policy)
         if versions == []:
             return audit.extended([_OTHERS])

@@ -2,17 +2,15 @@
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tclose.cli.audit_command import prepare_page
 from tclose.cli.catalog_command import as_place
 from tclose.cli.options import add_as_of, add_quiet
-from tclose.errors import OutputError, UsageError
+from tclose.errors import UsageError
 
 if TYPE_CHECKING:
-    from tclose.data.places.locations import Location
-    from tclose.releases.manifest.internal_manifest import InternalManifest
     from tclose.runtime.progress import Progress
 
 
@@ -62,7 +60,7 @@ def intrude_release(arguments: argparse.Namespace, progress: "Progress") -> str:
     python = find_python(arguments.python)
     policy = load_policy(arguments.originals, arguments.overrides, as_of=arguments.as_of)
     release = find_release(arguments.release)
-    internal = None if arguments.out is None else _prepare_page(arguments.out, release)
+    internal = None if arguments.out is None else prepare_page(arguments.out, release)
     found = intrude(
         release,
         policy,
@@ -73,30 +71,6 @@ def intrude_release(arguments: argparse.Namespace, progress: "Progress") -> str:
         seed=arguments.seed,
     )
     if internal is not None:
-        page = write_internal_report(internal, found)
+        page = write_internal_report(internal, intrusion=found)
         write_atomically(arguments.out, page.encode())
     return json.dumps(found.to_json(), indent=2) if arguments.json else report_intrusion(found)
-
-
-def _prepare_page(path: Path, release: "Location") -> "InternalManifest":
-    """What the page is made of beside the attacks; refused before any is tried.
-
-    Raises
-    ------
-    UsageError, OutputError
-    """
-    from tclose.releases.contents import read_internal
-
-    if path.suffix.lower() != ".html":
-        raise UsageError(f"--out {path}: has to end in .html")
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise OutputError(f"--out {path}: cannot be written; name a file in a folder that can")
-    if isinstance(release, Path) and path.resolve().is_relative_to(release.resolve()):
-        raise UsageError(f"--out {path}: is in the release, which does not change; name another")
-    internal = read_internal(release)
-    if internal is None:
-        raise OutputError(
-            f"--out {path}: the release has no internal manifest here, which the page is made of; "
-            "leave --out out, or call this where the release was made"
-        )
-    return internal

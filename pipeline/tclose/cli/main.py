@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import tclose
 from tclose.cli.attack_command import add_attack_options, attack
-from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer, as_place
+from tclose.cli.audit_command import add_audit_options, audit
+from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer
 from tclose.cli.command_parser import CommandParser
 from tclose.cli.completion_command import add_completion_options, make_completion
 from tclose.cli.forget_command import add_forget_options, forget
@@ -25,7 +26,7 @@ from tclose.cli.intrude_command import add_intrude_options, intrude_release
 from tclose.cli.keys_command import add_keys_options, make_keys
 from tclose.cli.options import add_as_of, add_quiet
 from tclose.cli.terminal import show
-from tclose.errors import TcloseError, UsageError
+from tclose.errors import TcloseError
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
@@ -93,23 +94,17 @@ def _parser() -> argparse.ArgumentParser:
     add_init_options(_add(commands, "init", "suggest a first policy for a table",
                           "tclose init patients.csv --out patients.yaml"))  # fmt: skip
     _add_release_commands(commands)
-    audit = _add(commands, "audit", "re-verify a published release from its files alone",
-                 "tclose audit releases/demo            # the current release\n"
-                 "  tclose audit releases/demo/1f0c9b7d2a --json")  # fmt: skip
-    audit.add_argument("release", metavar="RELEASE", type=as_place,
-                       help="folder of a release or of its name, or NAME/ID")  # fmt: skip
-    audit.add_argument("--public-key", type=Path, metavar="FILE", help="the publisher's "
-                       "public key, by which the manifest has to be signed")  # fmt: skip
-    audit.add_argument("--originals", metavar="POLICY", help="compare with the records that the "
-                       "policy reads: linkage and loss; makes the release again in a private "
-                       "folder; its figures depend on the raw data")  # fmt: skip
-    audit.add_argument("--series", action="store_true", help="decide again what it and the earlier "
-                       "releases of its series are together, by their registers")  # fmt: skip
-    audit.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
-                       help="override a key of that policy, as the run did")  # fmt: skip
-    add_as_of(audit)
-    audit.add_argument("--json", action="store_true", help="print the findings as JSON")
-    add_quiet(audit, "the verdict, findings, notes and errors")
+    add_audit_options(
+        _add(
+            commands,
+            "audit",
+            "re-verify a published release from its files alone",
+            "tclose audit releases/demo            # the current release\n"
+            "  tclose audit releases/demo/1f0c9b7d2a --json\n"
+            "  tclose audit releases/demo --originals config/demo.yaml \\\n"
+            "    --population residents.parquet --frontier --out assessed.html",
+        )
+    )
     add_attack_options(
         _add(
             commands,
@@ -304,30 +299,9 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    from tclose.assess.auditing.audit import audit_release
-    from tclose.releases.catalog import find_release
-    from tclose.releases.manifest.manifest_signature import read_public_key
-    from tclose.render.release_tables import report_audit
-
-    if (arguments.overrides or arguments.as_of) and not arguments.originals:
-        raise UsageError("--set and --as-of go with --originals POLICY")
-    key = None if arguments.public_key is None else read_public_key(arguments.public_key)
-    audit = audit_release(find_release(arguments.release), key)
-    if arguments.series and audit.checked:
-        from tclose.assess.over_time.series_audit import add_series
-
-        audit = add_series(audit)
-    if arguments.originals and audit.checked:
-        from tclose.assess.originals import add_originals
-        from tclose.policy.policy import load_policy
-
-        policy = load_policy(arguments.originals, arguments.overrides, as_of=arguments.as_of)
-        audit = add_originals(audit, policy, _progress(arguments))
-    if arguments.json:
-        print(json.dumps(audit.to_json(), indent=2))
-    else:
-        show(report_audit(audit, brief=arguments.quiet))
-    return 3 if audit.findings else 0
+    text, status = audit(arguments, _progress(arguments))
+    show(text)
+    return status
 
 
 def _attack(arguments: argparse.Namespace) -> int:

@@ -215,9 +215,7 @@ class Encoding:
         """Keys of an array without nulls."""
         if self.categories is None:
             return to_keys(array, self.column.name)
-        if self.column.aggregate == ANCESTOR and not is_text(array.type):
-            array = _to_texts(array)
-        positions = pc.index_in(one_zero(array), value_set=self.categories)
+        positions = self._find_positions(array)
         if positions.null_count:
             raise DataError(
                 f"column {self.column.name!r}: holds values that were not there before; run again "
@@ -228,6 +226,19 @@ class Encoding:
             return cast(Keys, codes.astype(np.int64))
         assert self.ranks is not None
         return cast(Keys, self.ranks[codes])
+
+    def knows(self, array: pa.Array) -> NDArray[np.bool_]:
+        """Return which values of an array without nulls can be encoded: bool (n,)."""
+        if self.categories is None:
+            return np.ones(len(array), dtype=bool)
+        found: NDArray[np.bool_] = self._find_positions(array).is_valid().to_numpy(False)
+        return found
+
+    def _find_positions(self, array: pa.Array) -> pa.Array:
+        """The position of each value among the categories, or null."""
+        if self.column.aggregate == ANCESTOR and not is_text(array.type):
+            array = _to_texts(array)
+        return pc.index_in(one_zero(array), value_set=self.categories)
 
     def decode(self, keys: Keys) -> pa.Array:
         """Released values of keys: an array of `release_type`."""

@@ -34,6 +34,21 @@ def count_covering(numeric, nominal, lows, highs, texts, covers, sizes):
 
 
 @kernel
+def count_covered(numeric, nominal, lows, highs, texts, covers):
+    """Persons whose values the intervals and sets of each point all have: int64 (c,).
+
+    The parameters are those of `count_covering`.
+    """
+    n_points = max(lows.shape[1], texts.shape[1])
+    counts = np.zeros(n_points, dtype=np.int64)
+    for c in range(n_points):
+        for i in range(max(numeric.shape[1], nominal.shape[1])):
+            if _covers(numeric[:, i], nominal[:, i], lows[:, c], highs[:, c], texts[:, c], covers):
+                counts[c] += 1
+    return counts
+
+
+@kernel
 def _covers(numbers, codes, lows, highs, texts, covers):
     for j in range(numbers.size):
         if not lows[j] <= numbers[j] <= highs[j]:
@@ -111,3 +126,38 @@ def _square(numbers, codes, weights, point_numbers, point_codes, limit):
         if total > limit:
             return total
     return total
+
+
+@kernel
+def count_near(numeric, nominal, weights, own, point_numeric, point_nominal, members):
+    """Persons who are as near to each point as the farthest of its own records: int64 (c,).
+
+    Parameters
+    ----------
+    numeric, nominal, weights, point_numeric, point_nominal : as in `count_candidates`, the persons
+        in place of the records
+    own : int64 (m,): the point of each record, below c
+    members : float64 (d, m) and int32 (q, m): the records
+    """
+    numbers, codes = np.ascontiguousarray(numeric.T), np.ascontiguousarray(nominal.T)
+    point_numbers = np.ascontiguousarray(point_numeric.T)
+    point_codes = np.ascontiguousarray(point_nominal.T)
+    member_numbers, member_codes = np.ascontiguousarray(members[0].T), members[1].T.copy()
+    n_points = point_numbers.shape[0]
+    limits = np.zeros(n_points)
+    for i in range(own.size):
+        c = own[i]
+        square = _square(
+            member_numbers[i], member_codes[i], weights, point_numbers[c], point_codes[c], np.inf
+        )
+        limits[c] = max(limits[c], (np.sqrt(square) + SAME_DISTANCE) ** 2)
+    counts = np.zeros(n_points, dtype=np.int64)
+    for start in range(0, n_points, _POINTS_AT_ONCE):
+        stop = min(start + _POINTS_AT_ONCE, n_points)
+        for i in range(numbers.shape[0]):
+            for c in range(start, stop):
+                square = _square(
+                    numbers[i], codes[i], weights, point_numbers[c], point_codes[c], limits[c]
+                )
+                counts[c] += square <= limits[c]
+    return counts

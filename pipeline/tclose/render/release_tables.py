@@ -33,7 +33,8 @@ from tclose.render.analyses_rows import analyses_rows
 from tclose.render.text_tables import render_table
 
 if TYPE_CHECKING:
-    from tclose.assess.auditing.audit_result import AuditResult, OriginalsResult
+    from tclose.assess.auditing.audit_result import AuditResult
+    from tclose.releases.manifest.originals_section import OriginalsResult, PopulationResult
 
 
 def report_release(
@@ -362,8 +363,25 @@ def _originals_rows(figures: "OriginalsResult | None") -> list[tuple[str, str]]:
         return []
     linked = f"{_figure(figures.linkage)} of {figures.attackers:,} records"
     rows = [("linked to their own", linked)]
+    rows += _population_rows(figures.population)
     rows.append(("SSE", f"{_figure(figures.sse)} per record and quasi-identifier"))
     return rows + utility_rows(figures)
+
+
+def _population_rows(found: "PopulationResult | None") -> list[tuple[str, str]]:
+    if found is None:
+        return []
+    low = f"; fewer than k in {found.below_k:,}" if found.below_k else ""
+    classes = f"{found.of_classes:,} classes"
+    return [
+        ("population", f"{found.persons:,} persons, {found.left_out:,} more left out"),
+        (
+            "  could be in a class",
+            f"{found.smallest:,} persons or more, {found.classes:,} of {classes} looked at{low}",
+        ),
+        ("  journalist's risk", f"{_figure(found.journalist)} at most"),
+        ("  marketer's risk", f"{_figure(found.marketer)} on average"),
+    ]
 
 
 def utility_rows(figures: Utility) -> list[tuple[str, str]]:

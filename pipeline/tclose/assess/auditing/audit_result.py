@@ -5,12 +5,11 @@ from typing import Self
 
 from pydantic import ConfigDict, Field
 
-from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.originals_section import OriginalsResult
 from tclose.releases.manifest.sections import (
     ClassesSection,
     Count,
     NoiseResult,
-    PersonsResult,
     Privacy,
     RiskSection,
     Section,
@@ -23,21 +22,6 @@ class SignatureResult(Section):
     key_id: str
     valid: bool | None
     """None: not checked, as no public key was given."""
-
-
-class OriginalsResult(Utility):
-    """A release beside its originals: figures of the raw data, to be kept inside."""
-
-    attackers: Count
-    """Records that were searched for among the released ones."""
-    linkage: float
-    """The share of them that are linked to their own record."""
-    sse: float
-    """Per record and quasi-identifier."""
-    sse_of: dict[str, float]
-    """Of each quasi-identifier."""
-    persons: PersonsResult | None = None
-    """k and t over persons, where the policy has a column of them."""
 
 
 class AuditResult(Section):

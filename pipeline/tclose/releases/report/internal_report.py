@@ -1,8 +1,8 @@
 """``internal/report.html``: a release for those who sign it, with figures that stay inside.
 
 All that it says is in the internal manifest, beside which it is sealed: figures before and after,
-never a record's value. Releases do not change, so what a motivated intruder found later stands in
-another copy of the page, outside of the release.
+never a record's value. Releases do not change, so what a motivated intruder or an audit found later
+stands in another copy of the page, outside of the release.
 """
 
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ from tclose.releases.manifest.internal_manifest import (
     Spread,
 )
 from tclose.releases.manifest.intrusion_section import IntrusionSection
+from tclose.releases.manifest.originals_section import FrontierSection, OriginalsResult
 from tclose.releases.report.analyses_before_after import show_analyses
 from tclose.releases.report.assessment_clauses import list_clauses, list_indicators
 from tclose.releases.report.html_parts import (
@@ -29,6 +30,7 @@ from tclose.releases.report.html_parts import (
 )
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.intrusion_report import show_intrusion
+from tclose.releases.report.originals_report import show_frontier_section, show_linkage
 from tclose.releases.report.page_style import STYLE
 from tclose.releases.report.public_report import count_persons, give_title
 from tclose.releases.report.svg_charts import draw_pairs
@@ -38,15 +40,21 @@ _SIGNED = ("Name", "Function", "Date", "Signature")
 
 
 def write_internal_report(
-    manifest: InternalManifest, intrusion: IntrusionSection | None = None
+    manifest: InternalManifest,
+    *,
+    intrusion: IntrusionSection | None = None,
+    originals: OriginalsResult | None = None,
+    frontier: FrontierSection | None = None,
 ) -> str:
-    """Write the page; with what an intruder found, it is one of its own, which is not sealed."""
+    """Write the page; with what was found later, it is one of its own, which is not sealed."""
     sections = [
         _show_warnings(manifest),
         _show_dropped(manifest),
         _show_risk(manifest),
         *show_uniques(manifest.analysis),
         *show_intrusion(intrusion),
+        *show_linkage(originals),
+        *show_frontier_section(frontier),
         *_show_analysis(manifest.analysis),
         *show_analyses(manifest.utility),
         _show_loss(manifest),
@@ -56,7 +64,11 @@ def write_internal_report(
         _leave_room(),
     ]
     title = f"{give_title(manifest)}: internal report of the release"
-    kept = "and sealed with it" if intrusion is None else "and a motivated intruder; not sealed"
+    later = [
+        *(["a motivated intruder"] if intrusion is not None else []),
+        *(["the original records"] if originals is not None else []),
+    ]
+    kept = f"and {' and '.join(later)}; not sealed" if later else "and sealed with it"
     foot = paragraph(
         f"Made by tclose {manifest.code.tclose} from internal/manifest.json, {kept}. "
         "It has figures of the original records and stays inside."
