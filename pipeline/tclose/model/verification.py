@@ -126,7 +126,8 @@ class PersonTraces:
 class PersonVerdict:
     """Persons of the table, and of the classes; each weighs one, however many records she has.
 
-    ``traces``: over all classes of a person; for the internal manifest.
+    ``traces``: over all classes of a person; for the internal manifest. ``are_together``: whether
+    all records of a person had to be in one class.
     """
 
     n_persons: int
@@ -135,6 +136,7 @@ class PersonVerdict:
     mean: float
     attributes: tuple[PersonAttribute, ...] = ()
     traces: PersonTraces | None = None
+    are_together: bool = False
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def _expect_persons(context: PassContext, plan: Plan) -> ExpectedPersons | None:
     if demand is None or plan.persons is None:
         return None
     digest = sum_digests(context.workspace, len(context.read(PARTITIONS)))
-    return ExpectedPersons(demand, plan.persons.n_persons, digest)
+    return ExpectedPersons(demand, plan.persons.n_persons, digest, are_together=plan.keeps_persons)
 
 
 def _report_traces(traces: PersonTraces | None, progress: Progress) -> None:
