@@ -109,17 +109,32 @@ class LastingValue:
 
 
 @dataclass(frozen=True)
+class ClassTraces:
+    """Persons by their classes alone, however many records they have there.
+
+    ``n_alone``, ``n_below_k``: those whose classes nobody else, or fewer than k persons with
+    themselves, have.
+    """
+
+    n_alone: int
+    n_below_k: int
+    lasting: tuple[LastingValue, ...] = ()
+
+
+@dataclass(frozen=True)
 class PersonTraces:
     """Persons by the classes that their records are in.
 
     ``n_several``: those in several classes; ``n_alone``, ``n_below_k``: those whom nobody, or fewer
-    than k persons with themselves, have as many records in the same classes as.
+    than k persons with themselves, have as many records in the same classes as. ``by_classes``: the
+    same by their classes alone, of persons who are kept together.
     """
 
     n_several: int
     n_alone: int
     n_below_k: int
     lasting: tuple[LastingValue, ...] = ()
+    by_classes: ClassTraces | None = None
 
 
 @dataclass(frozen=True)

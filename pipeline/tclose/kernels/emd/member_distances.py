@@ -1,8 +1,8 @@
 """Distances of a class to the table over rows and over persons, from its rows in their order.
 
-Both are distances between distributions of weights: over rows each row of a class of s weighs 1 / s,
-over persons each row of a person with r rows among p persons weighs 1 / (p r). The tables of all
-attributes are laid one after the other, so that a kernel is compiled once for any number of them.
+Both are distances between distributions of weights: over rows each row of a class of s weighs
+1 / s, over persons each row of a person with r rows among p persons weighs 1 / (p r). The tables of
+all attributes are laid one after the other, so that a kernel is compiled once for any number.
 """
 
 from collections import namedtuple
@@ -13,7 +13,7 @@ from tclose.kernels.emd.person_shares import sum_spans
 # The table, over rows (0) and over persons (1), for p attributes of M values in all.
 #   starts int64 (p + 1,)       where the values of each attribute begin
 #   is_tree bool (p,)           whether its values are leaves of a tree, or in an order
-#   cumulative float64 (2, M), prefix float64 (2, M + p)   shares up to each value, and sums of these
+#   cumulative float64 (2, M), prefix float64 (2, M + p)   shares up to each value, and their sums
 #   paths int64 (M, depth)      nodes above each value of a tree, then -1
 #   weights float64 (nodes,), shares float64 (2, nodes)   of the edges above nodes; below nodes
 #   untouched float64 (p, 2)    distance of a class that has nothing below any node

@@ -2,7 +2,7 @@
 
 A unit is all records of a person. What an exchange saves follows from sums over units and classes;
 the distances of both classes, over rows and over persons, are measured anew for the few exchanges
-that would save most. So every class keeps k persons, and none that is within its limits leaves them.
+that would save most. So every class keeps k persons, and none that is within its limits leaves it.
 """
 
 import numpy as np
@@ -224,7 +224,7 @@ def search_units(units, block, tables, nearest, k, n_sweeps, least_gain):
 
 
 @kernel
-def refine_units(units, tables, labels, by_class, groups, points, weights, n_levels, settings):
+def refine_units(units, tables, labels, by_class, groups, points, settings):
     """Search each group of classes; its result is kept if it lowers the loss or the excess.
 
     Parameters
@@ -234,8 +234,8 @@ def refine_units(units, tables, labels, by_class, groups, points, weights, n_lev
     by_class : units class by class, and where each class begins: int64 (u,), (c + 1,)
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
     points : of all classes, centres and modes from `represent_classes`
-    weights, n_levels : of the nominal columns, as in `Scaled`
-    settings : k; neighbours of a class, sweeps; the least that an exchange has to save
+    settings : k; neighbours of a class, sweeps; the least that an exchange has to save; weights and
+        number of levels of the nominal columns, as in `Scaled`
 
     Returns
     -------
@@ -243,7 +243,7 @@ def refine_units(units, tables, labels, by_class, groups, points, weights, n_lev
     """
     classes, group_starts = groups
     centres, modes = points
-    k, n_neighbours, n_sweeps, least_gain = settings
+    k, n_neighbours, n_sweeps, least_gain, weights, n_levels = settings
     n_exchanges = 0
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]

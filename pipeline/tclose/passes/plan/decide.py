@@ -8,6 +8,7 @@ from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
+from tclose.passes.plan.notices.kept_persons_warning import warn_of_kept_persons
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
@@ -65,6 +66,7 @@ def decide_plan(context: PassContext) -> None:
         *find_warnings(plan, summary.table, load_distributions(context.workspace, plan)),
         *warn_of_telling_columns(plan, summary.sampled),
         *warn_of_shared_persons(run, sketches),
+        *warn_of_kept_persons(plan),
     )
     context.write(PLAN_WARNINGS, warnings)
     if run.lease_token is not None:  # of a run that publishes; a plan's are reported with it

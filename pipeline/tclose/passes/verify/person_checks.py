@@ -96,7 +96,7 @@ class ExpectedPersons:
         return replace(verdict, persons=persons, failures=(*verdict.failures, *failures))
 
     def _judge_traces(self, traces: PersonTraces | None) -> list[Failure]:
-        """Return why persons are not together; that their classes were not counted is one reason."""
+        """Return why persons are not together; one reason is that nobody counted it."""
         if not self.are_together:
             return []
         if traces is None:

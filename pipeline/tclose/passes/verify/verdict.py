@@ -151,6 +151,13 @@ def _report_traces(traces: PersonTraces | None, progress: Progress) -> None:
     )
     for value in traces.lasting:
         progress.info(f"  persons with one {value.name} left, if it lasts: {value.n_told:,}")
+    if (cells := traces.by_classes) is None:
+        return
+    progress.info(
+        "  to whoever does not know how many records each has: alone "
+        f"{cells.n_alone:,}, among fewer than k {cells.n_below_k:,}; with one value left "
+        + ", ".join(f"{value.name} {value.n_told:,}" for value in cells.lasting)
+    )
 
 
 def explain_failures(verdict: Verdict, method: Method | None = None) -> str:

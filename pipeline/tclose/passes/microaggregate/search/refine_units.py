@@ -6,9 +6,8 @@ constraints. A round keeps them, so the rounds can stop anywhere.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +27,12 @@ from tclose.passes.plan.search_budget import SearchBudget
 from tclose.privacy.person_closeness import PersonDemand, PersonDistribution
 
 MOST_ROWS = 2000  # of a class that is searched: what an exchange costs grows with its rows
-MOST_ROUNDS = 24
-BLOCK_CLASSES = 64
-NEIGHBOURS = 12
+MOST_ROUNDS = 40
+LEAST_ROUNDS = 4  # before it counts how little a round saves: these bring classes within t
+LEAST_SAVED = 0.003  # of the loss, by each of two rounds, for another one to follow
+LEAST_EXCHANGE = 1e-6  # of a class's mean loss: what an exchange has to save
+BLOCK_CLASSES = 128
+NEIGHBOURS = 16
 SWEEPS = 3
 
 
@@ -64,6 +66,8 @@ class UnitRefiner:
         labels, and how each round left the region, the start first
         """
         rounds, started = [self.rows.measure(labels)], time.monotonic()
+        # Rounds of records find more, and cost more.
+        budget = replace(search_budget, least_gain=min(search_budget.least_gain, LEAST_SAVED))
         of_units = labels[self._first_rows]
         for r in range(first_round, first_round + min(search_budget.n_rounds, MOST_ROUNDS)):
             spent = time.monotonic() - started
@@ -71,7 +75,7 @@ class UnitRefiner:
                 break
             of_units = self._run_round(of_units, r, rounds[-1].loss)
             rounds.append(self.rows.measure(of_units[self.unit_of]))
-            if len(rounds) > 3 and is_little(rounds, search_budget, is_free=False):
+            if len(rounds) > LEAST_ROUNDS and is_little(rounds, budget, is_free=False):
                 break
         return of_units[self.unit_of], tuple(rounds)
 
@@ -95,14 +99,13 @@ class UnitRefiner:
         chosen = points[0][searched], points[1][searched]
         cut, ends = cut_points(chosen, rows.weights, rows.n_levels, BLOCK_CLASSES, rng)
         by_class = group_by_label(of_units, starts.size - 1)
-        settings = (self.k, NEIGHBOURS, SWEEPS, max(LEAST_GAIN, 1e-6 * loss / (starts.size - 1)))
+        least_gain = max(LEAST_GAIN, LEAST_EXCHANGE * loss / (starts.size - 1))
+        how = self.k, NEIGHBOURS, SWEEPS, least_gain
+        settings = (*how, rows.weights, rows.n_levels)
         refined = of_units.copy()
 
         def search(some: tuple[Int64, Int64], _: int) -> None:
-            refine_units(
-                self.units, self.tables, refined, by_class, some, points, rows.weights,
-                rows.n_levels, settings,
-            )  # fmt: skip
+            refine_units(self.units, self.tables, refined, by_class, some, points, settings)
 
         map_groups(search, (searched[cut], ends), rows.n_threads)
         return refined
@@ -154,7 +157,7 @@ def _sort_within(codes: Int64, starts: Int64) -> Int64:
 def _count_levels(
     levels: NDArray[np.int32], starts: Int64
 ) -> tuple[NDArray[np.int32], Int64, Int64]:
-    """Distinct levels of each unit from its start on, how often each is there, and where they end."""
+    """Distinct levels of each unit from its start on, how often each is there, and their ends."""
     unit_of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
     ordered = levels[np.lexsort((levels, unit_of))]
     new = np.ones(ordered.size, dtype=np.bool_)
