@@ -10,6 +10,8 @@ united), and with persons together as a release has it. A release of a small tab
 anything is measured, so that kernels are compiled.
 """
 
+import argparse
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.run import say
+from benchmarks.results import describe_command, describe_machine, render_table, update_page
+from benchmarks.run import say, working_folder
 from tclose.data.synthetic.discharges import generate_rows
 from tclose.passes.microaggregate.search import refine_units
 from tclose.passes.release import run_release

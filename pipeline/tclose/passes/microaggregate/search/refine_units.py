@@ -121,7 +121,7 @@ def make_unit_refiner(
     persons : int64 (n,): whose each record is
     limits : the t of each attribute; distances over persons and over rows are held to it
     """
-    unit_of = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    unit_of = number_units(persons)
     order, starts = group_by_label(unit_of, int(unit_of.max()) + 1)
     columns = rows.levels[order].T
     compressed = [_count_levels(column, starts) for column in columns]
@@ -137,6 +137,18 @@ def make_unit_refiner(
         np.array([c[2] for c in compressed], dtype=np.int64).reshape(shape[0], starts.size - 1),
     )
     return UnitRefiner(rows, unit_of, units, lay_out(demand.tables, limits), demand.k)
+
+
+def number_units(persons: Int64) -> Int64:
+    """Whose each record is, int64 (n,): from 0 in the order of their first records.
+
+    Persons are numbered by keyed hashes, on whose order nothing may depend.
+    """
+    _, firsts, places = np.unique(persons, return_index=True, return_inverse=True)
+    numbers = np.empty(firsts.size, dtype=np.int64)
+    numbers[np.argsort(firsts)] = np.arange(firsts.size)
+    unit_of: Int64 = numbers[places.reshape(-1)]
+    return unit_of
 
 
 def _sum_up(values: Float64, starts: Int64) -> Float64:

@@ -22,7 +22,11 @@ from tclose.passes.microaggregate.region_classes import (
 )
 from tclose.passes.microaggregate.region_records import RegionRecords, select_records
 from tclose.passes.microaggregate.search.refine_classes import make_refiner
-from tclose.passes.microaggregate.search.refine_units import UnitRefiner, make_unit_refiner
+from tclose.passes.microaggregate.search.refine_units import (
+    UnitRefiner,
+    make_unit_refiner,
+    number_units,
+)
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import OFF
 from tclose.privacy.person_closeness import PersonDemand
@@ -41,7 +45,7 @@ def cluster_persons(
     assert records.persons is not None
     assert person_demand is not None
     scaled = scale_columns(list(plan.encodings), records.keys)
-    unit_of = np.unique(records.persons, return_inverse=True)[1].reshape(-1)
+    unit_of = number_units(records.persons)
     medoids = find_medoids(scaled, unit_of)
     taken = select_records(records, np.sort(medoids))
     start = cluster_region(taken, replace(plan, search_budget=OFF), distributions, None)
