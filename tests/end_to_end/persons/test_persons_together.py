@@ -28,6 +28,7 @@ from tclose.cli.main import main
 from tclose.errors import PolicyError, VerificationError
 from tclose.passes.microaggregate import region_task
 from tclose.passes.microaggregate.region_classes import cluster_region
+from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.plan.notices import kept_persons_warning
 from tclose.passes.verify import verdict
 from tclose.policy.policy import parse_policy
@@ -178,10 +179,9 @@ class TestVerification:
     def test_one_record_that_strayed_is_refused(
         self, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        cluster = region_task.cluster_persons
 
         def stray(records: Any, *rest: Any) -> Any:
-            clusters = cluster(records, *rest)
+            clusters = cluster_persons(records, *rest)
             several = np.flatnonzero(np.bincount(records.persons) > 1)[0]
             row = np.flatnonzero(records.persons == several)[0]
             clusters.labels[row] = (clusters.labels[row] + 1) % (clusters.labels.max() + 1)
@@ -271,6 +271,30 @@ def test_refine_off_and_taxonomies(tmp_path: Path) -> None:
     check_together(searched, table, 4)
     losses = [one.manifest["information_loss"]["total"] for one in (made, searched)]
     assert losses[1] < losses[0]
+
+
+@pytest.mark.parametrize("what", ["nothing confidential", "joint", "natural classes", "one column"])
+def test_other_demands(what: str, tmp_path: Path) -> None:
+    table = visits(300, 120)
+    source = write_parquet(tmp_path / "visits.parquet", table)
+    document = kept_policy(source, tmp_path)
+    attributes = document["attributes"]
+    if what == "nothing confidential":
+        attributes |= {"cost": "non-confidential", "ward": "non-confidential"}
+        del document["privacy"]["t"]
+    elif what == "joint":
+        document["privacy"]["joint"] = [{"t": 0.6}]
+        attributes["cost"] = {"role": "confidential", "round": 40}
+    elif what == "natural classes":
+        document["method"] = {"start": "v-mdav"}
+    else:
+        attributes |= {"age": "identifier", "zip": "identifier", "day": "identifier"}
+        attributes["ward"] = "identifier"
+    made = release(document)
+    if what != "one column":
+        check_together(made, table, 4)
+    assert made.manifest["privacy"]["persons"]["in_several_classes"] == 0
+    assert made.manifest["privacy"]["persons"]["k"]["achieved"] >= 4
 
 
 @settings(max_examples=count(3, 40))

@@ -14,7 +14,7 @@ from support.tables.random_tables import repeatable
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.unit_block import (
     SPARE_UNITS,
-    gather_rows,
+    gather_unit_rows,
     gather_units,
     measure_excess,
     measure_kept,
@@ -76,7 +76,7 @@ def test_an_exchange_is_what_the_definitions_say(kept: KeptPersons, data: st.Dat
     assert gains[m, n] == pytest.approx(lost[0] - lost[1], abs=MARGIN)
     found = [
         measure_excess(
-            units, block, tables, gather_rows(units, block, c), (gone, new, len(after[c])),
+            units, block, tables, gather_unit_rows(units, block, c), (gone, new, len(after[c])),
             room_for(kept, tables), np.inf,
         )
         for c, (gone, new) in enumerate(((x, y), (y, x)))
@@ -89,7 +89,7 @@ def test_an_exchange_is_what_the_definitions_say(kept: KeptPersons, data: st.Dat
         rows = naive_units.rows_of(kept, sorted(after[c]))
         assert block.n_rows[c] == len(rows)
         own = measure_excess(
-            units, block, tables, gather_rows(units, block, c), (-1, -1, len(after[c])),
+            units, block, tables, gather_unit_rows(units, block, c), (-1, -1, len(after[c])),
             room_for(kept, tables), np.inf,
         )  # fmt: skip
         assert own == pytest.approx(expected[c], abs=MARGIN)

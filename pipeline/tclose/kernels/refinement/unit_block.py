@@ -131,7 +131,7 @@ def measure_kept(block):
 
 
 @kernel
-def gather_rows(units, block, c):
+def gather_unit_rows(units, block, c):
     """Rows of a class by their values: codes int64 (p, n), and whose, by places in the block."""
     n_attributes, n_rows = units.codes.shape[0], block.n_rows[c]
     codes = np.empty((n_attributes, n_rows), dtype=np.int64)
@@ -156,7 +156,7 @@ def measure_excess(units, block, tables, gathered, change, room, most):
 
     Parameters
     ----------
-    gathered : from `gather_rows`
+    gathered : from `gather_unit_rows`
     change : x, y, and the persons of the class afterwards
     room : codes int64 (n,), weights float64 (2, n), for all rows afterwards; held, as in
         `measure_members`

@@ -12,7 +12,7 @@ from tclose.kernels.refinement.neighbours import find_neighbours
 from tclose.kernels.refinement.search import EXCESS_PRICE, LEAST_GAIN
 from tclose.kernels.refinement.unit_block import (
     count_unit,
-    gather_rows,
+    gather_unit_rows,
     gather_units,
     measure_excess,
     measure_kept,
@@ -130,7 +130,7 @@ def improve_units(units, block, tables, pair, k, least_gain, room):
     if not able.size:
         return False
     ranked = able[np.argsort(-flat[able], kind="mergesort")][:MOST_CHECKED]
-    rows_a, rows_b = gather_rows(units, block, a), gather_rows(units, block, b)
+    rows_a, rows_b = gather_unit_rows(units, block, a), gather_unit_rows(units, block, b)
     best, chosen = LEAST_GAIN, -1
     left, right = 0.0, 0.0
     for place in ranked:
@@ -198,7 +198,7 @@ def search_units(units, block, tables, nearest, k, n_sweeps, least_gain):
         np.empty(n_rows, dtype=np.int64), np.empty((2, n_rows)), np.zeros(tables.weights.size)
     )  # fmt: skip
     for c in range(n_classes):
-        gathered = gather_rows(units, block, c)
+        gathered = gather_unit_rows(units, block, c)
         block.excess[c] = measure_excess(
             units, block, tables, gathered, (-1, -1, block.n_members[c]), room, np.inf
         )

@@ -128,9 +128,7 @@ def make_unit_refiner(
     shape = len(compressed), order.size
     units = Units(
         starts,
-        np.array([_sort_within(codes[order], starts) for codes in rows.codes]).reshape(
-            len(rows.codes), order.size
-        ),
+        _sort_all(rows.codes[:, order], starts),
         _sum_up(rows.values[order], starts),
         np.array([c[0] for c in compressed], dtype=np.int32).reshape(shape),
         np.array([c[1] for c in compressed], dtype=np.int64).reshape(shape),
@@ -159,10 +157,12 @@ def _sum_up(values: Float64, starts: Int64) -> Float64:
     return sums
 
 
-def _sort_within(codes: Int64, starts: Int64) -> Int64:
-    """Codes of units, ascending within each."""
+def _sort_all(codes: Int64, starts: Int64) -> Int64:
+    """Codes of units (p, n), ascending within each."""
     unit_of = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    ordered: Int64 = codes[np.lexsort((codes, unit_of))]
+    ordered = np.empty_like(codes)
+    for column, into in zip(codes, ordered, strict=True):
+        into[:] = column[np.lexsort((column, unit_of))]
     return ordered
 
 
