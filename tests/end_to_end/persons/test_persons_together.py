@@ -273,7 +273,7 @@ def test_refine_off_and_taxonomies(tmp_path: Path) -> None:
     assert losses[1] < losses[0]
 
 
-@pytest.mark.parametrize("what", ["nothing confidential", "joint", "natural classes", "one column"])
+@pytest.mark.parametrize("what", ["nothing confidential", "joint", "one block", "one column"])
 def test_other_demands(what: str, tmp_path: Path) -> None:
     table = visits(300, 120)
     source = write_parquet(tmp_path / "visits.parquet", table)
@@ -285,8 +285,8 @@ def test_other_demands(what: str, tmp_path: Path) -> None:
     elif what == "joint":
         document["privacy"]["joint"] = [{"t": 0.6}]
         attributes["cost"] = {"role": "confidential", "round": 40}
-    elif what == "natural classes":
-        document["method"] = {"start": "v-mdav"}
+    elif what == "one block":
+        document["method"] = {"scope": "table"}
     else:
         attributes |= {"age": "identifier", "zip": "identifier", "day": "identifier"}
         attributes["ward"] = "identifier"
