@@ -68,6 +68,7 @@ def test_what_is_written_is_read() -> None:
         "near/sample",  # made a tree of there
         "verify/class-values",
         "trace/signatures",
+        "trace/class-signatures",
         "verify/whole-classes",
         "verify/whole-rows",
         "publish/written",

@@ -310,7 +310,7 @@ class TestMessages:
             "policy p.yaml:",
             "  privacy.k: has to be at least 2 (given: 1)",
             "  privacy.t: has to be at most 1 (given: 7)",
-            "  privacy.l: unknown key; allowed: joint, k, models, over_time, t",
+            "  privacy.l: unknown key; allowed: joint, k, models, over_time, persons, t",
             "  missing: has to be 'error' or 'drop' (given: 'keep')",
             "  seed: has to be a whole number (given: 'x')",
         ]

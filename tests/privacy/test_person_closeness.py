@@ -1,7 +1,5 @@
 """k and t over persons, beside their definition in fractions."""
 
-from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,47 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.naive.naive_persons import Rows, count_persons, ordered_work, person_distance
-from tclose.kernels.emd.tree import star_metric
-from tclose.model.array_types import Int64
-from tclose.model.distribution import TreeMetric
-from tclose.passes.persons.person_values import count_person_values
+from support.naive.naive_persons import Rows, count_persons, person_distance
+from support.tables.person_tables import METRICS, arrays_of, weigh_table, work_of
 from tclose.privacy.person_closeness import (
     PersonDemand,
     PersonDistribution,
     exact_person_distance,
-    weigh_persons,
 )
-from tclose.runtime.arrays import make_distribution
-
-
-def _tree_of_pairs(counts: Int64) -> TreeMetric:
-    """Values two by two below a node each, these below the root."""
-    m = counts.size
-    n_pairs = -(-m // 2)
-    paths = np.array([[v, m + v // 2, m + n_pairs] for v in range(m)])
-    numerators = np.array([1] * m + [1] * n_pairs + [0])
-    below = np.zeros(m + n_pairs + 1, dtype=np.int64)
-    for column in paths.T:
-        np.add.at(below, column, counts)
-    return TreeMetric(paths, numerators, 4, below)
-
-
-METRICS: dict[str, Callable[[Int64], TreeMetric | None]] = {
-    "ordered": lambda _: None,
-    "equal": star_metric,
-    "tree": _tree_of_pairs,
-}
-
-
-def _work(metric: TreeMetric | None, n_values: int) -> list[list[Fraction]]:
-    if metric is None:
-        return ordered_work(n_values)
-    nodes = [[Fraction(0)] * n_values for _ in metric.numerators]
-    for value, path in enumerate(metric.paths.tolist()):
-        for node in path:
-            nodes[node][value] = Fraction(int(metric.numerators[node]), metric.denominator)
-    return nodes
 
 
 @st.composite
@@ -62,23 +26,10 @@ def classed_persons(draw: st.DrawFn) -> list[Rows]:
     return [[(person, present.index(value)) for person, value in rows] for rows in classes]
 
 
-def arrays_of(classes: list[Rows]) -> tuple[Int64, Int64, Int64]:
-    """Starts, persons and codes of rows class by class."""
-    starts = np.cumsum([0, *map(len, classes)])
-    rows = np.array([row for rows in classes for row in rows], dtype=np.int64)
-    return starts, rows[:, 0], rows[:, 1]
-
-
 def table_of(classes: list[Rows], metric: str) -> PersonDistribution:
     """The table of all classes."""
     _, persons, codes = arrays_of(classes)
-    counts = np.bincount(codes)
-    rows = replace(
-        make_distribution(np.arange(counts.size), counts), metric=METRICS[metric](counts)
-    )
-    _, index, n_rows = np.unique(persons, return_inverse=True, return_counts=True)
-    [entries] = count_person_values(codes[np.newaxis], n_rows[index])
-    return weigh_persons(rows, n_rows.size, entries)
+    return weigh_table(persons, codes, metric)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -87,7 +38,7 @@ def test_measures_are_those_of_the_definition(metric: str, classes: list[Rows]) 
     table = table_of(classes, metric)
     starts, persons, codes = arrays_of(classes)
     everybody = [row for rows in classes for row in rows]
-    work = _work(table.rows.metric, table.rows.values.size)
+    work = work_of(table.rows.metric, table.rows.values.size)
     exact = [person_distance(rows, everybody, work) for rows in classes]
     for limit in {*exact, Fraction(0), Fraction(1, 7)}:
         demand = PersonDemand(3, (limit,), (table,))

@@ -88,7 +88,9 @@ def compute_frontier(
 def _compute_points(
     policy: Policy, sample: Sample, grid: FrontierGrid, engine: Engine, progress: Progress
 ) -> tuple[Point, ...]:
-    if not kernels_are_compiled(choose_search_budget(policy.method.refine, sample.n_records)):
+    search_budget = choose_search_budget(policy.method.refine, sample.n_records)
+    keeps_persons = policy.privacy.persons == "together"
+    if not kernels_are_compiled(search_budget, keeps_persons=keeps_persons):
         progress.info(COMPILING)
     quiet, pairs = Progress("none"), list(grid.points())
     points: list[Point] = []

@@ -109,24 +109,40 @@ class LastingValue:
 
 
 @dataclass(frozen=True)
-class PersonTraces:
-    """Persons by the classes that their records are in.
+class ClassTraces:
+    """Persons by their classes alone, however many records they have there.
 
-    ``n_several``: those in several classes; ``n_alone``, ``n_below_k``: those whom nobody, or fewer
-    than k persons with themselves, have as many records in the same classes as.
+    ``n_alone``, ``n_below_k``: those whose classes nobody else, or fewer than k persons with
+    themselves, have.
     """
 
-    n_several: int
     n_alone: int
     n_below_k: int
     lasting: tuple[LastingValue, ...] = ()
 
 
 @dataclass(frozen=True)
+class PersonTraces:
+    """Persons by the classes that their records are in.
+
+    ``n_several``: those in several classes; ``n_alone``, ``n_below_k``: those whom nobody, or fewer
+    than k persons with themselves, have as many records in the same classes as. ``by_classes``: the
+    same by their classes alone, of persons who are kept together.
+    """
+
+    n_several: int
+    n_alone: int
+    n_below_k: int
+    lasting: tuple[LastingValue, ...] = ()
+    by_classes: ClassTraces | None = None
+
+
+@dataclass(frozen=True)
 class PersonVerdict:
     """Persons of the table, and of the classes; each weighs one, however many records she has.
 
-    ``traces``: over all classes of a person; for the internal manifest.
+    ``traces``: over all classes of a person; for the internal manifest. ``are_together``: whether
+    all records of a person had to be in one class.
     """
 
     n_persons: int
@@ -135,6 +151,7 @@ class PersonVerdict:
     mean: float
     attributes: tuple[PersonAttribute, ...] = ()
     traces: PersonTraces | None = None
+    are_together: bool = False
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,37 @@ def check_person_role(
             )
 
 
+def check_together(roles: Collection[Role], *, is_cut: bool, is_held: bool) -> None:
+    """Refuse to keep the records of a person in one class where that cannot be.
+
+    Parameters
+    ----------
+    is_cut : whether classes are cut by partitions
+    is_held : whether classes are held over time
+
+    Raises
+    ------
+    ValueError
+        Nothing says whose a record is; a person's records may be in several partitions; cells of a
+        series decide who is in a class.
+    """
+    if Role.PERSON not in roles:
+        raise ValueError(
+            "privacy.persons: together needs a column of role person; give it to the one that says "
+            "whose a record is, or take persons out"
+        )
+    if is_cut:
+        raise ValueError(
+            "privacy.persons: together does not go with output.partition_by, as a person may have "
+            "records in several partitions; take either out"
+        )
+    if is_held:
+        raise ValueError(
+            "privacy.persons: together does not go with privacy.over_time, where everybody has at "
+            "most one record in a release; take either out"
+        )
+
+
 def check_over_time(roles: Collection[Role], method: str, *, is_cut: bool, is_joint: bool) -> None:
     """Refuse what is not held over time.
 

@@ -22,7 +22,7 @@ from tclose.model.setting_fields import Settings
 from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of
 from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.error_messages import describe_problems
-from tclose.policy.person_role import check_held, check_over_time, check_person_role
+from tclose.policy.person_role import check_held, check_over_time, check_person_role, check_together
 from tclose.policy.sections.about_settings import AboutSettings
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.policy.sections.engine_settings import EngineSettings
@@ -122,6 +122,12 @@ class Policy(Settings):
                     "or a model of privacy.models, or a t of privacy.joint"
                 )
         check_person_role(self.attributes, self.method, self.privacy.models)
+        if self.privacy.persons == "together":
+            check_together(
+                roles,
+                is_cut=bool(self.output.partition_by),
+                is_held=self.privacy.over_time is not None,
+            )
         self._check_names()
         self.output.check_columns(self.attributes)
         self._check_held()

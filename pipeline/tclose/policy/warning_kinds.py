@@ -80,6 +80,13 @@ MANY_IMPUTED = WarningKind(
     "fill the gaps in from another source, make them a category by missing: category, or leave the "
     "column out: what is said of it is drawn to its centre, and varies less than it did",
 )
+MANY_RECORDS = WarningKind(
+    "TC-W012",
+    "persons: together, and persons with many records",
+    "release one record a person (a sum, a last diagnosis), or leave the records of very few "
+    "persons out; values that are drawn anew for each record (persistent: false) lose nothing by "
+    "persons: apart",
+)
 
 KINDS = {
     kind.code: kind
@@ -95,5 +102,6 @@ KINDS = {
         TOLD_BY_OTHERS,
         OUTLIERS,
         MANY_IMPUTED,
+        MANY_RECORDS,
     )
 }

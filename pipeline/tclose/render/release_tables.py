@@ -98,7 +98,10 @@ def _person_rows(persons: PersonsResult | None) -> list[tuple[str, str]]:
         for name, t in persons.t.items()
     ]
     text = f"{sizes.smallest} to {sizes.largest:,}, mean {sizes.mean:.2f}"
-    return [*rows, ("persons of a class", text)]
+    rows.append(("persons of a class", text))
+    if persons.in_several_classes is not None:
+        rows.append(("persons in several classes", f"{persons.in_several_classes:,}"))
+    return rows
 
 
 def _format_t(t: TResult | JointResult) -> str:
@@ -291,9 +294,16 @@ def _format_counted(plan: PlanDocument) -> str:
         return "records: the policy has no column with role person"
     persons = plan.persons
     mean = plan.records / persons.persons
-    return (
+    said = (
         f"persons: {persons.persons:,} with {mean:.2f} records each on average, {persons.most:,} "
         f"at most; {persons.several:,} have several"
+    )
+    if (together := persons.together) is None:
+        return said
+    return (
+        f"{said}; all records of a person are in one class: {together.class_persons:,} persons or "
+        f"more with {together.class_records:,.1f} records on average, and a class of "
+        f"{together.largest_class:,} records or more for whoever has most"
     )
 
 

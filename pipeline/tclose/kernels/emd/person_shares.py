@@ -108,13 +108,16 @@ def person_emds(codes, shares, class_starts, cumulative, prefix):
             emds[i] = 0.0
         else:
             members, weights = _sort_class(codes[start:stop], shares[start:stop])
-            emds[i] = _sum_spans(members, weights, cumulative, prefix) / (n_values - 1)
+            emds[i] = sum_spans(members, weights, cumulative, prefix) / (n_values - 1)
     return emds
 
 
 @kernel
-def _sum_spans(codes, shares, cumulative, prefix):
-    """Sum over the values of |share of the class up to it - that of the table|."""
+def sum_spans(codes, shares, cumulative, prefix):
+    """Sum over the values of |share of the class up to it - that of the table|.
+
+    ``codes`` int64 (s,), ascending, ``shares`` float64 (s,): of the class's rows, adding up to 1.
+    """
     work, level = 0.0, 0.0
     begin, below = 0, 0
     while below <= codes.size:

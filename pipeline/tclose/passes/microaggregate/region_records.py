@@ -1,6 +1,8 @@
 """The records of a region, as its classes are made of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tclose.data.keys import Keys
 from tclose.model.array_types import Int64
@@ -34,3 +36,25 @@ class RegionRecords:
     persons: Int64 | None = None
     n_threads: int = 1
     workload: Workload | None = None
+
+
+def select_records(records: RegionRecords, rows: Int64) -> RegionRecords:
+    """Some records of a region that has persons, ascending, with subsets of their own."""
+    size = int(records.take.sum())
+    n_clusters = max(1, rows.size // size)
+    n_subsets = rows.size // n_clusters
+    sizes = np.full(n_subsets, n_clusters, dtype=np.int64)
+    sizes[n_subsets // 2] += rows.size - n_clusters * n_subsets
+    assert records.persons is not None
+    return replace(
+        records,
+        keys=[column[rows] for column in records.keys],
+        codes=np.ascontiguousarray(records.codes[:, rows]),
+        subset_starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        take=np.ones(n_subsets, dtype=np.int64),
+        n_clusters=n_clusters,
+        cells=None if records.cells is None else records.cells[rows],
+        others=(),
+        share=records.share * rows.size / records.persons.size,
+        persons=records.persons[rows],
+    )

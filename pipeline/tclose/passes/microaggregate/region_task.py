@@ -29,6 +29,7 @@ from tclose.passes.microaggregate.region_classes import (
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.microaggregate.representatives import represented
 from tclose.passes.microaggregate.search.rounds import Round
+from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
@@ -200,7 +201,8 @@ def microaggregate_task(
 def _cluster(workspace: Workspace, plan: Plan, gathered: _GatheredRegion) -> RegionClusters:
     demand, series = load_person_demand(workspace), workspace.load_shared(SERIES)
     if not series:
-        return cluster_region(gathered.records, plan, gathered.distributions, demand)
+        cluster = cluster_persons if plan.keeps_persons else cluster_region
+        return cluster(gathered.records, plan, gathered.distributions, demand)
     return cluster_series(
         gathered.records,
         plan,

@@ -8,6 +8,7 @@ from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
+from tclose.passes.plan.notices.kept_persons_warning import warn_of_kept_persons
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
@@ -65,6 +66,7 @@ def decide_plan(context: PassContext) -> None:
         *find_warnings(plan, summary.table, load_distributions(context.workspace, plan)),
         *warn_of_telling_columns(plan, summary.sampled),
         *warn_of_shared_persons(run, sketches),
+        *warn_of_kept_persons(plan),
     )
     context.write(PLAN_WARNINGS, warnings)
     if run.lease_token is not None:  # of a run that publishes; a plan's are reported with it
@@ -76,7 +78,10 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
     """The plan; of a release of a series with classes that leave room for persons who leave."""
     policy = context.run.policy
     if not series:
-        return make_plan(policy, context.workspace, summary)
+        plan = make_plan(policy, context.workspace, summary)
+        if policy.privacy.persons == "apart":
+            return plan
+        return replace(_join_regions(plan), keeps_persons=True)
     check_k(policy.privacy.k, summary.table.n_complete)
     made_k = min(series[0].made_k, summary.table.n_complete)
     privacy = policy.privacy.model_copy(update={"k": made_k})
@@ -85,9 +90,11 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
     key = context.workspace.load_shared(PERSON_KEY)
     encodings = keep_centres(plan.encodings, series[0].centres, policy.attributes, key)
     plan = replace(plan, k=policy.privacy.k, encodings=encodings)
-    if not series[0].window.releases:
-        return plan
-    # Who has to stay together may be anywhere in the table.
+    return _join_regions(plan) if series[0].window.releases else plan
+
+
+def _join_regions(plan: Plan) -> Plan:
+    """The plan with one region: records that have to stay together may be anywhere in the table."""
     whole = (replace(partition, n_regions=1) for partition in plan.release_partitions)
     return replace(plan, release_partitions=tuple(whole))
 

@@ -16,6 +16,7 @@ from tclose.releases.manifest.plan_document import (
     PlannedPersons,
     PlannedSeries,
     PlannedSuppression,
+    PlannedTogether,
     PlanWarning,
 )
 
@@ -37,7 +38,7 @@ def describe_plan(
             for r in plan.privacy_models.requirements
         )
     if plan.persons is not None:
-        found |= {"counted": "persons", "persons": _describe_persons(plan.persons)}
+        found |= {"counted": "persons", "persons": describe_planned_persons(plan.persons, plan)}
     if plan.confidential:
         found["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
     scales = {e.column.name: describe_scale(e) for e in plan.encodings}
@@ -93,8 +94,19 @@ def describe_imputed(encoding: Encoding) -> str:
     return f"{preparation.n_imputed:,} records without a value get the {preparation.imputes}"
 
 
-def _describe_persons(counts: PersonCounts) -> PlannedPersons:
-    return PlannedPersons(persons=counts.n_persons, several=counts.n_several, most=counts.largest)
+def describe_planned_persons(counts: PersonCounts, plan: Plan) -> PlannedPersons:
+    """Describe the persons of a plan, and what keeping their records together makes of classes."""
+    together = {}
+    if plan.keeps_persons:
+        n_persons = min(plan.release_partitions[0].class_size.adjusted, counts.n_persons)
+        together["together"] = PlannedTogether(
+            class_persons=n_persons,
+            class_records=round(n_persons * counts.n_records / counts.n_persons, 1),
+            largest_class=counts.largest + plan.k - 1,
+        )
+    return PlannedPersons(
+        persons=counts.n_persons, several=counts.n_several, most=counts.largest, **together
+    )
 
 
 def _describe_partition(plan: Plan, partition: ReleasePartition) -> PlannedPartition:

@@ -85,6 +85,7 @@ class Plan:
     ``n_nodes``: of the trees over confidential values that have no order, ``tree_depth``: nodes
     above a value in all of them; they decide how much memory a search takes. ``widths``: of the
     pass-through columns. ``persons``: whom several records may be of; None: each has its own.
+    ``keeps_persons``: whether all records of one are in one class.
     """
 
     k: int
@@ -111,6 +112,7 @@ class Plan:
     tree_depth: int = 0
     widths: PassthroughWidths = NO_WIDTHS
     persons: PersonCounts | None = None
+    keeps_persons: bool = False
 
     @property
     def referenced(self) -> tuple[int, ...]:
@@ -181,13 +183,17 @@ class Plan:
         return digest.hexdigest()
 
 
-PLAN = Artifact("plan", Plan, version=4)
-DRAFT_PLAN = Artifact("draft-plan", Plan, version=4)  # before its coarse trees are grown
+PLAN = Artifact("plan", Plan, version=5)
+DRAFT_PLAN = Artifact("draft-plan", Plan, version=5)  # before its coarse trees are grown
+# Fields that came later: with their defaults a plan has the digest that it had without them.
+_LATER = frozenset({"keeps_persons"})
 
 
 def _feed(digest: Any, value: Any) -> None:
     if is_dataclass(value) and not isinstance(value, type):
         for name in fields(value):
+            if name.name in _LATER and getattr(value, name.name) == name.default:
+                continue
             digest.update(f"{name.name}:".encode())
             _feed(digest, getattr(value, name.name))
     elif isinstance(value, np.ndarray):

@@ -13,7 +13,7 @@ from math import inf, nextafter
 from tclose.data.files.staged_input import find_name
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import InputFile
-from tclose.model.verification import ClassSizes, PersonTraces, Verdict
+from tclose.model.verification import ClassSizes, LastingValue, PersonTraces, Verdict
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
@@ -26,6 +26,7 @@ from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
+    ClassTracesSection,
     InternalCode,
     InternalManifest,
     MadeBy,
@@ -385,12 +386,22 @@ def count_imputed(plan: Plan) -> dict[str, int]:
 
 def describe_traces(traces: PersonTraces) -> PersonTracesSection:
     """Persons over all of their classes."""
+    cells, by_classes = traces.by_classes, {}
+    if cells is not None:
+        by_classes["by_classes"] = ClassTracesSection(
+            alone=cells.n_alone, below_k=cells.n_below_k, one_value_left=_list_told(cells.lasting)
+        )
     return PersonTracesSection(
         in_several_classes=traces.n_several,
         alone=traces.n_alone,
         below_k=traces.n_below_k,
-        one_value_left={value.name: value.n_told for value in traces.lasting},
+        one_value_left=_list_told(traces.lasting),
+        **by_classes,
     )
+
+
+def _list_told(values: Sequence[LastingValue]) -> dict[str, int]:
+    return {value.name: value.n_told for value in values}
 
 
 def describe_source(file: InputFile) -> SourceFile:

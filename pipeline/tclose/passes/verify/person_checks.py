@@ -54,11 +54,15 @@ def check_persons(
 
 @dataclass(frozen=True, eq=False)
 class ExpectedPersons:
-    """Limits held over persons, how many there are, and the digest of those that were encoded."""
+    """Limits held over persons, how many there are, and the digest of those that were encoded.
+
+    ``are_together``: whether all records of a person have to be in one class.
+    """
 
     demand: PersonDemand
     n_persons: int
     digest: int
+    are_together: bool = False
 
     def judge(
         self, verdict: Verdict, checks: PersonChecks | None, traces: PersonTraces | None = None
@@ -75,6 +79,7 @@ class ExpectedPersons:
         failures = [Failure("k", asked, f"{too_small:,} smaller classes")] if too_small else []
         if checks.digest != self.digest:
             failures.append(Failure("persons", "those of the input", "records of other persons"))
+        failures += self._judge_traces(traces)
         for name, limit, largest, above in zip(
             names, self.demand.limits, checks.largest, checks.n_violating, strict=True
         ):
@@ -85,5 +90,19 @@ class ExpectedPersons:
         mean = int((sizes * counts).sum()) / int(counts.sum())
         attributes = tuple(map(PersonAttribute, names, self.demand.limits, checks.largest))
         ends = int(sizes.min()), int(sizes.max())
-        persons = PersonVerdict(self.n_persons, *ends, mean, attributes, traces)
+        persons = PersonVerdict(
+            self.n_persons, *ends, mean, attributes, traces, are_together=self.are_together
+        )
         return replace(verdict, persons=persons, failures=(*verdict.failures, *failures))
+
+    def _judge_traces(self, traces: PersonTraces | None) -> list[Failure]:
+        """Return why persons are not together; one reason is that nobody counted it."""
+        if not self.are_together:
+            return []
+        if traces is None:
+            found = "the classes of persons were not counted"
+        elif traces.n_several:
+            found = f"{traces.n_several:,} persons in several classes"
+        else:
+            return []
+        return [Failure("persons", "all records of a person in one class", found)]

@@ -5,8 +5,9 @@ Persons with as many records in the same classes are a cell: nothing tells them 
 else can be. A value that is the same in all of a person's records (`persistent`) is one that each
 of her classes has, as often as she is there.
 
-Nothing of it is held: with many records the classes of a person are hers alone. It is measured, by
-ranges of persons, and told.
+Of records apart nothing of it is held: with many the classes of a person are hers alone. It is
+measured, by ranges of persons, and told. Of records that are kept together it is also measured what
+is left to whoever knows the classes, and not how many records somebody has in them.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import numpy as np
 
 from tclose.kernels.class_traces import count_lasting_values
 from tclose.model.array_types import Int64
-from tclose.model.verification import LastingValue, PersonTraces
+from tclose.model.verification import ClassTraces, LastingValue, PersonTraces
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_digest import mix_words
 from tclose.passes.plan.plan import PLAN, Plan
@@ -34,6 +35,8 @@ PERSON_CODES = FileArtifact("verify/person-codes", ArrayFile)
 # By attribute, of a key range, int64 (3, pairs): classes, values, rows of both; ascending.
 CLASS_VALUES = FileArtifact("verify/class-values", ArrayFile)
 SIGNATURES = FileArtifact("trace/signatures", ArrayFile)  # uint64 (persons, 2): equal in a cell
+# The same of persons in the same classes, however many records they have there.
+CLASS_SIGNATURES = FileArtifact("trace/class-signatures", ArrayFile)
 
 
 def keep_persons(
@@ -66,8 +69,21 @@ class TraceInput:
     n_classes: tuple[int, ...]
 
 
-def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) -> tuple[int, Int64]:
-    """Trace some persons: how many are in several classes, and with one value, by attribute."""
+@dataclass(frozen=True, eq=False)
+class TracedPersons:
+    """Some persons: how many are in several classes, and with one value left, by attribute.
+
+    ``told``: to whoever knows how many records each has in her classes; ``told_by_classes``: to
+    whoever does not, of persons who are kept together, else None. int64 (attributes that last,).
+    """
+
+    n_several: int
+    told: Int64
+    told_by_classes: Int64 | None = None
+
+
+def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) -> TracedPersons:
+    """Trace some persons, and write the signatures of all of them."""
     plan = workspace.load_shared(PLAN)
     ranges = [index for index, n in enumerate(item.n_classes) if n]
     offsets = np.cumsum(item.n_classes) - np.array(item.n_classes)
@@ -78,6 +94,21 @@ def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) ->
         pieces.append(np.vstack([persons[chosen] - item.first, classes[chosen] + offsets[index]]))
     pairs, ends = _pair_up(np.concatenate(pieces, axis=1), item.last - item.first)
     pending.new(SIGNATURES).write(_sign(pairs, ends))
+    n_several = int(np.count_nonzero(np.diff(ends) > 1))
+    told = _count_told(workspace, plan, item, pairs, ends)
+    if not plan.keeps_persons:
+        return TracedPersons(n_several, told)
+    once = np.vstack([pairs[0], np.ones_like(pairs[1])])
+    pending.new(CLASS_SIGNATURES).write(_sign(once, ends))
+    return TracedPersons(n_several, told, _count_told(workspace, plan, item, once, ends))
+
+
+def _count_told(
+    workspace: Workspace, plan: Plan, item: TraceInput, pairs: Int64, ends: Int64
+) -> Int64:
+    """Persons with one value left, by attribute that lasts; ``pairs``, ``ends``: of `_pair_up`."""
+    ranges = [index for index, n in enumerate(item.n_classes) if n]
+    offsets = np.cumsum(item.n_classes) - np.array(item.n_classes)
     told = []
     for a in _list_lasting(plan):
         files = [workspace.file(CLASS_VALUES, index, a).read() for index in ranges]
@@ -88,7 +119,7 @@ def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) ->
         value_starts = np.searchsorted(classes, np.arange(sum(item.n_classes) + 1))
         found = count_lasting_values(pairs, ends, value_starts, values.copy(), counts.copy())
         told.append(int(np.count_nonzero(found == 1)))
-    return int(np.count_nonzero(np.diff(ends) > 1)), np.array(told, dtype=np.int64)
+    return np.array(told, dtype=np.int64)
 
 
 def _pair_up(rows: Int64, n_persons: int) -> tuple[Int64, Int64]:
@@ -113,7 +144,7 @@ def _sign(pairs: Int64, ends: Int64) -> UInt64:
     return signatures
 
 
-TRACE_TASK = Task("trace", "tracing persons", trace_task, (SIGNATURES,))
+TRACE_TASK = Task("trace", "tracing persons", trace_task, (SIGNATURES, CLASS_SIGNATURES), version=2)
 
 
 def trace_persons(
@@ -133,18 +164,38 @@ def trace_persons(
         TraceInput(first, min(first + TRACED_PERSONS, n_persons), tuple(n_classes))
         for first in firsts
     ]
-    n_several, told = zip(*context.map(TRACE_TASK, items), strict=True)
-    signatures = np.concatenate(
-        [workspace.file(SIGNATURES, index).read() for index in range(len(items))]
-    )
-    sizes = _count_equal(signatures)
-    names = [plan.confidential[a].column.name for a in _list_lasting(plan)]
+    traced = context.map(TRACE_TASK, items)
+    told = np.sum([one.told for one in traced], axis=0)
+    by_classes = None
+    if plan.keeps_persons:
+        parts = [one.told_by_classes for one in traced if one.told_by_classes is not None]
+        of_classes = _count_equal(_read_signatures(workspace, CLASS_SIGNATURES, len(items)))
+        by_classes = _describe_cells(plan, of_classes, np.sum(parts, axis=0))
+    sizes = _count_equal(_read_signatures(workspace, SIGNATURES, len(items)))
+    cells = _describe_cells(plan, sizes, told)
     return PersonTraces(
-        n_several=sum(n_several),
+        n_several=sum(one.n_several for one in traced),
+        n_alone=cells.n_alone,
+        n_below_k=cells.n_below_k,
+        lasting=cells.lasting,
+        by_classes=by_classes,
+    )
+
+
+def _read_signatures(
+    workspace: Workspace, artifact: FileArtifact[ArrayFile], n_items: int
+) -> UInt64:
+    return np.concatenate([workspace.file(artifact, index).read() for index in range(n_items)])
+
+
+def _describe_cells(plan: Plan, sizes: Int64, told: Int64) -> ClassTraces:
+    """Persons by the sizes of the sets that nobody tells apart, and with one value left."""
+    names = [plan.confidential[a].column.name for a in _list_lasting(plan)]
+    return ClassTraces(
         n_alone=int(sizes[sizes == 1].sum()),
         n_below_k=int(sizes[sizes < plan.k].sum()),
         lasting=tuple(
-            LastingValue(name, int(n)) for name, n in zip(names, np.sum(told, axis=0), strict=True)
+            LastingValue(name, int(n)) for name, n in zip(names, told.tolist(), strict=True)
         ),
     )
 

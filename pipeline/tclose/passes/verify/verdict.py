@@ -138,7 +138,7 @@ def _expect_persons(context: PassContext, plan: Plan) -> ExpectedPersons | None:
     if demand is None or plan.persons is None:
         return None
     digest = sum_digests(context.workspace, len(context.read(PARTITIONS)))
-    return ExpectedPersons(demand, plan.persons.n_persons, digest)
+    return ExpectedPersons(demand, plan.persons.n_persons, digest, are_together=plan.keeps_persons)
 
 
 def _report_traces(traces: PersonTraces | None, progress: Progress) -> None:
@@ -151,6 +151,13 @@ def _report_traces(traces: PersonTraces | None, progress: Progress) -> None:
     )
     for value in traces.lasting:
         progress.info(f"  persons with one {value.name} left, if it lasts: {value.n_told:,}")
+    if (cells := traces.by_classes) is None:
+        return
+    progress.info(
+        "  to whoever does not know how many records each has: alone "
+        f"{cells.n_alone:,}, among fewer than k {cells.n_below_k:,}; with one value left "
+        + ", ".join(f"{value.name} {value.n_told:,}" for value in cells.lasting)
+    )
 
 
 def explain_failures(verdict: Verdict, method: Method | None = None) -> str:

@@ -143,6 +143,13 @@ class PrivacySettings(Settings):
         examples=[{"k": 5, "t": 0.1, "window": 12, "departures": "report"}],
         exclude_if=lambda settings: settings is None,
     )
+    persons: Literal["apart", "together"] = Field(
+        default="apart",
+        description="Whether a person's records may be in several classes, over which a value that "
+        "lasts can be intersected, or are all in one.",
+        examples=["together"],
+        exclude_if=lambda persons: persons == "apart",
+    )
 
     @model_validator(mode="after")
     def _check_k(self) -> "PrivacySettings":

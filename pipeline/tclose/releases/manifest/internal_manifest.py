@@ -131,8 +131,22 @@ class PreviousRelease(Section):
     columns: list[str]
 
 
+class ClassTracesSection(Section):
+    """Persons by their classes alone, to whoever does not know how many records each has there."""
+
+    alone: Count
+    """Nobody else is in the same classes."""
+    below_k: Count
+    """Fewer than k persons are, with themselves; the lonely ones among them."""
+    one_value_left: dict[str, Count]
+    """Of each attribute that lasts, persons whose classes have one value in common."""
+
+
 class PersonTracesSection(Section):
-    """Persons over all classes that their records are in: measured, and held by nothing."""
+    """Persons over all classes that their records are in: measured.
+
+    Nothing of it is held, but that all of a person's are in one class where the policy says so.
+    """
 
     in_several_classes: Count
     alone: Count
@@ -141,6 +155,8 @@ class PersonTracesSection(Section):
     """Fewer than k persons have, with themselves; the lonely ones among them."""
     one_value_left: dict[str, Count]
     """Of each attribute that lasts, persons whose classes have one value in common."""
+    by_classes: ClassTracesSection | None = None
+    """Where all records of a person had to be in one class."""
 
 
 class SourceFile(Section):

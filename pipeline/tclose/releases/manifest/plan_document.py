@@ -15,6 +15,17 @@ class PlannedModel(Section):
     asked: dict[str, Any]
 
 
+class PlannedTogether(Section):
+    """What classes are expected to be where all records of a person are in one."""
+
+    class_persons: int
+    """Persons that classes are made of, before some are united."""
+    class_records: float
+    """Records of these, on average."""
+    largest_class: int
+    """Records of the class of the person who has most of them, at least."""
+
+
 class PlannedPersons(Section):
     """The persons of the table, each of whom may have several records."""
 
@@ -23,6 +34,8 @@ class PlannedPersons(Section):
     """Persons with more than one record."""
     most: int
     """Records of one person, at most."""
+    together: PlannedTogether | None = None
+    """Where all records of a person are in one class."""
 
 
 class PlannedSeries(Section):

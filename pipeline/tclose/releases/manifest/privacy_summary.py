@@ -103,6 +103,9 @@ def describe_persons(verdict: Verdict) -> PersonsResult | None:
     persons = verdict.persons
     if persons is None:
         return None
+    counted = {}
+    if persons.are_together and persons.traces is not None:
+        counted["in_several_classes"] = persons.traces.n_several
     return PersonsResult(
         persons=persons.n_persons,
         k=KResult(asked=verdict.k, achieved=persons.smallest),
@@ -113,6 +116,7 @@ def describe_persons(verdict: Verdict) -> PersonsResult | None:
         classes=PersonClasses(
             smallest=persons.smallest, largest=persons.largest, mean=persons.mean
         ),
+        **counted,
     )
 
 

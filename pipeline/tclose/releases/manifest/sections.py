@@ -142,6 +142,9 @@ class PersonsResult(Section):
     t: dict[str, PersonT]
     """Of each confidential attribute, and of each joint one by its parts, with ``with`` between."""
     classes: PersonClasses
+    in_several_classes: Count | None = None
+    """Persons with records in more than one class, counted where all of a person's had to be in
+    one; None: they did not have to be."""
 
 
 class Privacy(Section):

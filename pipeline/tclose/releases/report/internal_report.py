@@ -142,6 +142,25 @@ def _show_dropped(manifest: InternalManifest) -> str:
     return section("dropped", "Records left out, values prepared", said, table, done)
 
 
+def _show_traces(manifest: InternalManifest) -> str:
+    """What is left of persons all of whose records are in one class; nothing of others."""
+    traces = manifest.person_traces
+    if traces is None or traces.by_classes is None:
+        return ""
+    cells = traces.by_classes
+    by_classes = sum(cells.one_value_left.values())
+    by_number = sum(traces.one_value_left.values())
+    return paragraph(
+        f"All records of a person have to be in one class: {traces.in_several_classes:,} persons "
+        f"have some in several. By their classes {cells.below_k:,} are among fewer than k persons, "
+        f"and {by_classes:,} values that last are the only one left. Whoever also knows how many "
+        f"records each person has can look for a value that is there as often: then "
+        f"{traces.below_k:,} persons are among fewer than k with as many, and {by_number:,} values "
+        "that last are the only one left. No class bounds that; a release with one record for each "
+        "person does."
+    )
+
+
 def _show_risk(manifest: InternalManifest) -> str:
     if manifest.privacy.counted == "persons":
         said = (
@@ -149,7 +168,7 @@ def _show_risk(manifest: InternalManifest) -> str:
             "for another does not follow from how many records classes have. Every class has "
             f"{manifest.privacy.k.achieved:,} persons at least."
         )
-        return section("risk", "Risks of identification", paragraph(said))
+        return section("risk", "Risks of identification", paragraph(said), _show_traces(manifest))
     fraction = _find_fraction(manifest)
     risk = measure_identification(manifest.classes, manifest.records, fraction)
     of = (

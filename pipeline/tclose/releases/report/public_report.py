@@ -95,7 +95,10 @@ def count_persons(privacy: Privacy) -> list[tuple[str, str]]:
     if persons is None:
         return []
     sizes = f"{persons.classes.smallest:,} to {persons.classes.largest:,}"
-    return [("persons", f"{persons.persons:,}"), ("persons in a class", sizes)]
+    pairs = [("persons", f"{persons.persons:,}"), ("persons in a class", sizes)]
+    if persons.in_several_classes is not None:
+        pairs.append(("persons in several classes", f"{persons.in_several_classes:,}"))
+    return pairs
 
 
 def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
@@ -112,6 +115,13 @@ def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
             "class, and cannot tell which of its records is the person's."
         )
     ]
+    if persons is not None and persons.in_several_classes == 0:
+        parts.append(
+            paragraph(
+                "All records of a person are in one class. So a value that is the same in all of "
+                "them cannot be found by looking for what several classes have in common."
+            )
+        )
     first = next(iter(figures.attributes), None)
     if first is None:
         return section("meaning", "What k means here", *parts)

@@ -19,7 +19,7 @@ from tclose.passes.microaggregate.region_classes import (
     cluster_region,
     repair_clusters,
 )
-from tclose.passes.microaggregate.region_records import RegionRecords
+from tclose.passes.microaggregate.region_records import RegionRecords, select_records
 from tclose.passes.microaggregate.unions.unite_classes import EarlierClasses, unite_classes
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.person_closeness import PersonDemand
@@ -68,7 +68,7 @@ def cluster_series(
     n_units = int(labels[stays].max(initial=-1)) + 1
     new = np.flatnonzero(~stays)
     if new.size >= 2 * made_k:
-        taken = _take_records(records, new)
+        taken = select_records(records, new)
         limits = _limit_newcomers(taken, plan, distributions, series.limits)
         near = replace(roomy, max_emds=limits)
         labels[new] = n_units + cluster_region(taken, near, distributions, person_demand).labels
@@ -111,25 +111,3 @@ def _limit_newcomers(
         held_to = min(t, most) if whole < t else most
         limits.append(max(made_for, (whole + held_to) / 2))
     return tuple(limits)
-
-
-def _take_records(records: RegionRecords, rows: Int64) -> RegionRecords:
-    """Some records of a region, ascending, with subsets of their own."""
-    size = int(records.take.sum())
-    n_clusters = max(1, rows.size // size)
-    n_subsets = rows.size // n_clusters
-    sizes = np.full(n_subsets, n_clusters, dtype=np.int64)
-    sizes[n_subsets // 2] += rows.size - n_clusters * n_subsets
-    assert records.persons is not None
-    return replace(
-        records,
-        keys=[column[rows] for column in records.keys],
-        codes=np.ascontiguousarray(records.codes[:, rows]),
-        subset_starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-        take=np.ones(n_subsets, dtype=np.int64),
-        n_clusters=n_clusters,
-        cells=None if records.cells is None else records.cells[rows],
-        others=(),
-        share=records.share * rows.size / records.persons.size,
-        persons=records.persons[rows],
-    )

@@ -3,6 +3,7 @@
 from tclose.kernels.clustering.algorithm3 import cluster_blocks
 from tclose.kernels.compiler import find_refusal, is_kept
 from tclose.kernels.refinement.refine_blocks import refine_blocks
+from tclose.kernels.refinement.unit_search import refine_units
 from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import SearchBudget
@@ -13,9 +14,10 @@ COMPILING = "compiling the kernels, once on this machine: a minute or so"
 COMPILER_MEGABYTES = 450.0  # a first use of the search was seen to hold 445 more
 
 
-def kernels_are_compiled(search_budget: SearchBudget) -> bool:
+def kernels_are_compiled(search_budget: SearchBudget, *, keeps_persons: bool = False) -> bool:
     """Return whether the needed kernel that takes longest to compile is on disk."""
-    return is_kept(refine_blocks if search_budget.n_rounds else cluster_blocks)
+    search = refine_units if keeps_persons else refine_blocks
+    return is_kept(search if search_budget.n_rounds else cluster_blocks)
 
 
 def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
@@ -25,7 +27,9 @@ def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
     """
     for refusal in sorted({answer for answer in engine.ask(find_refusal) if answer}):
         progress.info(refusal)
-    if not plan.method.cuts_by_subsets or kernels_are_compiled(plan.search_budget):
+    if not plan.method.cuts_by_subsets:
+        return
+    if kernels_are_compiled(plan.search_budget, keeps_persons=plan.keeps_persons):
         return
     notice = COMPILING
     limit = engine.memory_per_unit()
