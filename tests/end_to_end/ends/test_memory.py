@@ -128,6 +128,7 @@ def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys)
     plan: Any = SimpleNamespace(
         method=Method.model_validate({"name": name}),
         search_budget=choose_search_budget("off", 1000),
+        keeps_persons=False,
     )
     monkeypatch.setattr(compile_notice, "task_megabytes", lambda plan: 300.0)
     monkeypatch.setattr(compile_notice, "is_kept", lambda kernel: False)
