@@ -10,7 +10,7 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 from tclose.kernels.refinement.assignment import reassign
 from tclose.kernels.refinement.block import gather_block, measure_block
-from tclose.kernels.refinement.neighbours import find_neighbours
+from tclose.kernels.refinement.partners import find_partners
 from tclose.kernels.refinement.search import repair_block, search_block
 
 # Less excess than this is none: limits are lowered by the rounding error of running sums.
@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 @kernel
-def refine_blocks(records, labels, by_class, groups, points, settings, least_gain):
+def refine_blocks(records, labels, by_class, groups, settings, least_gain):
     """Search each group of classes; its result is kept if it lowers the loss or the excess.
 
     Parameters
@@ -27,9 +27,9 @@ def refine_blocks(records, labels, by_class, groups, points, settings, least_gai
     labels : int64 (n,): class of each record, written
     by_class : the records by their labels, and where each class begins: int64 (n,), (c + 1,)
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
-    points : of all classes, centres and modes from `represent_classes`
-    settings : four integers: k; neighbours and sweeps as in `search_block`; number of classes
-        whose records are reassigned together, as in `reassign`, 0 for none
+    settings : five integers: k; partners of a class; searches, each among partners found anew;
+        sweeps of each, as in `search_block`; number of classes whose records are reassigned
+        together, as in `reassign`, 0 for none
     least_gain : as in `search_block`
 
     Returns
@@ -37,23 +37,35 @@ def refine_blocks(records, labels, by_class, groups, points, settings, least_gai
     how many exchanges there were
     """
     classes, group_starts = groups
-    centres, modes = points
-    k, n_neighbours, n_sweeps, n_together = settings
+    n_together = settings[4]
     n_exchanges = 0
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]
         block, rows = gather_block(records, by_class, group)
         loss, excess = measure_block(block), block.excess.sum()
-        nearest = find_neighbours(centres[group], modes[group], records[2], n_neighbours)
-        n_done = search_block(block, nearest, k, n_sweeps, least_gain)
+        n_done = _search(block, settings, least_gain)
         if n_together:
             n_done += _reassign_all(block, n_together)
-            n_done += search_block(block, nearest, k, n_sweeps, least_gain)
+            n_done += _search(block, settings, least_gain)
         if block.excess.sum() < excess - ROUNDING or measure_block(block) < loss:
             n_exchanges += n_done
             for c in range(group.size):
                 for m in range(block.sizes[c]):
                     labels[rows[block.members[0, c, m]]] = group[c]
+    return n_exchanges
+
+
+@kernel
+def _search(block, settings, least_gain):
+    """Search a block among partners found anew, until nothing is gained or searches are done."""
+    k, n_partners, n_searches, n_sweeps, _ = settings
+    n_exchanges = 0
+    for _ in range(n_searches):
+        partners = find_partners(block, n_partners)
+        n_done = search_block(block, partners, k, n_sweeps, least_gain)
+        n_exchanges += n_done
+        if n_done == 0:
+            break
     return n_exchanges
 
 

@@ -202,14 +202,14 @@ def improve_pair(block, a, b, k, scratch, least_gain):
 
 
 @kernel
-def search_block(block, nearest, k, n_sweeps, least_gain):
-    """Exchange records between neighbours until nothing is gained, or the sweeps are done.
+def search_block(block, partners, k, n_sweeps, least_gain):
+    """Exchange records between partners until nothing is gained, or the sweeps are done.
 
     A pair is searched again only if one of its classes has changed since.
 
     Parameters
     ----------
-    nearest : int32 (c, w): neighbours of each class
+    partners : int32 (c, w): of each class, as from `find_partners`
     k : classes are never made smaller than this
     least_gain : exchanges that gain no more are not worth their time; at least `LEAST_GAIN`
 
@@ -220,16 +220,16 @@ def search_block(block, nearest, k, n_sweeps, least_gain):
     n_classes = block.sizes.size
     scratch = make_scratch(block)
     changed = np.ones(n_classes, dtype=np.int64)
-    seen = np.zeros(nearest.shape, dtype=np.int64)
+    seen = np.zeros(partners.shape, dtype=np.int64)
     clock = 1
     for _ in range(n_sweeps):
         clock_before = clock
         for a in range(n_classes):
-            for slot in range(nearest.shape[1]):
-                b = np.int64(nearest[a, slot])  # as `repair_block` has it: one type, compiled once
+            for slot in range(partners.shape[1]):
+                b = np.int64(partners[a, slot])  # as `repair_block` has it: one type, compiled once
                 if max(changed[a], changed[b]) <= seen[a, slot]:
                     continue
-                if b < a and _is_among(nearest, b, a):
+                if b < a and _is_among(partners, b, a):
                     continue  # the pair is searched from b
                 if block.alike[a] and block.alike[b] and block.excess[a] + block.excess[b] == 0.0:
                     continue  # nothing is lost in either class
@@ -283,8 +283,8 @@ def repair_block(block, k, n_sweeps):
 
 
 @kernel
-def _is_among(nearest, c, other):
-    for neighbour in nearest[c]:  # noqa: SIM110 (the compiler has no any)
-        if neighbour == other:
+def _is_among(partners, c, other):
+    for partner in partners[c]:  # noqa: SIM110 (the compiler has no any)
+        if partner == other:
             return True
     return False

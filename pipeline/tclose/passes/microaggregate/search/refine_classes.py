@@ -44,7 +44,7 @@ from tclose.passes.microaggregate.search.pool_classes import (
     Pooled,
     pool_classes,
 )
-from tclose.passes.microaggregate.search.rounds import Round, is_little
+from tclose.passes.microaggregate.search.rounds import Round, is_little, is_worth_pools
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances, stack_trees
 
@@ -136,7 +136,8 @@ class Refiner:
             spent = time.monotonic() - started
             if search_budget.seconds is not None and spent >= search_budget.seconds * share:
                 break
-            r, is_pooled = next(numbers), n_barred < BARRED_ROUNDS
+            r = next(numbers)
+            is_pooled = n_barred < BARRED_ROUNDS and is_worth_pools(rounds)
             labels, pooled = self._run_round(
                 labels, search_budget, r, rounds[-1].loss, is_pooled=is_pooled
             )
@@ -194,12 +195,13 @@ class Refiner:
         groups = self._group_classes(points, searched, search_budget.block_classes, rng)
         records = self._records(int(np.diff(starts)[searched].max()))
         labels = labels.copy()
-        how = (self.k, search_budget.n_neighbours, search_budget.n_sweeps, search_budget.n_together)
+        budget = search_budget
+        how = self.k, budget.n_partners, budget.n_searches, budget.n_sweeps, budget.n_together
         mean_loss = loss / (starts.size - 1)
         least_gain = max(LEAST_GAIN, search_budget.least_exchange * mean_loss)
 
         def search(some: tuple[Int64, Int64], _: int) -> None:
-            refine_blocks(records, labels, (order, starts), some, points, how, least_gain)
+            refine_blocks(records, labels, (order, starts), some, how, least_gain)
 
         map_groups(search, groups, self.n_threads)
         if not is_pooled or not search_budget.n_pooled:

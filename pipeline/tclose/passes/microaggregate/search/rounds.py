@@ -7,6 +7,8 @@ from tclose.passes.plan.search_budget import SearchBudget
 
 # Share of the loss that a round has to save while effort is free.
 FREE_GAIN = 0.000003
+# Share of the loss that rounds save by exchanges alone, above which no pools are cut.
+GAIN_WITHOUT_POOLS = 0.05
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,21 @@ def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool
 
     While effort is free they are as many as cut pools of all kinds twice, and less is enough.
     """
-    n_rounds = 2 * len(PASSES) if is_free else 2
-    gain = min(search_budget.least_gain, FREE_GAIN) if is_free else search_budget.least_gain
-    before = rounds[max(0, len(rounds) - 1 - n_rounds)].loss
+    if is_free:
+        return _save_little(rounds, 2 * len(PASSES), min(search_budget.least_gain, FREE_GAIN))
+    return _save_little(rounds, 2, search_budget.least_gain)
+
+
+def is_worth_pools(rounds: list[Round]) -> bool:
+    """Return whether exchanges save so little that it is time to cut pools, too.
+
+    Before, an exchange saves as much for a fraction of the time.
+    """
+    return len(rounds) > 1 and _save_little(rounds, 2, GAIN_WITHOUT_POOLS)
+
+
+def _save_little(rounds: list[Round], n_rounds: int, gain: float) -> bool:
+    """Return whether each of the last rounds saved no more than a share of the loss, on average."""
+    n_rounds = min(n_rounds, len(rounds) - 1)
+    before = rounds[len(rounds) - 1 - n_rounds].loss
     return before - rounds[-1].loss <= n_rounds * gain * before
