@@ -11,22 +11,21 @@ from support.naive import naive_refine
 from support.tables.classed_records import MARGIN, ClassedRecords, classed_records, relabel
 from support.tables.random_tables import repeatable, starts_of
 from tclose.kernels.aggregate import group_by_label
-from tclose.kernels.refinement.neighbours import CENTRE, represent_classes
 from tclose.kernels.refinement.refine_blocks import measure_classes, refine_blocks
 from tclose.kernels.refinement.search import LEAST_GAIN
 
-# Neighbours, sweeps, classes that are dealt out anew together.
-hows = st.tuples(st.integers(1, 4), st.integers(0, 2), st.sampled_from([0, 0, 2, 3, 99]))
+# Partners, searches, sweeps, classes that are dealt out anew together.
+hows = st.tuples(
+    st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.sampled_from([0, 0, 2, 3, 99])
+)
 
 
 def run_round(
-    records: ClassedRecords, groups: list[list[int]], how: tuple[int, int, int]
+    records: ClassedRecords, groups: list[list[int]], how: tuple[int, int, int, int]
 ) -> tuple[ClassedRecords, int]:
     values, levels, weights, *rest = records.arrays()
     by_class = group_by_label(records.labels, records.n_classes)
-    draws = np.zeros(records.n_classes)
     columns = values, levels, weights
-    points = represent_classes(*columns, records.n_levels, *by_class, CENTRE, draws)
     labels = records.labels.copy()
     in_groups = np.array([c for group in groups for c in group], dtype=np.int64)
     n_exchanges = refine_blocks(
@@ -34,7 +33,6 @@ def run_round(
         labels,
         by_class,
         (in_groups, starts_of([len(group) for group in groups])),
-        points,
         (records.k, *how),
         LEAST_GAIN,
     )
@@ -55,7 +53,7 @@ class TestRound:
     @repeatable
     @given(classed_records(n_classes=st.integers(1, 8)), hows, st.data())
     def test_of_groups(
-        self, before: ClassedRecords, how: tuple[int, int, int], data: st.DataObject
+        self, before: ClassedRecords, how: tuple[int, int, int, int], data: st.DataObject
     ) -> None:
         groups = data.draw(groupings(before.n_classes))
         after, n_exchanges = run_round(before, groups, how)
@@ -88,7 +86,7 @@ class TestRound:
         found = 0
         for seed in range(400):
             records = nominal_example(seed)
-            after, n_exchanges = run_round(records, [[0, 1]], (1, 2, 0))
+            after, n_exchanges = run_round(records, [[0, 1]], (1, 1, 2, 0))
             searched = [naive_refine.searched_loss(records, c.classes) for c in (records, after)]
             released = [naive_refine.released_loss(records, c.classes) for c in (records, after)]
             assert searched[1] <= searched[0]

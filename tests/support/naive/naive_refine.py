@@ -179,6 +179,30 @@ def find_neighbours(
     ]
 
 
+def distance_to_mean(records: ClassedRecords, row: int, rows: Sequence[int]) -> Fraction:
+    """Squared distance to a class's mean: the mean one to its records, less what these differ.
+
+    Nominal columns count as the indicators of their levels, half their weight each.
+    """
+    total = Fraction(0)
+    for column in records.numeric:
+        apart = [(Fraction(float(column[i])) - Fraction(float(column[row]))) ** 2 for i in rows]
+        total += sum(apart) / len(rows) - naive.spread(column, rows, is_nominal=False)
+    for column, weight in zip(records.nominal, records.column_weights, strict=True):
+        share = Fraction(sum(column[i] != column[row] for i in rows).item(), len(rows))
+        total += Fraction(weight) * (share - naive.spread(column, rows, is_nominal=True))
+    return total
+
+
+def promise(records: ClassedRecords, a: list[int], b: list[int]) -> Fraction:
+    """How much nearer two records can be to the means of each other's class, together."""
+    pulls = [
+        max(distance_to_mean(records, x, own) - distance_to_mean(records, x, other) for x in own)
+        for own, other in ((a, b), (b, a))
+    ]
+    return sum(pulls, Fraction(0))
+
+
 def mean_cluster_emd(values: Sequence[float], n_subsets: int) -> Fraction:
     """Mean distance over all clusters of one record of each subset: every one of them."""
     ranked = sorted(values)

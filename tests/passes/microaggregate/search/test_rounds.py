@@ -14,7 +14,12 @@ from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search import refine_classes
 from tclose.passes.microaggregate.search.pool_classes import Pooled
 from tclose.passes.microaggregate.search.refine_classes import ROUNDS_BEFORE_MERGING
-from tclose.passes.microaggregate.search.rounds import Round, is_little, merge_rounds
+from tclose.passes.microaggregate.search.rounds import (
+    Round,
+    is_little,
+    is_worth_pools,
+    merge_rounds,
+)
 from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
 
 
@@ -125,7 +130,7 @@ class TestFreeEffort:
 class TestSearchThatComesFirst:
     def test_is_gone_on_from(self) -> None:
         records, first = TestBudget().region(), SearchBudget(3, n_sweeps=1)
-        both = SearchBudget(2, n_neighbours=30, after=first)
+        both = SearchBudget(2, n_partners=30, after=first)
         alone, together = (
             refiner_of(records).refine(records.labels, budget, keep, 1.0)[1]
             for budget in (first, both)
@@ -135,9 +140,24 @@ class TestSearchThatComesFirst:
         assert together[-1].loss < alone[-1].loss
 
 
+class TestWorthPools:
+    @pytest.mark.parametrize(
+        ("losses", "expected"),
+        [
+            ([100.0], False),
+            ([100.0, 96.0], True),
+            ([100.0, 94.0], False),
+            ([200.0, 100.0, 95.0], False),
+            ([200.0, 100.0, 95.0, 91.0], True),
+        ],
+    )
+    def test_once_exchanges_save_little(self, losses: list[float], expected: bool) -> None:
+        assert is_worth_pools([Round(loss, 0.0) for loss in losses]) == expected
+
+
 class TestBarredPools:
     @pytest.mark.parametrize(
-        ("n_kept", "n_broken", "n_cut"), [(0, 1, 2), (1, 11, 2), (1, 10, 4), (0, 0, 4)]
+        ("n_kept", "n_broken", "n_cut"), [(0, 1, 2), (1, 11, 2), (1, 10, 3), (0, 0, 3)]
     )
     def test_are_cut_in_two_rounds(
         self, n_kept: int, n_broken: int, n_cut: int, monkeypatch: pytest.MonkeyPatch
@@ -149,7 +169,11 @@ class TestBarredPools:
             return labels, Pooled(50, n_kept, n_broken)
 
         monkeypatch.setattr(refine_classes, "pool_classes", pool_classes)
-        _, rounds = TestBudget().refine(SearchBudget(4))
+        records = TestBudget().region()
+        labels, _ = TestBudget().refine(SearchBudget(14, n_pooled=0))
+        _, rounds = refiner_of(records).refine(
+            labels, SearchBudget(4, least_gain=-1.0), keep, 1.0
+        )  # of which the first says what exchanges save
         assert len(rounds) == 5
         assert len(calls) == n_cut
 

@@ -1,0 +1,71 @@
+"""Partners of classes: the pull of each record is that of the definition, and the best come first."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.naive import naive_refine
+from support.tables.classed_records import ClassedRecords, classed_records
+from support.tables.random_tables import repeatable
+from tclose.kernels.refinement.partners import find_partners, measure_pulls
+
+NEAR = 2e-5  # sums of single precision, of values up to 1
+
+
+def promises_of(records: ClassedRecords) -> np.ndarray:
+    """Of each pair of classes by the definition, of a class with itself nothing."""
+    classes = records.classes
+    promises = np.full((len(classes), len(classes)), -np.inf)
+    for a, of_a in enumerate(classes):
+        for b, of_b in enumerate(classes):
+            if a != b:
+                promises[a, b] = naive_refine.promise(records, of_a, of_b)
+    return promises
+
+
+class TestPartners:
+    @repeatable
+    @given(classed_records(n_classes=st.integers(2, 6), max_size=6))
+    def test_pulls_are_those_of_the_definition(self, records: ClassedRecords) -> None:
+        pulls = measure_pulls(records.gather()[0])
+        assert pulls.dtype == np.float32
+        both = (pulls + pulls.T)[~np.eye(records.n_classes, dtype=bool)]
+        expected = promises_of(records)[~np.eye(records.n_classes, dtype=bool)]
+        assert both == pytest.approx(expected, abs=NEAR)
+
+    @repeatable
+    @given(classed_records(n_classes=st.integers(1, 7), max_size=6), st.integers(1, 9))
+    def test_promise_most_and_the_best_comes_first(
+        self, records: ClassedRecords, n_wanted: int
+    ) -> None:
+        partners = find_partners(records.gather()[0], n_wanted)
+        n_found = min(n_wanted, records.n_classes - 1)
+        assert partners.dtype == np.int32
+        assert partners.shape == (records.n_classes, n_found)
+        promises = promises_of(records)
+        for a, found in enumerate(partners.tolist()):
+            assert len({*found, a}) == n_found + 1
+            ranked = sorted(promises[a], reverse=True)[:n_found]
+            assert promises[a, found] == pytest.approx(ranked, abs=NEAR)
+
+    @repeatable
+    @given(classed_records(n_classes=st.just(2), max_size=5, max_attributes=0))
+    def test_an_exchange_saves_what_is_promised(self, records: ClassedRecords) -> None:
+        a, b = records.classes
+        before = naive_refine.searched_loss(records, [a, b])
+        after = min(
+            naive_refine.searched_loss(records, naive_refine.exchanged(a, b, ([x], [y])))
+            for x in a
+            for y in b
+        )
+        assert before - after >= naive_refine.promise(records, a, b)
+
+    def test_of_equal_ones_the_first(self) -> None:
+        records = ClassedRecords(
+            np.zeros((1, 10)), np.empty((0, 10), np.int32), 1, np.empty((0, 10), np.int64), (), (),
+            np.repeat(np.arange(5), 2), 2,
+        )  # fmt: skip
+        partners = find_partners(records.gather()[0], 3)
+        assert partners[0].tolist() == [1, 2, 3]
+        assert partners[4].tolist() == [0, 1, 2]
