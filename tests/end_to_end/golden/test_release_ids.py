@@ -14,8 +14,8 @@ from tclose.methods.microaggregation.microaggregation import Mdav
 from tclose.methods.mondrian.mondrian_method import Mondrian
 from tclose.passes import release
 from tclose.passes.release import RELEASE
-from tclose.privacy.models.diversity_models import DistinctDiversity, EntropyDiversity
 from tclose.policy.policy import parse_policy
+from tclose.privacy.models.diversity_models import DistinctDiversity, EntropyDiversity
 from tclose.releases import provenance
 from tclose.releases.provenance import byte_versions
 from tclose.runtime import open_run

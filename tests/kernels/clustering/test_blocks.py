@@ -276,7 +276,8 @@ class TestCells:
         cells = rng.integers(0, n_cells, n_records)
         order, starts, _ = cut_blocks(
             weigh(region.numeric), region.nominal, region.weights, region.heights,
-            region.n_levels, cells, region.subset_starts, region.take, region.n_clusters, block_clusters,
+            region.n_levels, cells, region.subset_starts, region.take, region.n_clusters,
+            block_clusters,
         )  # fmt: skip
         assert sorted(order.tolist()) == list(range(n_records))
         plain = cut(region, block_clusters)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
+import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
