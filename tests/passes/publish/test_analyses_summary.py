@@ -98,6 +98,28 @@ def count_rows(table: pa.Table, plan: Any, workload: Workload, pay: list[int]) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "not_counted"),
+    [
+        ({"attributes": {"pay": {"role": "confidential", "bands": [3000, 6000]}}}, ["pay"]),
+        ({"method": {"name": "bucketization", "ratio": 2}, "privacy": {"k": 3}}, ["pay"]),
+        ({"method": {"name": "bucketization", "ratio": 2, "release": "value"}}, []),
+        ({}, []),
+    ],
+)
+def test_values_that_are_released_in_ranges_are_told_and_not_counted(
+    tmp_path: Path, asked: dict[str, Any], not_counted: list[str]
+) -> None:
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(300)))
+    document["attributes"] |= asked.get("attributes", {})
+    made = release(document | {name: keys for name, keys in asked.items() if name != "attributes"})
+    analyses = made.internal["utility"]["analyses"]
+    assert analyses["not_counted"] == not_counted
+    assert analyses["range_counts"]["queries"] == 1_000
+    page = (made.folder / "internal" / "report.html").read_text()
+    assert ("Not measured: counts over pay, of which ranges" in page) is bool(not_counted)
+
+
 def test_range_counts_are_those_of_the_released_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:

@@ -37,6 +37,7 @@ def describe_analyses(
     unchanged = [three_digits(n / n_records) for n in counts.unchanged.tolist()]
     return AnalysesSection(
         range_counts=measure_errors(counts.ranges, n_records),
+        not_counted=list(workload.unasked),
         marginals={name: of_categories.get(name, of_parts[name]) for name in names},
         associations={
             "correlation": _describe(_correlate(losses, plan)),

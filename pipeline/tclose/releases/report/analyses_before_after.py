@@ -1,6 +1,6 @@
 """The internal report's section on what analysts would find in a release and in the records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tclose.releases.manifest.inside.analyses_section import AnalysesSection, RangeCountErrors
 from tclose.releases.manifest.internal_manifest import Utility
@@ -24,6 +24,7 @@ def show_analyses(utility: Utility | None) -> Iterable[str]:
         "What analysts would find",
         _say_unchanged(found),
         *([] if found.range_counts is None else [_say_errors(found.range_counts)]),
+        *([_say_not_counted(found.not_counted)] if found.not_counted else []),
         _list_associations(found),
         _list_columns(found),
     )
@@ -43,6 +44,14 @@ def _say_errors(errors: RangeCountErrors) -> str:
         f"{percent(errors.median_error)} at most, nine tenths by "
         f"{percent(errors.ninth_tenth_error)}, in shares of the true count or of "
         f"{errors.floor:,} records, whichever is more."
+    )
+
+
+def _say_not_counted(names: Sequence[str]) -> str:
+    return paragraph(
+        f"Not measured: counts over {', '.join(names)}, of which ranges or sets are released. What "
+        "a count over a part of such a range is off by is not in these figures, and associations "
+        "take the ranges for the values."
     )
 
 

@@ -105,6 +105,7 @@ def few_queries(workload: Workload, n_queries: int) -> Workload:
         workload.queries[:n_queries],
         workload.categorical,
         workload.shifts,
+        workload.unasked,
     )
 
 
@@ -147,6 +148,12 @@ class TestRanges:
         drawn = draw_queries([constant, two], [constant], 1)
         assert set(drawn[:, 0, 0].tolist()) == {1}
         assert (drawn[:, 1:] == -1).all()
+
+    def test_are_about_no_attribute_that_is_left_out(self) -> None:
+        two, other = cut("y", np.array([1, 2])), cut("z", np.array([1, 2, 3]))
+        asked = draw_queries([two], [two, other], 1, ["y"])
+        assert set(asked[:, -1, 0].tolist()) == {2}
+        assert set(draw_queries([two], [two], 1, ["y"])[:, -1, 0].tolist()) == {-1}
 
 
 class TestParts:
