@@ -23,7 +23,7 @@ from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.publish.analyses_summary import describe_analyses
+from tclose.passes.publish.analyses_summary import add_analyses
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
@@ -157,15 +157,14 @@ class _Remade:
             name_shares(losses, self.plan),
             self.plan.k,
         )
-        workload = self.run.workspace.load(WORKLOAD)
-        analyses = describe_analyses(losses, self.plan, workload, utility)
+        utility = add_analyses(utility, losses, self.plan, self.run.workspace.load(WORKLOAD))
         persons = describe_persons(self.verdict)
         measured = OriginalsResult(
             attackers=int(self.sample.attackers.size),
             linkage=three_digits(link_attackers(self.run, self.sample)),
             sse=three_digits(float(means.mean())),
             sse_of=dict(zip(names, map(three_digits, means.tolist()), strict=True)),
-            **(dict(utility) | {"analyses": analyses}),
+            **dict(utility),
         )
         return measured if persons is None else measured.model_copy(update={"persons": persons})
 

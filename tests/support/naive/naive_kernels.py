@@ -180,7 +180,7 @@ def axis_spreads(
     nominal: np.ndarray,
     rows: Sequence[int],
     weights: Vector | None = None,
-    heights: Sequence[int] | None = None,
+    heights: np.ndarray | None = None,
 ) -> dict[int, Fraction]:
     """Spread of each quasi-identifier by its first column, numeric ones first.
 

@@ -15,8 +15,11 @@ MEASURES = {
 
 
 def show_analyses(utility: Utility | None) -> Iterable[str]:
-    """Show them; nothing of a release that was made without them."""
+    """Show them, or that an error stopped them; nothing of a release that was made without them."""
     found = None if utility is None else utility.analyses
+    if utility is not None and utility.not_measured is not None:
+        said = f"Not measured: {utility.not_measured}. Nothing of the release depends on it."
+        yield section("analyses", "What analysts would find", paragraph(said))
     if found is None:
         return
     yield section(

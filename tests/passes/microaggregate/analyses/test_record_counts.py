@@ -65,9 +65,11 @@ def count(
     order = np.arange(chosen["ill"][0].size)[::-1]
     counter = RecordCounter(workload, chosen["ill"][0][np.newaxis, order])
     for name in ("pay", "age", "town"):
-        counter.add(*chosen[name], chosen[name][0] == chosen[name][1])
+        before, after = chosen[name]
+        counter.add(before, lambda pair=(before, after): (pair[1], pair[0] == pair[1]))
     pairs = [(before.astype(float), after.astype(float)) for before, after in chosen.values()]
-    return counter.count(order, pairs[:2])
+    [counted] = counter.count(order, pairs[:2])
+    return counted
 
 
 def naive_ranges(

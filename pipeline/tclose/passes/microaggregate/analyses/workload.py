@@ -17,6 +17,7 @@ from tclose.data.keys import Encoding, Keys
 from tclose.data.value_counts import ColumnSummary
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.analyses.attempt import attempt
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.runtime.artifacts import Artifact
@@ -71,7 +72,7 @@ class Workload:
     has fewer ranges. ``categorical``: places of the columns whose associations are measured, the
     confidential ones after the quasi-identifiers; ``shifts`` float64 (m,): of the numbers with
     which theirs are, what is subtracted before they are summed. ``unasked``: confidential
-    attributes that no query is about.
+    attributes that no query is about. ``failure``: why nothing is measured, or empty.
     """
 
     quasi: tuple[ColumnParts, ...]
@@ -80,6 +81,7 @@ class Workload:
     categorical: tuple[int, ...]
     shifts: Float64
     unasked: tuple[str, ...] = ()
+    failure: str = ""
 
     @property
     def columns(self) -> tuple[ColumnParts, ...]:
@@ -93,6 +95,17 @@ class Workload:
 
 
 WORKLOAD = Artifact("workload", Workload, 2)
+
+
+def plan_workload(
+    plan: Plan, summary: InputSummary, distributions: Sequence[Distribution]
+) -> Workload:
+    """What `make_workload` makes, or nothing to measure and why."""
+    made, failure = attempt(lambda: make_workload(plan, summary, distributions))
+    if made is not None:
+        return made
+    no_queries = np.empty((0, MOST_RANGES, 3), dtype=np.int64)
+    return Workload((), (), no_queries, (), np.empty(0), failure=failure)
 
 
 def make_workload(
