@@ -15,7 +15,12 @@ from tclose.assess.auditing.audit_result import AuditResult
 from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.population import check_population, measure_population, read_population
 from tclose.assess.sample import Sample, local_sample
-from tclose.assess.values_alone import find_other_claims, find_other_values, find_other_versions
+from tclose.assess.values_alone import (
+    find_foreign,
+    find_other_claims,
+    find_other_values,
+    find_other_versions,
+)
 from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location, parse_location
 from tclose.model.verification import Verdict
@@ -64,7 +69,8 @@ def add_originals(
     manifest = read_manifest(release)
     assert manifest is not None  # it was audited
     if policy.privacy.over_time is not None:
-        return audit.extended(notes=[_OF_SERIES])
+        foreign = find_foreign(release, manifest, policy, progress)
+        return audit.extended([_FOREIGN.format(foreign=foreign)] if foreign else [], [_OF_SERIES])
     persons = None
     if population is not None:
         check_population(policy)
@@ -94,8 +100,10 @@ _OTHERS = (
 )
 _OF_SERIES = (
     "originals: the classes of a release of a series depend on those before it, so the rows were "
-    "not made again, and neither linkage nor loss was measured"
+    "not made again, and neither linkage nor loss was measured; that each row has a record of its "
+    "own among them was"
 )
+_FOREIGN = "originals: {foreign}; name the policy and the input that the release was made with"
 _BY_VALUES = (
     "originals: made by other versions of the code: {versions}; these give other classes, so the "
     "rows were not made again, and neither linkage nor loss was measured; the values that are "
