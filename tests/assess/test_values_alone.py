@@ -1,6 +1,7 @@
 """Rows that have no record of their own, beside a count of each."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pyarrow as pa
 from hypothesis import given
@@ -14,7 +15,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None]))
 COMPARED = Compared(columns=("pay", "note"), needed=("pay",))
 
 
-def tables_of(pairs: list[tuple[int, str | None]], cut: int) -> list[pa.Table]:
+def tables_of(pairs: Sequence[tuple[int, str | None]], cut: int) -> list[pa.Table]:
     return [
         pa.table(
             {

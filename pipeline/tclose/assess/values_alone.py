@@ -29,7 +29,7 @@ from tclose.passes.compare.record_digests import (
     keep_complete,
 )
 from tclose.passes.plan.plan import Plan
-from tclose.passes.publish.build_manifest import describe_privacy
+from tclose.passes.publish.describe_privacy import describe_privacy
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import SOURCE, Source

@@ -39,11 +39,11 @@ from tclose.passes.publish.analysis import describe_analysis, find_previous
 from tclose.passes.publish.build_manifest import (
     Loss,
     ReleaseRecord,
-    full_manifest,
     public_manifest,
 )
 from tclose.passes.publish.describe_series import describe_series, plan_series
 from tclose.passes.publish.figures import describe_figures
+from tclose.passes.publish.full_manifest import full_manifest
 from tclose.passes.publish.uniques_before_after import describe_uniques
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult

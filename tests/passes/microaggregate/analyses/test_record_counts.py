@@ -1,5 +1,6 @@
 """What analyses count of records: beside counts that look at one record and one value at a time."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,10 @@ def make_workload(records: dict[str, tuple[np.ndarray, np.ndarray]], seed: int) 
     return Workload(quasi, (ill,), draw_queries(quasi, (ill,), seed), (2, 3), np.array([0.0, 18.0]))
 
 
+def find_unchanged(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return after, before == after
+
+
 def count(
     records: dict[str, tuple[np.ndarray, np.ndarray]], workload: Workload, rows: Any
 ) -> RecordCounts:
@@ -66,7 +71,7 @@ def count(
     counter = RecordCounter(workload, chosen["ill"][0][np.newaxis, order])
     for name in ("pay", "age", "town"):
         before, after = chosen[name]
-        counter.add(before, lambda pair=(before, after): (pair[1], pair[0] == pair[1]))
+        counter.add(before, partial(find_unchanged, before, after))
     pairs = [(before.astype(float), after.astype(float)) for before, after in chosen.values()]
     [counted] = counter.count(order, pairs[:2])
     return counted
