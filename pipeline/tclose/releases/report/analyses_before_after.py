@@ -43,7 +43,7 @@ def _say_unchanged(found: AnalysesSection) -> str:
 def _say_errors(errors: RangeCountErrors) -> str:
     return paragraph(
         f"{errors.queries:,} random counts of the records in ranges of two or three "
-        "quasi-identifiers and a confidential attribute: half of them are off by "
+        "quasi-identifiers and of a confidential attribute, if one is measured: half are off by "
         f"{percent(errors.median_error)} at most, nine tenths by "
         f"{percent(errors.ninth_tenth_error)}, in shares of the true count or of "
         f"{errors.floor:,} records, whichever is more."
