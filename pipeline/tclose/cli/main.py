@@ -13,7 +13,7 @@ import tclose
 from tclose.cli.attack_command import add_attack_options, attack
 from tclose.cli.audit_command import add_audit_options, audit
 from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer
-from tclose.cli.command_parser import CommandParser
+from tclose.cli.command_parser import CommandParser, add_quiet
 from tclose.cli.completion_command import add_completion_options, make_completion
 from tclose.cli.forget_command import add_forget_options, forget
 from tclose.cli.frontier_command import add_frontier_options, show_frontier
@@ -21,7 +21,6 @@ from tclose.cli.generate_command import add_generate_options, generate
 from tclose.cli.init_command import add_init_options, write_first_policy
 from tclose.cli.intrude_command import add_intrude_options, intrude_release
 from tclose.cli.keys_command import add_keys_options, make_keys
-from tclose.cli.options import add_quiet
 from tclose.cli.release_commands import add_release_commands, flow, run, show_plan
 from tclose.cli.terminal import follow, show
 from tclose.errors import TcloseError

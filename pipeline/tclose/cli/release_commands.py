@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tclose.cli.command_parser import CommandParser
-from tclose.cli.options import add_as_of, add_quiet
+from tclose.cli.command_parser import CommandParser, add_as_of, add_quiet
 from tclose.cli.terminal import follow, show
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ def find_missing() -> str:
     )
 
 
-def find_other_versions(digest: str) -> str:
+def find_other_kernels(digest: str) -> str:
     """Return that the folder has no kernels of these sources, and what to do; empty if it has.
 
     Parameters

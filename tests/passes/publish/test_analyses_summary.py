@@ -19,7 +19,7 @@ from tclose.cli.main import main
 from tclose.errors import TcloseError
 from tclose.passes.microaggregate import losses
 from tclose.passes.microaggregate.analyses import record_counts, workload
-from tclose.passes.microaggregate.analyses.attempt import attempt
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.microaggregate.analyses.workload import ColumnParts, Workload
 from tclose.passes.publish import analyses_summary
 from tclose.passes.publish.analyses_summary import (
@@ -176,7 +176,7 @@ def asked(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings(
-    "ignore::tclose.passes.microaggregate.analyses.attempt.UnmeasuredWarning"
+    "ignore::tclose.passes.microaggregate.analyses.failing_measures.UnmeasuredWarning"
 )
 @pytest.mark.every_case
 @pytest.mark.parametrize("place", PLACES)
@@ -218,4 +218,4 @@ def test_no_memory_is_no_fault_of_the_analyses() -> None:
         raise MemoryError
 
     with pytest.raises(MemoryError):
-        attempt(ask_for_much)
+        try_measuring(ask_for_much)

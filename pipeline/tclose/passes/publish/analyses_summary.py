@@ -7,7 +7,7 @@ from math import ceil, inf, isfinite
 import numpy as np
 
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.microaggregate.analyses.attempt import attempt
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounts, sum_counts
 from tclose.passes.microaggregate.analyses.workload import Workload
 from tclose.passes.microaggregate.losses import Losses, compared_columns
@@ -34,7 +34,7 @@ def add_analyses(utility: Utility, losses: Losses, plan: Plan, workload: Workloa
     """The changes for analysis with what analysts would find, or with why that is not measured."""
     for failure in losses.failures:
         return utility.model_copy(update={"not_measured": failure})
-    found, failure = attempt(lambda: describe_analyses(losses, plan, workload, utility))
+    found, failure = try_measuring(lambda: describe_analyses(losses, plan, workload, utility))
     return utility.model_copy(update={"analyses": found, "not_measured": failure or None})
 
 

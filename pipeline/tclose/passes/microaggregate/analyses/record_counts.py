@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tclose.data.keys import Keys
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.microaggregate.analyses.attempt import attempt
 from tclose.passes.microaggregate.analyses.count_ranges import count_ranges
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.microaggregate.analyses.workload import Parts8, Workload
 from tclose.passes.microaggregate.utility import quiet
 
@@ -68,7 +68,7 @@ class RecordCounter:
         find : released keys of the records, and which stayed as they were
         """
         if not self.failure:
-            _, self.failure = attempt(lambda: self._add(original, *find()))
+            _, self.failure = try_measuring(lambda: self._add(original, *find()))
 
     def _add(self, original: Keys, released: Keys, same: NDArray[Any]) -> None:
         column = self._workload.quasi[len(self._quasi)]
@@ -85,7 +85,7 @@ class RecordCounter:
         """
         counted = None
         if not self.failure:
-            counted, self.failure = attempt(lambda: self._count(order, numbers))
+            counted, self.failure = try_measuring(lambda: self._count(order, numbers))
         return () if counted is None else (counted,)
 
     def _count(self, order: Int64, numbers: Sequence[_Pair]) -> RecordCounts:

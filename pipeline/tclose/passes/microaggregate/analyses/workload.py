@@ -17,7 +17,7 @@ from tclose.data.keys import Encoding, Keys
 from tclose.data.value_counts import ColumnSummary
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
-from tclose.passes.microaggregate.analyses.attempt import attempt
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.runtime.artifacts import Artifact
@@ -101,7 +101,7 @@ def plan_workload(
     plan: Plan, summary: InputSummary, distributions: Sequence[Distribution]
 ) -> Workload:
     """What `make_workload` makes, or nothing to measure and why."""
-    made, failure = attempt(lambda: make_workload(plan, summary, distributions))
+    made, failure = try_measuring(lambda: make_workload(plan, summary, distributions))
     if made is not None:
         return made
     no_queries = np.empty((0, MOST_RANGES, 3), dtype=np.int64)

@@ -17,7 +17,7 @@ class UnmeasuredWarning(ResourceWarning):
     """A measurement failed. Python shows it to nobody by default; it is an error in the tests."""
 
 
-def attempt(measure: Callable[[], Measured]) -> tuple[Measured | None, str]:
+def try_measuring(measure: Callable[[], Measured]) -> tuple[Measured | None, str]:
     """Measure, or return why that failed: type and place of the error, never a value.
 
     Returns
