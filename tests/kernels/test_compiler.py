@@ -280,6 +280,16 @@ class TestCompiledAhead:
         assert refusal.endswith("or take TCLOSE_KERNELS out of the environment")
         assert not (tmp_path / "missing").exists()
 
+    def test_kernels_of_another_version_are_told_and_not_read(self, ahead):
+        assert find_refusal() == ""
+        (ahead.parent / "0123456789abcdef0123").mkdir()
+        ahead.rename(ahead.parent / "of another version")
+        compiler._open_ready.cache_clear()
+        assert not is_kept(kernel(add))
+        refusal = find_refusal()
+        assert refusal.startswith(f"TCLOSE_KERNELS {ahead.parent}: has no kernels of this version ")
+        assert "NUMBA_CACHE_DIR=FOLDER tclose warm-up` and name that one, or take" in refusal
+
 
 class TestNowhereToKeep:
     def test_a_folder_that_is_no_folder(self, tmp_path, keep_code_in):

@@ -31,7 +31,9 @@ def measure(
     numeric: np.ndarray, nominal: np.ndarray, weights: np.ndarray, n_near: int, enough: float = -1.0
 ) -> np.ndarray:
     n_levels = int(nominal.max(initial=0)) + 1
-    order, starts, stops = order_points(numeric, nominal, weights, n_levels)
+    order, starts, stops = order_points(
+        numeric, nominal, weights, np.ones(len(weights), np.int64), n_levels
+    )
     values = np.ascontiguousarray(numeric.T[order])
     levels = np.ascontiguousarray(nominal.T[order])
     boxes = bound_nodes(values, levels, starts, stops)

@@ -64,6 +64,11 @@ WAYS = {
     "day": QUASI,
     "town": {"role": QUASI, "taxonomy": TOWNS, "aggregate": "ancestor"},
 }
+WEIGHED = {
+    "age": {"role": QUASI, "weight": 2},
+    "ill": {"role": QUASI, "weight": 0.5},
+    "town": {"role": QUASI, "weight": 0.25, "taxonomy": TOWNS},
+}
 FEW = {"height": "identifier", "age": "identifier", "stage": STAGE | {"role": QUASI}}
 ODD = {
     "town": "identifier",
@@ -109,6 +114,7 @@ GOLDEN = {name: Golden(*case) for name, case in CASES.items()} | {
     "odd types in mondrian": Golden(
         {"name": "mondrian"}, {"attributes": ODD, "missing": "drop"}, ODD_TYPES
     ),
+    "weights": Golden(FIRST, {"attributes": WEIGHED}),
     "size of the paper": Golden(FIRST | {"class_size": "paper"}, {}),
     "not refined": Golden(FIRST | {"refine": "off"}, {}),
     "natural classes": Golden(FIRST, {"attributes": FEW}),

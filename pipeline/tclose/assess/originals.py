@@ -15,7 +15,12 @@ from tclose.assess.auditing.audit_result import AuditResult
 from tclose.assess.linking import link_attackers, read_verified_rows
 from tclose.assess.population import check_population, measure_population, read_population
 from tclose.assess.sample import Sample, local_sample
-from tclose.assess.values_alone import find_other_claims, find_other_values, find_other_versions
+from tclose.assess.values_alone import (
+    find_foreign,
+    find_other_claims,
+    find_other_values,
+    find_other_versions,
+)
 from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location, parse_location
 from tclose.model.verification import Verdict
@@ -23,7 +28,7 @@ from tclose.passes.microaggregate.analyses.workload import WORKLOAD
 from tclose.passes.microaggregate.losses import compared_columns, merge_losses, name_shares
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.publish.analyses_summary import describe_analyses
+from tclose.passes.publish.analyses_summary import add_analyses
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.release import TRIAL
 from tclose.passes.verify.verdict import VERDICT
@@ -64,7 +69,8 @@ def add_originals(
     manifest = read_manifest(release)
     assert manifest is not None  # it was audited
     if policy.privacy.over_time is not None:
-        return audit.extended(notes=[_OF_SERIES])
+        foreign = find_foreign(release, manifest, policy, progress)
+        return audit.extended([_FOREIGN.format(foreign=foreign)] if foreign else [], [_OF_SERIES])
     persons = None
     if population is not None:
         check_population(policy)
@@ -94,8 +100,10 @@ _OTHERS = (
 )
 _OF_SERIES = (
     "originals: the classes of a release of a series depend on those before it, so the rows were "
-    "not made again, and neither linkage nor loss was measured"
+    "not made again, and neither linkage nor loss was measured; that each row has a record of its "
+    "own among them was"
 )
+_FOREIGN = "originals: {foreign}; name the policy and the input that the release was made with"
 _BY_VALUES = (
     "originals: made by other versions of the code: {versions}; these give other classes, so the "
     "rows were not made again, and neither linkage nor loss was measured; the values that are "
@@ -157,15 +165,14 @@ class _Remade:
             name_shares(losses, self.plan),
             self.plan.k,
         )
-        workload = self.run.workspace.load(WORKLOAD)
-        analyses = describe_analyses(losses, self.plan, workload, utility)
+        utility = add_analyses(utility, losses, self.plan, self.run.workspace.load(WORKLOAD))
         persons = describe_persons(self.verdict)
         measured = OriginalsResult(
             attackers=int(self.sample.attackers.size),
             linkage=three_digits(link_attackers(self.run, self.sample)),
             sse=three_digits(float(means.mean())),
             sse_of=dict(zip(names, map(three_digits, means.tolist()), strict=True)),
-            **(dict(utility) | {"analyses": analyses}),
+            **dict(utility),
         )
         return measured if persons is None else measured.model_copy(update={"persons": persons})
 

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from tclose.assess.complete_records import read_complete
 from tclose.data.files.input_partitions import read_batches
 from tclose.data.formats.released_file import open_released
 from tclose.data.places.locations import Location
@@ -22,10 +25,11 @@ from tclose.passes.compare.record_digests import (
     Compared,
     RecordDigest,
     digest_records,
+    hash_columns,
     keep_complete,
 )
 from tclose.passes.plan.plan import Plan
-from tclose.passes.publish.build_manifest import describe_privacy
+from tclose.passes.publish.describe_privacy import describe_privacy
 from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import SOURCE, Source
@@ -132,6 +136,69 @@ def compare_values(
         return []
     sums = zip(compared.columns, expected.sums[1:], actual.sums[1:], strict=True)
     return [name for name, left, right in sums if (left != right).any()] or ["records"]
+
+
+def count_foreign(
+    originals: Iterable[pa.Table], released: Iterable[pa.Table], source: Source, policy: Policy
+) -> int:
+    """Count released rows that have no complete original of their own, of which there may be more.
+
+    Rows are compared as a multiset, by keyed hashes of the columns of `find_other_values`.
+    """
+    compared = _choose_values(source, policy)
+    complete = (keep_complete(table, compared.needed) for table in originals)
+    return count_surplus(complete, released, compared)
+
+
+def count_surplus(records: Iterable[pa.Table], rows: Iterable[pa.Table], compared: Compared) -> int:
+    """Count the rows that are more than the records like them, by the columns that are compared."""
+    key = secrets.token_bytes(32)
+    hashes = [_hash_rows(tables, compared, key) for tables in (records, rows)]
+    distinct, number = np.unique(np.concatenate(hashes), return_inverse=True)
+    n_records, n_rows = (
+        np.bincount(part, minlength=distinct.size)
+        for part in np.split(number.reshape(-1), [hashes[0].size])
+    )
+    return int(np.maximum(n_rows - n_records, 0).sum())
+
+
+def _hash_rows(tables: Iterable[pa.Table], compared: Compared, key: bytes) -> NDArray[np.void]:
+    """The hashes of rows, each as one value: (n,)."""
+    parts = [hash_columns(table, compared, key).records for table in tables]
+    both = np.concatenate([np.empty((0, 2), np.uint64), *parts])
+    return both.view([("high", np.uint64), ("low", np.uint64)]).reshape(-1)
+
+
+def find_foreign(release: Location, manifest: Manifest, policy: Policy, progress: Progress) -> str:
+    """Say how many rows of a release of a series are of no record that its policy reads, or "".
+
+    But for those that are held, of persons who left.
+    """
+    summary, originals = read_complete(policy, "audit", None, progress)
+    released = _read_files(release, manifest, summary.source)
+    foreign = count_foreign([originals], released, summary.source, policy)
+    return describe_foreign(foreign, count_held(release, manifest), manifest)
+
+
+def describe_foreign(n_foreign: int, n_held: int, manifest: Manifest) -> str:
+    """Say how many rows are of no original, if they are more than are held; otherwise empty."""
+    if n_foreign <= n_held:
+        return ""
+    held = f"; {n_held:,} are held of persons who left" if n_held else ""
+    return (
+        f"{n_foreign:,} of the {manifest.records:,} released rows are of no record that the policy "
+        f"reads, in the columns that are released as they are{held}"
+    )
+
+
+def count_held(release: Location, manifest: Manifest) -> int:
+    """Records that are held, as the internal manifest counts them, or else of that many percent."""
+    if manifest.held is None:
+        return 0
+    internal = read_internal(release)
+    if internal is not None and internal.over_time is not None:
+        return internal.over_time.stale
+    return manifest.records * manifest.held.percent // 100
 
 
 def _choose_values(source: Source, policy: Policy) -> Compared:

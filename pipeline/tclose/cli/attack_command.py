@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tclose.cli.catalog_command import as_place
-from tclose.cli.options import add_quiet
+from tclose.cli.command_parser import add_quiet
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy

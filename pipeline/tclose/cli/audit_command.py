@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tclose.cli.catalog_command import as_place
-from tclose.cli.options import add_as_of, add_quiet
+from tclose.cli.command_parser import add_as_of, add_quiet
 from tclose.errors import OutputError, UsageError
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""The parser of the command line: a misspelt command or option gets a suggestion."""
+"""The parser of the command line, which suggests words, and options of several commands."""
 
 import argparse
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 from tclose.errors import suggest
@@ -33,3 +34,26 @@ class CommandParser(argparse.ArgumentParser):
         if choices and value not in choices:
             hint = suggest(str(value), choices)
             raise argparse.ArgumentError(action, f"{value!r} is none of {', '.join(choices)}{hint}")
+
+
+def add_as_of(command: argparse.ArgumentParser) -> None:
+    """The day that is put into a policy."""
+    command.add_argument("--as-of", type=_read_day, metavar="DAY", help="the day, as in "
+                         "2026-11-01, that is put in place of {as_of} in the policy's name and "
+                         "input.path")  # fmt: skip
+
+
+def add_quiet(
+    command: argparse.ArgumentParser, what: str = "the result, warnings and errors"
+) -> None:
+    """The option that keeps progress off the terminal."""
+    command.add_argument("--quiet", action="store_true", help=f"no progress: print {what} only")
+
+
+def _read_day(text: str) -> date:
+    from tclose.policy.as_of_day import read_day
+
+    try:
+        return read_day(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tclose.cli.options import add_as_of, add_quiet
+from tclose.cli.command_parser import add_as_of, add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:

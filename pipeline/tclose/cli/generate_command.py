@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tclose.cli.options import add_quiet
+from tclose.cli.command_parser import add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:

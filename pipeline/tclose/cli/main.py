@@ -8,15 +8,12 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import tclose
 from tclose.cli.attack_command import add_attack_options, attack
 from tclose.cli.audit_command import add_audit_options, audit
 from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer
-from tclose.cli.command_parser import CommandParser
+from tclose.cli.command_parser import CommandParser, add_quiet
 from tclose.cli.completion_command import add_completion_options, make_completion
 from tclose.cli.forget_command import add_forget_options, forget
 from tclose.cli.frontier_command import add_frontier_options, show_frontier
@@ -24,14 +21,9 @@ from tclose.cli.generate_command import add_generate_options, generate
 from tclose.cli.init_command import add_init_options, write_first_policy
 from tclose.cli.intrude_command import add_intrude_options, intrude_release
 from tclose.cli.keys_command import add_keys_options, make_keys
-from tclose.cli.options import add_as_of, add_quiet
-from tclose.cli.terminal import show
+from tclose.cli.release_commands import add_release_commands, flow, run, show_plan
+from tclose.cli.terminal import follow, show
 from tclose.errors import TcloseError
-
-if TYPE_CHECKING:
-    from tclose.policy.policy import Policy
-    from tclose.runtime.progress import Progress
-    from tclose.runtime.run import Outcome
 
 _EXIT_CODES = """exit status:
   0  done
@@ -93,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_init_options(_add(commands, "init", "suggest a first policy for a table",
                           "tclose init patients.csv --out patients.yaml"))  # fmt: skip
-    _add_release_commands(commands)
+    add_release_commands(functools.partial(_add, commands))
     add_audit_options(
         _add(
             commands,
@@ -165,35 +157,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_release_commands(commands: "argparse._SubParsersAction[CommandParser]") -> None:
-    texts = {
-        "run": ("make a release: plan, microaggregate, verify, publish",
-                "tclose run config/demo.yaml --set privacy.t=0.05 --set engine.workers=4"),
-        "flow": ("make a release as a Prefect flow",
-                 "tclose flow config/demo.yaml"),
-        "plan": ("show the plan of a release and whether it is feasible; writes nothing",
-                 "tclose plan config/demo.yaml --set privacy.k=10"),
-    }  # fmt: skip
-    for name, (summary, example) in texts.items():
-        command = _add(commands, name, summary, example)
-        command.add_argument("policy", metavar="POLICY", help="policy file (YAML)")
-        command.add_argument("--set", dest="overrides", metavar="KEY=VALUE", action="append",
-                             default=[], help="override a key of the policy; may be repeated; "
-                             'write a name with dots in double quotes: '
-                             'attributes."a.b".t')  # fmt: skip
-        add_as_of(command)
-        command.add_argument("--strict", dest="overrides", action="append_const",
-                             const="engine.strict=true", help="refuse what has numbered "
-                             "warnings, with status 3; as engine.strict of the policy")  # fmt: skip
-        add_quiet(command)
-        command.add_argument("--json", action="store_true", help="print the result as JSON")
-        if name == "run":
-            command.add_argument("--profile", nargs="?", type=Path, const=Path("profile"),
-                                 metavar="FOLDER", help="write where the time went to a folder "
-                                 "(default profile/): a table, JSON and, of a run on a cluster, "
-                                 "a report of its tasks; after POLICY")  # fmt: skip
-
-
 def _add(
     commands: "argparse._SubParsersAction[CommandParser]",
     name: str,
@@ -209,124 +172,35 @@ def _add(
     )
 
 
-def _progress(arguments: argparse.Namespace, *, profiled: bool = False) -> "Progress":
-    from tclose.runtime.progress import Progress, default_style
-
-    return Progress(default_style(arguments.quiet), profiled=profiled)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from tclose.policy.policy import load_policy
-    from tclose.runtime.engines.engine import prestart_workers
-
-    policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
-    prestart_workers(policy)  # so that its start goes on beside the imports
-    from tclose.passes.release import run_release
-
-    progress = _progress(arguments, profiled=arguments.profile is not None)
-    with _profiling(arguments.profile, policy, progress):
-        outcome = run_release(policy, progress)
-    _print_release(arguments, outcome)
-    return 0
-
-
-def _profiling(
-    folder: Path | None, policy: "Policy", progress: "Progress"
-) -> AbstractContextManager[None]:
-    if folder is None:
-        return nullcontext()
-    from tclose.runtime.profiling.profile import profiling
-
-    return profiling(folder, policy, progress)
-
-
-def _flow(arguments: argparse.Namespace) -> int:
-    from tclose.policy.policy import load_policy
-    from tclose.runtime.engines.engine import prestart_workers
-
-    policy = load_policy(
-        arguments.policy, arguments.overrides, as_of=arguments.as_of
-    )  # refuse a bad one before Prefect starts
-    from tclose_flows.prefect_files import check_prefect_files
-
-    check_prefect_files()
-    prestart_workers(policy)
-    from tclose_flows.flow_command import run_flow
-
-    outcome = run_flow(policy, quiet=arguments.quiet)
-    _print_release(arguments, outcome)
-    return 0
-
-
-def _print_release(arguments: argparse.Namespace, outcome: "Outcome") -> None:
-    from tclose.render.release_tables import report_release
-
-    place = str(outcome.release)
-    if arguments.json:
-        more = {"release": place, "already_published": outcome.already_published}
-        print(json.dumps(outcome.manifest.to_json() | more, indent=2))
-        return
-    print(_format_published(outcome))
-    report = report_release(
-        outcome.manifest, place, outcome.seconds, outcome.budget, outcome.beside
-    )
-    show(report)
-    if outcome.current != outcome.release.name:
-        print(f"CURRENT is another release: {outcome.current}")
-
-
-def _format_published(outcome: "Outcome") -> str:
-    if not outcome.already_published:
-        return "published"
-    what = "its manifest was signed" if outcome.signed_now else "nothing was changed"
-    return f"already published; {what}"
-
-
-def _plan(arguments: argparse.Namespace) -> int:
-    from tclose.passes.release import describe_only
-    from tclose.policy.policy import load_policy
-    from tclose.render.release_tables import report_plan
-
-    policy = load_policy(arguments.policy, arguments.overrides, as_of=arguments.as_of)
-    progress = _progress(arguments)
-    described, estimate, dropped = describe_only(policy, progress)
-    if arguments.json:
-        more = {"estimate": estimate.to_json(), "dropped": dropped}
-        print(json.dumps(described.to_json() | more, indent=2))
-    else:
-        print(report_plan(described, estimate, dropped))
-    return 0
-
-
 def _audit(arguments: argparse.Namespace) -> int:
-    text, status = audit(arguments, _progress(arguments))
+    text, status = audit(arguments, follow(arguments))
     show(text)
     return status
 
 
 def _attack(arguments: argparse.Namespace) -> int:
-    text, status = attack(arguments, _progress(arguments))
+    text, status = attack(arguments, follow(arguments))
     show(text)
     return status
 
 
 def _intrude(arguments: argparse.Namespace) -> int:
-    print(intrude_release(arguments, _progress(arguments)))
+    print(intrude_release(arguments, follow(arguments)))
     return 0
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    print(generate(arguments, _progress(arguments)))
+    print(generate(arguments, follow(arguments)))
     return 0
 
 
 def _frontier(arguments: argparse.Namespace) -> int:
-    show(show_frontier(arguments, _progress(arguments)))
+    show(show_frontier(arguments, follow(arguments)))
     return 0
 
 
 def _forget(arguments: argparse.Namespace) -> int:
-    print(forget(arguments, _progress(arguments)))
+    print(forget(arguments, follow(arguments)))
     return 0
 
 
@@ -349,7 +223,7 @@ def _register(arguments: argparse.Namespace) -> int:
 def _warm_up(arguments: argparse.Namespace) -> int:
     from tclose.api.warm_up import warm_up
 
-    warm_up(_progress(arguments))
+    warm_up(follow(arguments))
     return 0
 
 
@@ -369,9 +243,9 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "init": _init,
-    "run": _run,
-    "flow": _flow,
-    "plan": _plan,
+    "run": run,
+    "flow": flow,
+    "plan": show_plan,
     "audit": _audit,
     "attack": _attack,
     "intrude": _intrude,

@@ -1,12 +1,24 @@
-"""Tables on a terminal: verdicts are coloured there, and nowhere else."""
+"""Progress and tables on a terminal: verdicts are coloured there, and nowhere else."""
 
+import argparse
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tclose.runtime.progress import Progress
 
 _VERDICT = re.compile(r"(?<!\S)(PASS|FAIL)(?!\S)")
 _COLOURS = {"PASS": "\x1b[32m", "FAIL": "\x1b[31m"}
 _PLAIN = "\x1b[0m"
+
+
+def follow(arguments: argparse.Namespace, *, profiled: bool = False) -> "Progress":
+    """The progress of a command, which prints as its options and the terminal say."""
+    from tclose.runtime.progress import Progress, default_style
+
+    return Progress(default_style(arguments.quiet), profiled=profiled)
 
 
 def show(text: str) -> None:

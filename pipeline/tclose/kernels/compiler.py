@@ -34,7 +34,7 @@ from typing import Any, Literal
 
 from tclose.kernels.compile_lock import hold_compile_lock
 from tclose.kernels.linked_code import compiles_kernel, is_part, link_parts
-from tclose.kernels.ready_folder import READY, find_missing
+from tclose.kernels.ready_folder import READY, find_missing, find_other_kernels
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_trusted
 from tclose.security.working_folder import away_from_working_folder
 
@@ -136,7 +136,7 @@ def find_refusal() -> str:
             f"kernels that were compiled ahead are not read: {refusal}, {reason}; close "
             f"{refusal.place} to others, or take {READY} out of the environment"
         )
-    return find_missing()
+    return find_missing() or find_other_kernels(_sources_digest())
 
 
 @functools.cache

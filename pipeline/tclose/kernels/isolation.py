@@ -16,12 +16,12 @@ POINTS_PER_LEAF = 16
 
 
 @kernel
-def order_points(numeric, nominal, weights, n_levels):
+def order_points(numeric, nominal, weights, heights, n_levels):
     """Order points so that each node of a balanced tree has adjacent ones.
 
     Parameters
     ----------
-    numeric, nominal, weights : float64 (d, n), int32 (q, n), float64 (q,)
+    numeric, nominal, weights, heights : as in `tclose.kernels.clustering.blocks`
 
     Returns
     -------
@@ -40,7 +40,7 @@ def order_points(numeric, nominal, weights, n_levels):
         start, stop = starts[node], stops[node]
         middle = (start + stop) // 2
         rows = order[start:stop]
-        axis = widest_axis(numeric, nominal, weights, rows, counts)
+        axis = widest_axis(numeric, nominal, weights, heights, rows, counts)
         keys = axis_keys(numeric, nominal, axis, rows)
         select_smallest(keys, rows, middle - start)
         starts[2 * node + 1], stops[2 * node + 1] = start, middle

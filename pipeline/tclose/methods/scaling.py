@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tclose.data.category_trees import tree_of
 from tclose.data.keys import Encoding, Keys
-from tclose.model.array_types import Float64
+from tclose.model.array_types import Float64, Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +19,15 @@ class Scaled:
     ranks), times the root of its weight. ``nominal`` int32
     (q, n): codes; a plain attribute is one column, one with a taxonomy of height H is H adjacent
     ones, its nodes at the levels 0 to H-1. ``n_levels``: more than any code, at least 1.
-    ``weights`` float64 (q,): what it counts that a nominal column differs, its weight or 1/H of it.
+    ``weights`` float64 (q,): what it counts that a nominal column differs, its weight or 1/H of it;
+    ``heights`` int64 (q,): H, or 1 of a plain one.
     """
 
     numeric: Float64
     nominal: NDArray[np.int32]
     n_levels: int
     weights: Float64
+    heights: Int64
 
 
 def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
@@ -39,18 +41,22 @@ def scale_columns(encodings: list[Encoding], keys: list[Keys]) -> Scaled:
     numeric = [e.scale(k) * sqrt(e.column.attribute.weight) for e, k in pairs if not e.is_nominal]
     nominal: list[NDArray[np.int32]] = []
     weights, levels = [np.empty(0)], [1]
+    heights = [np.empty(0, np.int64)]
     for encoding, column in pairs:
         if not encoding.is_nominal:
             continue
         codes = _code_levels(encoding)
         nominal.extend(codes[:, column.astype(np.int64)])
-        weights.append(np.full(codes.shape[0], encoding.column.attribute.weight / codes.shape[0]))
+        height = codes.shape[0]
+        weights.append(np.full(height, encoding.column.attribute.weight / height))
+        heights.append(np.full(height, height))
         levels.append(int(codes.max(initial=0)) + 1)
     return Scaled(
         np.array(numeric, dtype=np.float64).reshape(len(numeric), n_records),
         np.array(nominal, dtype=np.int32).reshape(len(nominal), n_records),
         max(levels),
         np.concatenate(weights),
+        np.concatenate(heights),
     )
 
 

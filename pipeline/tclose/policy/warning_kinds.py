@@ -87,6 +87,12 @@ MANY_RECORDS = WarningKind(
     "persons out; values that are drawn anew for each record (persistent: false) lose nothing by "
     "persons: apart",
 )
+NOT_MEASURED = WarningKind(
+    "TC-W013",
+    "what analysts would find is not measured",
+    "nothing of the release depends on it, and its verdict holds; report the error, of which type "
+    "and place are said",
+)
 
 KINDS = {
     kind.code: kind
@@ -103,5 +109,6 @@ KINDS = {
         OUTLIERS,
         MANY_IMPUTED,
         MANY_RECORDS,
+        NOT_MEASURED,
     )
 }

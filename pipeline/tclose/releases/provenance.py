@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tclose.releases.manifest.internal_manifest import GitState
 
 OVER_TIME_VERSION = 2  # of what is released of a series alone
+WEIGHTS_VERSION = 2  # of what is released where quasi-identifiers have weights alone
 PACKAGE = Path(tclose.__file__).resolve().parent
 _CHECKOUT = PACKAGE.parents[1]  # of the repository, where the package is not installed
 
@@ -63,12 +64,17 @@ def byte_versions(policy: "Policy", passes: Mapping[str, int]) -> dict[str, dict
     required = {one.model for one in method.require_models(policy.confidential)}
     requested = {model.name for model in policy.privacy.models}
     models = MODELS.classes()
-    return {
+    versions = {
         "format": {output_format.name: output_format.version},
         "method": {method.name: method.version},
         "models": {name: models[name].version for name in sorted(required | requested)},
         "passes": dict(passes),
-    } | ({"series": {"over_time": OVER_TIME_VERSION}} if policy.privacy.over_time else {})
+    }
+    if policy.privacy.over_time:
+        versions["series"] = {"over_time": OVER_TIME_VERSION}
+    if any(attribute.weight != 1 for attribute in policy.attributes.values()):
+        versions["columns"] = {"weights": WEIGHTS_VERSION}
+    return versions
 
 
 def git_state() -> "GitState | None":

@@ -13,6 +13,8 @@ def analyses_rows(found: AnalysesSection) -> list[tuple[str, str]]:
             f"tenths by {errors.ninth_tenth_error:.3g}, of {errors.floor:,} records at least"
         )
         rows.append(("range counts", said))
+    for name in found.not_counted:
+        rows.append((f"  not measured: {name}", "of which ranges or sets are released"))
     rows += [(f"  total variation: {name}", f"{n:.3g}") for name, n in found.marginals.items()]
     for measure, changes in found.associations.items():
         if changes.mean is not None and changes.largest is not None:

@@ -405,6 +405,8 @@ def utility_rows(figures: Utility) -> list[tuple[str, str]]:
     for title, of_names in changes.items():
         rows += [(f"  {title}: {name}", _figure(value)) for name, value in of_names.items()]
     rows += [(f"  shares: {name}", _format_shares(found)) for name, found in figures.shares.items()]
+    if figures.not_measured is not None:
+        rows.append(("not measured", figures.not_measured))
     return rows + ([] if figures.analyses is None else analyses_rows(figures.analyses))
 
 

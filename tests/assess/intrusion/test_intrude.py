@@ -192,6 +192,30 @@ def test_originals_of_another_release_are_refused(made, tmp_path, capsys) -> Non
     assert intrude(made, write_program(tmp_path), "--set", f"input.path={turned}") == 0
 
 
+def test_originals_of_another_release_are_refused_where_records_may_be_left_out(
+    tmp_path, capsys
+) -> None:
+    """One record has another value; the number is that of the release."""
+    rents = [400 + i % 50 for i in range(N_RELEASED - 5)] + [9_000 * i for i in range(1, 6)]
+    n = N_RELEASED + N_HELD_OUT
+    table = people(n, rent=[*rents, *rents[:N_HELD_OUT]])
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table[:N_RELEASED]))
+    document |= {"suppress": {"at_most": "2%"}, "privacy": {"k": 4, "t": 0.4}}
+    document["attributes"]["rent"] = QUASI
+    made = release(document)
+    assert made.manifest["records"] < N_RELEASED
+    policy = write_policy(tmp_path / "people.yaml", document)
+    write_parquet(tmp_path / "holdout.parquet", table[N_RELEASED:])
+    given = ["intrude", str(made.folder), "--originals", str(policy), "--quiet", "--holdout"]
+    given += [str(tmp_path / "holdout.parquet"), "--python", str(write_program(tmp_path))]
+    assert main(given) == 0
+    pay = table["pay"][:N_RELEASED].to_pylist()
+    other = table[:N_RELEASED].set_column(2, "pay", pa.array([pay[0] + 1, *pay[1:]]))
+    path = write_parquet(tmp_path / "other.parquet", other)
+    assert main([*given, "--set", f"input.path={path}"]) == 2
+    assert "records that differ from the released ones in pay; name" in capsys.readouterr().err
+
+
 def test_options_are_refused_before_anything_is_read(made, tmp_path, capsys) -> None:
     program = write_program(tmp_path)
     inside = made.folder / "internal" / "intruder.html"

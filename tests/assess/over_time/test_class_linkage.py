@@ -57,6 +57,7 @@ def test_nearest_is_that_of_the_definition(pairs_at_once: int, data: st.DataObje
             np.array(nominal, dtype=np.int32).reshape(len(weights), len(rows)),
             3,
             np.array(weights, dtype=np.float64),
+            np.ones(len(weights), dtype=np.int64),
         )
 
     assert find_nearest_points(scaled(records), scaled(classes)).tolist() == expected

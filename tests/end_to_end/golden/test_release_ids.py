@@ -14,8 +14,10 @@ from tclose.methods.microaggregation.microaggregation import Mdav
 from tclose.methods.mondrian.mondrian_method import Mondrian
 from tclose.passes import release
 from tclose.passes.release import RELEASE
+from tclose.policy.policy import parse_policy
 from tclose.privacy.models.diversity_models import DistinctDiversity, EntropyDiversity
 from tclose.releases import provenance
+from tclose.releases.provenance import byte_versions
 from tclose.runtime import open_run
 from tclose.runtime.run import INSPECTION
 
@@ -81,6 +83,19 @@ def test_version_of_a_pass_makes_another_release(
     monkeypatch.setattr(release, "RELEASE", replace(RELEASE, passes=tuple(passes)))
     second = publish(document_of(source, tmp_path))
     assert second.release != first.release
+
+
+def test_weights_have_a_version_of_their_own_and_other_policies_have_not(
+    source: Path, tmp_path: Path
+) -> None:
+    def versions_of(age: Any) -> dict[str, dict[str, int]]:
+        document = document_of(source, tmp_path) | {"method": {"name": "t-closeness-first"}}
+        document["attributes"]["age"] = age
+        return byte_versions(parse_policy(document), RELEASE.after(INSPECTION).versions)
+
+    without = versions_of("quasi-identifier")
+    weighed = versions_of({"role": "quasi-identifier", "weight": 0.5})
+    assert weighed == without | {"columns": {"weights": provenance.WEIGHTS_VERSION}}
 
 
 def test_golden_files_have_the_versions_of_today() -> None:

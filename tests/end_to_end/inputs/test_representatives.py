@@ -15,7 +15,7 @@ from support.cases.discharge_policies import data_digests
 from support.cases.method_cases import publish
 from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, folder_of, policy_for
 from support.length import every
-from tclose.data.files import input_partitions
+from support.sizes import Sizes
 from tclose.runtime.run import Outcome
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -166,16 +166,13 @@ def test_workers_change_no_byte(workers: int, source: Path, made: Outcome, tmp_p
     assert data_digests(folder_of(other)) == data_digests(folder_of(made))
 
 
-def test_the_cut_of_the_input_changes_no_byte(
-    made: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cut_of_the_input_changes_no_byte(made: Outcome, tmp_path: Path, sizes: Sizes) -> None:
     folder = tmp_path / "pieces"
     folder.mkdir()
     for number, (start, stop) in enumerate([(0, 1), (1, 31_500), (31_500, N_ROWS)]):
         piece = draw_table().slice(start, stop - start)
         pq.write_table(piece, folder / f"{number}.parquet", row_group_size=3_333)
-    monkeypatch.setattr(input_partitions, "PARTITION_ROWS", 5_000)
-    monkeypatch.setattr(input_partitions, "MIN_PARTITION_ROWS", 1_000)
+    sizes.pieces(rows=5_000, least=1_000)
     other = publish(document(folder, output={"path": str(tmp_path / "out")}))
     assert data_digests(folder_of(other)) == data_digests(folder_of(made))
 

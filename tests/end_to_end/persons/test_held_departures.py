@@ -19,6 +19,7 @@ from support.cases.series_months import K, SeriesMonths, T, read_registered
 from support.faults.started_modules import start
 from support.naive.naive_holding import choose_held, find_cells, holds
 from tclose.assess.auditing.audit import audit_release
+from tclose.assess.originals import add_originals
 from tclose.assess.over_time.series_audit import add_series
 from tclose.cli.main import main
 from tclose.data.places.bucket_paths import BucketPath
@@ -92,6 +93,24 @@ def test_departures_that_are_held(held: list[Released], months: SeriesMonths) ->
         assert all(rows[-1][p][1] == now[p] for p in now)
     assert stale
     assert said["stalest"] == 2
+
+
+def test_originals_lack_those_who_are_held_and_no_others(
+    held: list[Released], months: SeriesMonths, tmp_path: Path
+) -> None:
+    place = SeriesMonths(held[0].folder.parents[2], months.files)
+    policy = parse_policy(policy_of(place, 2))
+    audit = audit_release(held[2].folder)
+    assert add_originals(audit, policy, Progress("none")).findings == []
+    table = pq.read_table(months.files[2])
+    one = pa.array([value + (row == 0) for row, value in enumerate(table["income"].to_pylist())])
+    other = table.set_column(table.column_names.index("income"), "income", one)
+    file = write_parquet(tmp_path / "other.parquet", other)
+    policy = parse_policy(policy_of(place, 2) | {"input": {"path": str(file)}})
+    n_held = held[2].internal["over_time"]["stale"]
+    [finding] = add_originals(audit, policy, Progress("none")).findings
+    assert finding.startswith(f"originals: {n_held + 1:,} of the ")
+    assert f"; {n_held:,} are held of persons who left; name the policy" in finding
 
 
 def test_files_do_not_tell_which_rows_are_held(held: list[Released]) -> None:

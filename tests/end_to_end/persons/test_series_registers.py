@@ -1,6 +1,7 @@
 """Registers of a series, and what reads them: the next release, audits, the attack, prune."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from hashlib import sha256
@@ -97,6 +98,14 @@ def test_originals_are_not_made_again(made: list[Released], months: SeriesMonths
     result = add_originals(audit_release(made[1].folder), parse_policy(months.policy(1)), QUIET)
     assert result.findings == []
     assert "depend on those before it" in result.notes[-1]
+
+
+def test_originals_of_another_month_are_found(made: list[Released], months: SeriesMonths) -> None:
+    """All persons of the first month that are in the second have other incomes or none."""
+    result = add_originals(audit_release(made[1].folder), parse_policy(months.policy(0)), QUIET)
+    [finding] = result.findings
+    assert re.match(r"originals: [\d,]+ of the [\d,]+ released rows are of no record that", finding)
+    assert finding.endswith("name the policy and the input that the release was made with")
 
 
 def test_register_has_a_version(made: list[Released], monkeypatch: pytest.MonkeyPatch) -> None:

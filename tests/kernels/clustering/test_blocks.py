@@ -45,13 +45,14 @@ def cut(region: RegionTable, block_clusters: int) -> tuple[np.ndarray, np.ndarra
 
 
 def find_widest(
-    numeric: np.ndarray, nominal: np.ndarray, weights: np.ndarray, rows: np.ndarray
+    columns: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray
 ) -> int:
     """Axis that the kernel takes: the widest, but of those that differ by rounding only any."""
+    numeric, nominal, weights, heights = columns
     counts = np.zeros(int(nominal.max(initial=0)) + 1, dtype=np.int64)
-    axis = int(widest_axis(numeric, nominal, weights, rows, counts))
+    axis = int(widest_axis(*columns, rows, counts))
     assert not counts.any()
-    spreads = naive.axis_spreads(numeric, nominal, rows.tolist(), weights)
+    spreads = naive.axis_spreads(numeric, nominal, rows.tolist(), weights, heights)
     assert spreads[axis] >= max(spreads.values()) - Fraction(1, 10**12)
     return axis
 
@@ -69,7 +70,7 @@ class TestCuts:
             region.take.tolist(),
             region.n_clusters,
             block_clusters,
-            lambda rows: find_widest(*columns, region.weights, np.array(rows)),
+            lambda rows: find_widest((*columns, region.weights, region.heights), np.array(rows)),
         )
         assert sizes.sum() == region.n_clusters
 
@@ -104,6 +105,7 @@ class TestCuts:
             numeric,
             np.empty((0, 8), np.int32),
             np.empty(0),
+            np.empty(0, np.int64),
             1,
             np.zeros(8, np.int64),
             np.array([0, 4, 8]),
@@ -118,6 +120,7 @@ class TestCuts:
             np.zeros((1, 6)),
             np.empty((0, 6), np.int32),
             np.empty(0),
+            np.empty(0, np.int64),
             1,
             np.zeros(6, np.int64),
             np.array([0, 3, 6]),
@@ -181,26 +184,43 @@ class TestParts:
     @repeatable
     @given(st.integers(1, 40).flatmap(weighted_columns), seeds)
     def test_widest_axis_has_the_largest_spread(self, columns: Scaled, seed: int) -> None:
-        numeric, nominal = weigh(columns.numeric), columns.nominal
-        n_records = max(numeric.shape[1], nominal.shape[1])
+        numeric = weigh(columns.numeric)
+        n_records = max(numeric.shape[1], columns.nominal.shape[1])
         rng = np.random.default_rng(seed)
         rows = np.flatnonzero(rng.random(n_records) < 0.7)
-        find_widest(numeric, nominal, columns.weights, rows if rows.size else np.array([0]))
+        weighed = numeric, columns.nominal, columns.weights, columns.heights
+        find_widest(weighed, rows if rows.size else np.array([0]))
 
     @pytest.mark.parametrize(("high", "axis"), [(1.0, 0), (0.99, 1)])
     def test_categories_spread_like_numbers_one_apart(self, high: float, axis: int) -> None:
         numeric = np.array([[0.0, 0.0, high, high]])
         nominal = np.array([[3, 3, 5, 5]], dtype=np.int32)
         counts = np.zeros(6, np.int64)
-        assert widest_axis(numeric, nominal, np.ones(1), np.arange(4), counts) == axis
+        one = np.ones(1), np.ones(1, np.int64)
+        assert widest_axis(numeric, nominal, *one, np.arange(4), counts) == axis
 
-    @pytest.mark.parametrize("weight", [1.9, 2.0, 3.0, 1e6])
-    def test_weight_of_a_category_counts_and_is_no_end(self, weight: float) -> None:
-        """1 / weight is rounded to levels of a taxonomy, of which there is always one."""
+    @pytest.mark.parametrize(("weight", "axis"), [(0.001, 0), (0.5, 0), (1.9, 2), (1e6, 2)])
+    def test_weight_of_a_category_counts_and_is_no_height(self, weight: float, axis: int) -> None:
+        """Two columns of half a weight are not one of two levels."""
         numeric = np.array([[0.0, 0.0, 1.0, 1.0]])
         nominal = np.array([[0, 0, 0, 1], [3, 3, 5, 5]], dtype=np.int32)
-        weights = np.full(2, weight)
-        assert widest_axis(numeric, nominal, weights, np.arange(4), np.zeros(6, np.int64)) == 2
+        own = np.full(2, weight), np.ones(2, np.int64)
+        assert widest_axis(numeric, nominal, *own, np.arange(4), np.zeros(6, np.int64)) == axis
+
+    def test_columns_of_small_weights_are_told_apart(self) -> None:
+        """By 1 / weight the first would have both as its levels, and the second be no axis."""
+        nominal = np.array([[0, 0, 0, 1], [3, 3, 5, 5]], dtype=np.int32)
+        own = np.full(2, 0.5), np.ones(2, np.int64)
+        empty = np.empty((0, 4))
+        assert widest_axis(empty, nominal, *own, np.arange(4), np.zeros(6, np.int64)) == 1
+
+    @pytest.mark.parametrize(("weight", "axis"), [(1.0, 0), (2.0, 1)])
+    def test_levels_of_a_heavy_taxonomy_are_added(self, weight: float, axis: int) -> None:
+        """Two levels of weight 1 spread twice as far as one does."""
+        numeric = np.array([[0.0, 0.0, 1.2, 1.2]])
+        nominal = np.array([[3, 3, 5, 5], [0, 0, 1, 1]], dtype=np.int32)
+        own = np.full(2, weight / 2), np.full(2, 2)
+        assert widest_axis(numeric, nominal, *own, np.arange(4), np.zeros(6, np.int64)) == axis
 
     def test_axis_keys_are_numbers_then_codes(self) -> None:
         numeric = np.array([[0.5, 0.25, 0.75]])
@@ -255,8 +275,9 @@ class TestCells:
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
         cells = rng.integers(0, n_cells, n_records)
         order, starts, _ = cut_blocks(
-            weigh(region.numeric), region.nominal, region.weights, region.n_levels, cells,
-            region.subset_starts, region.take, region.n_clusters, block_clusters,
+            weigh(region.numeric), region.nominal, region.weights, region.heights,
+            region.n_levels, cells, region.subset_starts, region.take, region.n_clusters,
+            block_clusters,
         )  # fmt: skip
         assert sorted(order.tolist()) == list(range(n_records))
         plain = cut(region, block_clusters)

@@ -32,7 +32,10 @@ def fill(numeric, nominal, n_levels, counts, block_classes):
     cumulative = np.concatenate([np.zeros((1, counts.shape[1]), int), np.cumsum(counts, axis=0)])
     starts = np.concatenate([[0], np.cumsum(cumulative[-1])[:-1]])
     weights = np.ones(len(nominal))
-    cut = cut_class_ranges(numeric, nominal, n_levels, starts, cumulative, block_classes, weights)
+    heights = np.ones(len(nominal), np.int64)
+    cut = cut_class_ranges(
+        numeric, nominal, n_levels, starts, cumulative, block_classes, weights, heights
+    )
     return (
         fill_blocks(numeric, nominal, starts, cumulative, *cut, weights),
         cut,

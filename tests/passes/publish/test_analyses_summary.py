@@ -1,5 +1,6 @@
 """Measures of associations and errors, beside those of pandas and scipy, and of a whole release."""
 
+import json
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -11,11 +12,16 @@ import pytest
 from hypothesis import given
 from scipy.stats.contingency import association
 
-from support.cases.people import people, policy_for, release, write_parquet
+from support.cases.people import people, policy_for, release, write_parquet, write_policy
 from support.sizes import Sizes
 from support.tables.random_tables import repeatable, seeds
+from tclose.cli.main import main
+from tclose.errors import TcloseError
+from tclose.passes.microaggregate import losses
+from tclose.passes.microaggregate.analyses import record_counts, workload
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.microaggregate.analyses.workload import ColumnParts, Workload
-from tclose.passes.publish import publish
+from tclose.passes.publish import analyses_summary
 from tclose.passes.publish.analyses_summary import (
     describe_analyses,
     measure_correlation_ratio,
@@ -98,6 +104,28 @@ def count_rows(table: pa.Table, plan: Any, workload: Workload, pay: list[int]) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "not_counted"),
+    [
+        ({"attributes": {"pay": {"role": "confidential", "bands": [3000, 6000]}}}, ["pay"]),
+        ({"method": {"name": "bucketization", "ratio": 2}, "privacy": {"k": 3}}, ["pay"]),
+        ({"method": {"name": "bucketization", "ratio": 2, "release": "value"}}, []),
+        ({}, []),
+    ],
+)
+def test_values_that_are_released_in_ranges_are_told_and_not_counted(
+    tmp_path: Path, asked: dict[str, Any], not_counted: list[str]
+) -> None:
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(300)))
+    document["attributes"] |= asked.get("attributes", {})
+    made = release(document | {name: keys for name, keys in asked.items() if name != "attributes"})
+    analyses = made.internal["utility"]["analyses"]
+    assert analyses["not_counted"] == not_counted
+    assert analyses["range_counts"]["queries"] == 1_000
+    page = (made.folder / "internal" / "report.html").read_text()
+    assert ("Not measured: counts over pay, of which ranges" in page) is bool(not_counted)
+
+
 def test_range_counts_are_those_of_the_released_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes
 ) -> None:
@@ -109,7 +137,7 @@ def test_range_counts_are_those_of_the_released_rows(
         seen.extend(given)
         return describe_analyses(*given)
 
-    monkeypatch.setattr(publish, "describe_analyses", spy)
+    monkeypatch.setattr(analyses_summary, "describe_analyses", spy)
     table = people(600, town=np.random.default_rng(1).choice(list("abcd"), 600))
     document = policy_for(write_parquet(tmp_path / "in.parquet", table))
     document["attributes"] |= {"town": "quasi-identifier"}
@@ -123,3 +151,71 @@ def test_range_counts_are_those_of_the_released_rows(
     errors = [abs(b - a) / max(a, 10) for a, b in zip(before, after, strict=True)]
     assert found["median_error"] == pytest.approx(median(errors), rel=0.006)
     assert sorted(errors)[899:901] == pytest.approx([found["ninth_tenth_error"]] * 2, rel=0.05)
+
+
+class Faulty:
+    """Fails where an analysis is made."""
+
+    def __call__(self, *given: Any) -> Any:
+        raise IndexError(f"row 7: {given}")
+
+
+PLACES = {
+    "drawn": (workload, "draw_queries"),
+    "counted": (record_counts, "count_ranges"),
+    "spread": (losses, "spread_values"),
+    "described": (analyses_summary, "measure_errors"),
+}
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> dict[str, Any]:
+    document = policy_for(write_parquet(tmp_path / "in.parquet", people(300)))
+    accepted = {"engine": {"accepted_warnings": ["TC-W006"]}}
+    return document | {"method": {"name": "mondrian"}} | accepted
+
+
+@pytest.mark.filterwarnings(
+    "ignore::tclose.passes.microaggregate.analyses.failing_measures.UnmeasuredWarning"
+)
+@pytest.mark.every_case
+@pytest.mark.parametrize("place", PLACES)
+def test_analyses_that_fail_leave_a_sound_release(
+    place: str,
+    asked: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sound = release(asked | {"name": "sound"})
+    monkeypatch.setattr(*PLACES[place], Faulty())
+    policy = write_policy(tmp_path / "policy.yaml", asked)
+    assert main(["run", str(policy), "--quiet", "--strict"]) == 3
+    assert "TC-W013: analyses: stopped by IndexError (" in capsys.readouterr().err
+    made = release(asked)
+    utility = made.internal["utility"]
+    assert "analyses" not in utility or utility["analyses"] is None
+    assert utility["not_measured"].startswith("analyses: stopped by IndexError (")
+    assert "row 7" not in json.dumps(made.internal)
+    assert made.table.equals(sound.table)
+    assert [one["code"] for one in made.internal["warnings"]] == ["TC-W006", "TC-W013"]
+    page = (made.folder / "internal" / "report.html").read_text()
+    assert "Not measured: analyses: stopped by IndexError" in page
+    assert main(["show", str(made.folder)]) == 0
+    assert "not measured" in capsys.readouterr().out
+
+
+def test_tests_do_not_hide_analyses_that_fail(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*PLACES["counted"], Faulty())
+    with pytest.raises(TcloseError, match="UnmeasuredWarning"):
+        release(asked)
+
+
+def test_no_memory_is_no_fault_of_the_analyses() -> None:
+    def ask_for_much() -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        try_measuring(ask_for_much)

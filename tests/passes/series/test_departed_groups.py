@@ -122,6 +122,7 @@ def test_unions_lose_none_or_k(drawn: list[Classes], k: int, seed: int) -> None:
         rng.integers(0, 2, (1, len(here)), dtype=np.int32),
         2,
         np.ones(1),
+        np.ones(1, np.int64),
     )
     labels = np.unique([drawn[-1][p] for p in here], return_inverse=True)[1].reshape(-1)
     united = unite_classes(labels, scaled, EarlierClasses(placed, gone, k))
@@ -151,6 +152,6 @@ def test_unions_are_made_of_near_classes() -> None:
     labels = np.repeat(np.arange(8), 4)
     gone = np.repeat([1, 0, 1, 0, 0, 1, 0, 1], 4)[None, :]
     where = np.repeat([0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0], 4)[None, :]
-    scaled = Scaled(where, np.empty((0, 32), np.int32), 1, np.empty(0))
+    scaled = Scaled(where, np.empty((0, 32), np.int32), 1, np.empty(0), np.empty(0, np.int64))
     united = unite_classes(labels, scaled, EarlierClasses(labels[None, :], gone, 2))
     assert united[::4].tolist() == [0, 1, 0, 2, 3, 4, 5, 4]

@@ -180,18 +180,23 @@ def axis_spreads(
     nominal: np.ndarray,
     rows: Sequence[int],
     weights: Vector | None = None,
+    heights: np.ndarray | None = None,
 ) -> dict[int, Fraction]:
     """Spread of each quasi-identifier by its first column, numeric ones first.
 
-    One with a taxonomy has H columns of weight 1/H; its spread is the mean of theirs.
+    One with a taxonomy has H columns of 1/H of its weight; its spread is the sum of theirs.
     """
     found = {j: spread(row, rows, is_nominal=False) for j, row in enumerate(numeric)}
     counted, first = list(weigh(nominal, weights)), 0
     while first < len(nominal):
-        height = round(1 / counted[first])
-        of_attribute = nominal[first : first + height]
-        of_levels = [spread(row, rows, is_nominal=True) for row in of_attribute]
-        found[len(numeric) + first] = sum(of_levels, Fraction(0)) / height
+        height = 1 if heights is None else int(heights[first])
+        found[len(numeric) + first] = sum(
+            (
+                Fraction(counted[j]) * spread(nominal[j], rows, is_nominal=True)
+                for j in range(first, first + height)
+            ),
+            Fraction(0),
+        )
         first += height
     return found
 

@@ -121,9 +121,13 @@ def kept_persons(draw: st.DrawFn, *, most: int = 30) -> KeptPersons:
         (middle + rng.integers(0, 16, middle.shape)) / 64,
         rng.integers(0, 3, (draw(st.integers(0, 2)), persons.size)).astype(np.int32),
         3,
-        np.array([1.0, 0.5])[:0],
+        np.empty(0),
+        np.empty(0, np.int64),
     )
-    scaled = replace(scaled, weights=np.array([1.0, 0.5])[: len(scaled.nominal)])
+    n_nominal = len(scaled.nominal)
+    scaled = replace(
+        scaled, weights=np.array([1.0, 0.5])[:n_nominal], heights=np.ones(n_nominal, np.int64)
+    )
     n_classes = max(1, n_persons // draw(st.integers(k, k + 3)))
     classes = rng.permutation(np.arange(n_persons) % n_classes)
     tables = tuple(

@@ -45,6 +45,7 @@ class RegionTable:
     extras: Int64
     n_clusters: int
     weights: Float64
+    heights: Int64
 
     @property
     def n_records(self) -> int:
@@ -66,10 +67,12 @@ class RegionTable:
 def cut_region(region: RegionTable, block_clusters: int) -> tuple[Int64, Int64, Int64]:
     """Its blocks, whatever cells its records are in: `cut_blocks`."""
     cells = np.zeros(region.n_records, dtype=np.int64)
-    columns = region.numeric, region.nominal, region.weights, region.n_levels, cells
+    columns = region.numeric, region.nominal, region.weights, region.heights, region.n_levels
     return cast(
         tuple[Int64, Int64, Int64],
-        cut_blocks(*columns, region.subset_starts, region.take, region.n_clusters, block_clusters),
+        cut_blocks(
+            *columns, cells, region.subset_starts, region.take, region.n_clusters, block_clusters
+        ),
     )
 
 
@@ -92,7 +95,7 @@ def regions(
     columns = draw(weighted_columns(int(starts[-1])))
     return RegionTable(
         columns.numeric, columns.nominal, columns.n_levels, starts, take, extras, n_clusters,
-        columns.weights,
+        columns.weights, columns.heights,
     )  # fmt: skip
 
 
@@ -111,24 +114,31 @@ def quasi_identifiers(draw: st.DrawFn, n_records: int) -> tuple[Float64, np.ndar
 
 @st.composite
 def weighted_columns(draw: st.DrawFn, n_records: int) -> Scaled:
-    """The same, where a nominal one may have a taxonomy: codes are halved from level to level.
+    """The same, where a nominal one may have a weight, and a taxonomy: codes are halved by levels.
 
-    Its height is a power of two, so that sums of weights are exact.
+    Weights and heights are powers of two, so that sums are exact.
     """
     numeric, nominal, n_levels = draw(quasi_identifiers(n_records))
     height = st.sampled_from([1, 1, 2, 4])
     heights = draw(st.lists(height, min_size=len(nominal), max_size=len(nominal)))
     columns = [row >> level for row, h in zip(nominal, heights, strict=True) for level in range(h)]
-    weights = [1 / h for h in heights for _ in range(h)]
+    weight = st.sampled_from([1, 1, 0.5, 2])
+    own = draw(st.lists(weight, min_size=len(nominal), max_size=len(nominal)))
+    weights = [w / h for w, h in zip(own, heights, strict=True) for _ in range(h)]
+    columns_of = [h for h in heights for _ in range(h)]
     stacked = np.array(columns, dtype=np.int32).reshape(len(columns), n_records)
-    return Scaled(numeric, stacked, n_levels, np.array(weights, dtype=np.float64))
+    return Scaled(
+        numeric, stacked, n_levels, np.array(weights, dtype=np.float64),
+        np.array(columns_of, dtype=np.int64),
+    )  # fmt: skip
 
 
 def unweighted(numeric: Float64, nominal: np.ndarray | None = None, n_levels: int = 1) -> Scaled:
     """Numeric columns, and nominal ones that all have a weight of 1."""
     if nominal is None:
         nominal = np.empty((0, numeric.shape[1]), dtype=np.int32)
-    return Scaled(numeric, nominal, n_levels, np.ones(len(nominal)))
+    n_nominal = len(nominal)
+    return Scaled(numeric, nominal, n_levels, np.ones(n_nominal), np.ones(n_nominal, np.int64))
 
 
 # Values of a confidential attribute: few distinct ones, or most of them distinct, or one rules.

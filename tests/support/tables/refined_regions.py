@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
+import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -35,7 +36,13 @@ search_budgets = st.builds(
 def refiner_of(records: ClassedRecords, max_emds: tuple[Fraction, ...] | None = None) -> Refiner:
     """Of the records as one region, held to these t or to their own."""
     return make_refiner(
-        Scaled(records.numeric, records.nominal, records.n_levels, records.column_weights),
+        Scaled(
+            records.numeric,
+            records.nominal,
+            records.n_levels,
+            records.column_weights,
+            np.ones(len(records.nominal), np.int64),
+        ),
         records.codes,
         records.tables,
         tuple(float(t) for t in (records.max_emds if max_emds is None else max_emds)),

@@ -31,7 +31,8 @@ from tclose.assess.auditing.released_rows import (
 from tclose.data.places.locations import Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import OutputError
-from tclose.passes.publish.build_manifest import describe_privacy, describe_sizes, is_earlier
+from tclose.passes.publish.build_manifest import is_earlier
+from tclose.passes.publish.describe_privacy import describe_privacy, describe_sizes
 from tclose.passes.verify.class_checks import add_whole_table, decide
 from tclose.privacy.whole_table import check_table
 from tclose.releases.contents import (

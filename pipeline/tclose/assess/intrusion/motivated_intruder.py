@@ -17,7 +17,12 @@ from tclose.assess.intrusion.compared_tables import (
 from tclose.assess.intrusion.other_python import Answer, ask_other_python
 from tclose.assess.intrusion.planned_attacks import PlannedAttack, plan_attacks
 from tclose.assess.originals import read_rows
-from tclose.assess.values_alone import compare_values
+from tclose.assess.values_alone import (
+    compare_values,
+    count_foreign,
+    count_held,
+    describe_foreign,
+)
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError, TaskError
@@ -66,7 +71,7 @@ def intrude(
     )
     _, control = _read_records(control_policy, progress)
     released = pa.concat_tables(_read_released(release, manifest, source))
-    _check_originals(manifest, source, policy, original, released)
+    _check_originals(release, manifest, source, policy, original, released)
     columns = [column for column in source.columns if column.role not in UNRELEASED]
     tables = {ORIGINAL: original, RELEASED: released, CONTROL: control}
     return attack_tables(compare_tables(columns, tables), python, progress, n_attacks, seed)
@@ -132,23 +137,30 @@ def _read_released(release: Location, manifest: Manifest, source: Source) -> Ite
 
 
 def _check_originals(
-    manifest: Manifest, source: Source, policy: Policy, original: pa.Table, released: pa.Table
-) -> None:
+    release: Location, manifest: Manifest, source: Source, policy: Policy,
+    original: pa.Table, released: pa.Table,
+) -> None:  # fmt: skip
     """Refuse originals that are not those of the release, by all values released as they are.
 
-    Where records may be left out or held, there have to be enough of them alone.
+    In a series records are left out that no originals tell: each released row has to have one of
+    its own, but for those that are held.
 
     Raises
     ------
     DataError
     """
-    may_lack = policy.suppress is not None or policy.privacy.over_time is not None
-    if len(original) < len(released) or (not may_lack and len(original) != len(released)):
+    if policy.privacy.over_time is not None:
+        n_foreign = count_foreign([original], [released], source, policy)
+        said = describe_foreign(n_foreign, count_held(release, manifest), manifest)
+        if said:
+            raise DataError(f"--originals: {said}; {_NAME_THEM.format(manifest.name)}")
+        return
+    if len(original) != len(released):
         raise DataError(
             f"--originals: the policy reads {len(original):,} complete records, and the release "
             f"has {len(released):,}; {_NAME_THEM.format(manifest.name)}"
         )
-    differ = [] if may_lack else compare_values([original], [released], source, policy)
+    differ = compare_values([original], [released], source, policy)
     if differ:
         raise DataError(
             f"--originals: the policy reads records that differ from the released ones in "

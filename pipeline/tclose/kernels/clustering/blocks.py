@@ -6,8 +6,9 @@ formed in each. An extra record (n mod K of them) goes with a cluster that can t
 
 Throughout, ``numeric`` is float64 (d, n), each quasi-identifier divided by its range, and
 ``nominal`` int32 (q, n), category codes: attributes are rows, so that a scan is contiguous. A plain
-nominal quasi-identifier is one row, of which ``weights`` (float64 (q,)) has 1; one with a taxonomy
-of height H is H rows of weight 1/H: its nodes at the levels 0 to H-1, numbered from left to right.
+nominal quasi-identifier is one row; one with a taxonomy of height H is H rows: its nodes at the
+levels 0 to H-1, numbered from left to right. Of each row ``weights`` (float64 (q,)) has what a
+difference counts, 1/H of the quasi-identifier's own weight, and ``heights`` (int64 (q,)) has H.
 """
 
 import numpy as np
@@ -76,7 +77,7 @@ def _nominal_spread(codes, rows, counts):
 
 
 @kernel
-def widest_axis(numeric, nominal, weights, rows, counts):
+def widest_axis(numeric, nominal, weights, heights, rows, counts):
     """The quasi-identifier of largest spread among ``rows``: numeric ones first, then nominal.
 
     Of one with a taxonomy the spread is the sum over its levels: half the mean hierarchical
@@ -89,8 +90,8 @@ def widest_axis(numeric, nominal, weights, rows, counts):
             best, axis = spread, j
     lowest = 0
     while lowest < nominal.shape[0]:
-        spread, above = 0.0, lowest + max(1, round(1.0 / weights[lowest]))
-        for j in range(lowest, min(above, nominal.shape[0])):
+        spread, above = 0.0, lowest + heights[lowest]
+        for j in range(lowest, above):
             spread += weights[j] * _nominal_spread(nominal[j], rows, counts)
         if spread > best:
             best, axis = spread, numeric.shape[0] + lowest
@@ -144,13 +145,14 @@ def axis_keys(numeric, nominal, axis, rows):
 
 @kernel
 def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
-    numeric, nominal, weights, n_levels, cells, subset_starts, take, n_clusters, block_clusters
-):
+    numeric, nominal, weights, heights, n_levels, cells, subset_starts, take, n_clusters,
+    block_clusters,
+):  # fmt: skip
     """Cut a region into blocks of at most ``block_clusters`` clusters, balanced in every subset.
 
     Parameters
     ----------
-    numeric, nominal, weights : as in the module's text; records of a subset adjacent
+    numeric, nominal, weights, heights : as in the module's text; records of a subset adjacent
     n_levels : the largest number of categories of a nominal quasi-identifier
     cells : int64 (n,): records of a subset that are alike in further confidential attributes; each
         half takes the same share of every cell, but for what is less than a record
@@ -192,7 +194,7 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
             n_blocks += 1
             continue
         rows = gather_rows(perm, begin, g * take + spare)
-        axis = widest_axis(numeric, nominal, weights, rows, counts)
+        axis = widest_axis(numeric, nominal, weights, heights, rows, counts)
         g_left = g // 2
         left = split_extras(spare, g, g_left)
         for s in range(n_subsets):

@@ -18,7 +18,9 @@ from tclose.kernels.compiler import kernel
 
 
 @kernel
-def cut_class_ranges(numeric, nominal, n_levels, starts, cumulative, block_classes, weights):
+def cut_class_ranges(  # noqa: PLR0913 (arrays of a table, and how it is cut)
+    numeric, nominal, n_levels, starts, cumulative, block_classes, weights, heights
+):
     """Cut records into blocks of at most ``block_classes`` classes, with their exact counts.
 
     A range of classes is halved along the quasi-identifier of largest spread; each bucket gives
@@ -30,7 +32,7 @@ def cut_class_ranges(numeric, nominal, n_levels, starts, cumulative, block_class
     n_levels : the largest number of categories of a nominal quasi-identifier
     starts : int64 (b,): where each bucket begins
     cumulative : int64 (g + 1, b): records of each bucket that go with the classes before each
-    weights : float64 (q,), as in `tclose.kernels.clustering.blocks`
+    weights, heights : float64 (q,), int64 (q,), as in `tclose.kernels.clustering.blocks`
 
     Returns
     -------
@@ -54,7 +56,8 @@ def cut_class_ranges(numeric, nominal, n_levels, starts, cumulative, block_class
             continue
         begin = starts + cumulative[first]
         sizes = cumulative[last] - cumulative[first]
-        axis = widest_axis(numeric, nominal, weights, gather_rows(order, begin, sizes), counts)
+        rows = gather_rows(order, begin, sizes)
+        axis = widest_axis(numeric, nominal, weights, heights, rows, counts)
         middle = (first + last) // 2
         for i in range(starts.size):
             segment = order[begin[i] : begin[i] + sizes[i]]

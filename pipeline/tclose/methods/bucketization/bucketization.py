@@ -121,8 +121,11 @@ def fill_from_buckets(
     sizes: Int64,
     demand: RatioDemand,
     weights: Float64 | None = None,
+    heights: Int64 | None = None,
 ) -> Int64:
     """The same where the buckets are there: int64 (n,) of each record, ``sizes`` (b,) of each.
+
+    ``heights`` : int64 (q,), as in `Scaled`; by default 1 each.
 
     Returns
     -------
@@ -130,7 +133,8 @@ def fill_from_buckets(
     """
     planned = plan_counts(sizes, demand.k, demand.t)
     weighed = np.ones(nominal.shape[0]) if weights is None else weights
-    labels = _place_records((numeric, nominal, weighed), buckets, planned)
+    high = np.ones(nominal.shape[0], np.int64) if heights is None else heights
+    labels = _place_records((numeric, nominal, weighed, high), buckets, planned)
     counted = _count_in(labels, buckets)
     n_violating = check_ratio(counted, sizes, demand.t).n_failing
     if n_violating or int(counted.sizes.min()) < demand.k:
@@ -152,10 +156,10 @@ def _check_codes(codes: Int64, distribution: Distribution) -> None:
 
 
 def _place_records(
-    columns: tuple[Float64, NDArray[np.int32], Float64], buckets: Int64, counts: Int64
+    columns: tuple[Float64, NDArray[np.int32], Float64, Int64], buckets: Int64, counts: Int64
 ) -> Int64:
     """Class of each record, int64 (n,), with ``counts`` (g, b) of each bucket."""
-    numeric, nominal, weights = columns
+    numeric, nominal, weights, heights = columns
     by_bucket = np.argsort(buckets, kind="stable")
     numeric = np.ascontiguousarray(numeric[:, by_bucket])
     nominal = np.ascontiguousarray(nominal[:, by_bucket])
@@ -164,7 +168,7 @@ def _place_records(
     starts = np.concatenate([[0], np.cumsum(cumulative[-1])[:-1]]).astype(np.int64)
     n_levels = int(nominal.max(initial=0)) + 1
     order, edges = cut_class_ranges(
-        numeric, nominal, n_levels, starts, cumulative, BLOCK_CLASSES, weights
+        numeric, nominal, n_levels, starts, cumulative, BLOCK_CLASSES, weights, heights
     )
     labels = np.empty(buckets.size, dtype=np.int64)
     labels[by_bucket] = fill_blocks(numeric, nominal, starts, cumulative, order, edges, weights)

@@ -116,5 +116,6 @@ class Bucketization(Method):
             sizes,
             RatioDemand(problem.k, self.limit),
             problem.scaled.weights,
+            problem.scaled.heights,
         )
         return Clustering(labels)

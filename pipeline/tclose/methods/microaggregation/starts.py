@@ -120,6 +120,7 @@ def cluster_by_subsets(scaled: Scaled, cut: SubsetCut) -> Clustering:
     columns = scaled.numeric, scaled.nominal, scaled.weights
     order, starts, sizes = cut_blocks(
         *columns,
+        scaled.heights,
         scaled.n_levels,
         cut.cells,
         cut.subset_starts,
@@ -154,6 +155,7 @@ def _cut_near(problem: ClusteringProblem, rows: Int64, most: int) -> list[Int64]
         scaled.numeric,
         scaled.nominal,
         scaled.weights,
+        scaled.heights,
         scaled.n_levels,
         np.zeros(rows.size, np.int64),
         np.array([0, rows.size]),

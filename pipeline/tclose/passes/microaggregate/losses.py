@@ -45,7 +45,7 @@ class Losses:
     classes of 2^i to 2^(i+1) - 1 records, and the sums of their squares over all quasi-identifiers;
     ``parts``: of the quasi-identifiers that are numbers, in their order, the records whose value is
     in each part of the range, and whose released value is: int64 (2, 10) each; ``counted``: what
-    the analyses count, part by part.
+    the analyses count, part by part; ``failures``: why some of it could not be counted.
     """
 
     squares: Float64
@@ -54,6 +54,7 @@ class Losses:
     shares: tuple[Int64, ...] = ()
     parts: tuple[Int64, ...] = ()
     counted: tuple[RecordCounts, ...] = ()
+    failures: tuple[str, ...] = ()
 
     def merge(self, other: "Losses") -> "Losses":
         """The losses of the records of both."""
@@ -64,6 +65,7 @@ class Losses:
             tuple(a + b for a, b in zip(self.shares, other.shares, strict=True)),
             tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)),
             self.counted + other.counted,
+            self.failures + other.failures,
         )
 
 
@@ -128,7 +130,7 @@ def measure_aggregation(
     def lose(j: int, original: Keys) -> Lost:
         lost = _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
         if counter is not None:
-            counter.add(original, lost[2], lost[2] == original)
+            counter.add(original, lambda: (lost[2], lost[2] == original))
         return lost
 
     return _measure(encodings, keys, by_class, lose, others, counter)
@@ -152,7 +154,7 @@ def measure_generalising(
         is_number = encodings[j].column.kind in _NUMBERS
         shown = of_classes.middles.repeat(sizes) if is_number else original
         if counter is not None:
-            counter.add(original, *spread_values(encodings[j], of_classes, sizes, j))
+            counter.add(original, lambda: spread_values(encodings[j], of_classes, sizes, j))
         return float(np.sum(squares)), squares, shown
 
     return _measure(encodings, keys, by_class, lose, others, counter)
@@ -183,9 +185,10 @@ def _measure(
             both = encoding.count_categories(original), encoding.count_categories(released)
             shares.append(np.array(both))
     every = [*pairs, *((one[order], other[order]) for one, other in others)]
-    counted = () if counter is None else (counter.count(order, every),)
+    counted = () if counter is None else counter.count(order, every)
+    failures = (counter.failure,) if counter is not None and counter.failure else ()
     compared = _compare(every, order.size)
-    return Losses(squares, compared, by_size, tuple(shares), tuple(parts), counted)
+    return Losses(squares, compared, by_size, tuple(shares), tuple(parts), counted, failures)
 
 
 def _count_parts(encoding: Encoding, values: Float64) -> Int64:

@@ -6,7 +6,7 @@ from typing import Any
 from tclose.errors import InfeasibleError
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
-from tclose.passes.microaggregate.analyses.workload import WORKLOAD, make_workload
+from tclose.passes.microaggregate.analyses.workload import WORKLOAD, plan_workload
 from tclose.passes.microaggregate.region_task import (
     CLASS_TYPES,
     CLUSTER_TASK,
@@ -46,7 +46,7 @@ def microaggregate(context: PassContext) -> None:
     regions = list(plan.regions())
     report_compiling(plan, context.engine, context.progress)
     distributions = load_distributions(context.workspace, plan)
-    context.write(WORKLOAD, make_workload(plan, context.read(INPUT_SUMMARY), distributions))
+    context.write(WORKLOAD, plan_workload(plan, context.read(INPUT_SUMMARY), distributions))
     regions, results = _make_classes(context, plan, regions)
     _report_rounds(plan, results, context.progress)
     context.write(REGIONS, regions)

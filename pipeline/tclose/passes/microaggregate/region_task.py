@@ -347,5 +347,5 @@ MICROAGGREGATE_TASK = Task(
     "microaggregating",
     microaggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
-    version=4,
+    version=5,
 )

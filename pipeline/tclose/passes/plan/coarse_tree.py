@@ -81,7 +81,9 @@ def grow_tree(
         rows = members[node]
         left = np.zeros(rows.size, dtype=bool)
         if rows.size:
-            axes[node] = widest_axis(scaled.numeric, scaled.nominal, scaled.weights, rows, counts)
+            axes[node] = widest_axis(
+                scaled.numeric, scaled.nominal, scaled.weights, scaled.heights, rows, counts
+            )
             keys = axis_keys(scaled.numeric, scaled.nominal, axes[node], rows)
             thresholds[:, node] = _lower_median(keys)
             for s, of_subset in _by_subset(subsets[rows]):

@@ -7,23 +7,42 @@ from math import ceil, inf, isfinite
 import numpy as np
 
 from tclose.model.array_types import Float64, Int64
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounts, sum_counts
 from tclose.passes.microaggregate.analyses.workload import Workload
 from tclose.passes.microaggregate.losses import Losses, compared_columns
 from tclose.passes.microaggregate.utility import Moments
+from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.passes.plan.plan import Plan
+from tclose.policy import warning_kinds
 from tclose.releases.manifest.inside.analyses_section import (
     AnalysesSection,
     AssociationChanges,
     RangeCountErrors,
 )
 from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.privacy_summary import three_digits
 
 FLOOR_SHARE, LEAST_FLOOR = 1_000, 10  # errors are divided by a thousandth of the records, or by 10
 
 # Of two columns: their names, and their association before and after; NaN of one value.
 _Association = tuple[str, float, float]
+
+
+def add_analyses(utility: Utility, losses: Losses, plan: Plan, workload: Workload) -> Utility:
+    """The changes for analysis with what analysts would find, or with why that is not measured."""
+    for failure in losses.failures:
+        return utility.model_copy(update={"not_measured": failure})
+    found, failure = try_measuring(lambda: describe_analyses(losses, plan, workload, utility))
+    return utility.model_copy(update={"analyses": found, "not_measured": failure or None})
+
+
+def warn_of_unmeasured(utility: Utility) -> tuple[PlanWarning, ...]:
+    """Find that a measurement failed, on which nothing of the release depends."""
+    if utility.not_measured is None:
+        return ()
+    return (make_warning(warning_kinds.NOT_MEASURED, utility.not_measured),)
 
 
 def describe_analyses(
@@ -37,6 +56,7 @@ def describe_analyses(
     unchanged = [three_digits(n / n_records) for n in counts.unchanged.tolist()]
     return AnalysesSection(
         range_counts=measure_errors(counts.ranges, n_records),
+        not_counted=list(workload.unasked),
         marginals={name: of_categories.get(name, of_parts[name]) for name in names},
         associations={
             "correlation": _describe(_correlate(losses, plan)),

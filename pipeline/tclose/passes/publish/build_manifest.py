@@ -1,71 +1,55 @@
-"""Manifests: the public one goes with the data, the full one stays inside.
+"""The public manifest, which goes with the data.
 
-The public manifest says what the columns are, what was asked, what was reached, and what identifies
+It says what the columns are, what was asked, what was reached, and what identifies
 each file. It does not say where the data came from, which seed was used, or, but in whole percent,
 how many records were left out.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from fractions import Fraction
-from math import inf, nextafter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
-from tclose.data.files.staged_input import find_name
-from tclose.model.attributes import Column
 from tclose.model.input_pieces import InputFile
-from tclose.model.verification import ClassSizes, LastingValue, PersonTraces, Verdict
+from tclose.model.verification import Verdict
 from tclose.passes.compare.record_digests import Compared
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.plan.plan import Plan
+from tclose.passes.publish.describe_privacy import (
+    describe_noise,
+    describe_privacy,
+    describe_sizes,
+)
 from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy
 from tclose.policy.sections.attribute_settings import AttributeSettings
-from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
-    ClassTracesSection,
-    InternalCode,
-    InternalManifest,
-    MadeBy,
     PersonSketch,
-    PersonTracesSection,
     PreviousRelease,
     SeriesSection,
-    SourceFile,
     Utility,
 )
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.privacy_summary import (
-    describe_models,
-    describe_persons,
     describe_risk,
 )
 from tclose.releases.manifest.public_manifest import FORMAT, Manifest
-from tclose.releases.manifest.seals import REPORT
 from tclose.releases.manifest.sections import (
-    ClassesSection,
     Code,
     DataFile,
     HeldSection,
     InformationLoss,
-    JointResult,
-    KResult,
     LeftOutSection,
-    NoiseResult,
-    Privacy,
     RecordComparison,
     Refinement,
     ReleasedColumn,
     SuppressedSection,
-    TResult,
 )
-from tclose.releases.noise_draws import Draw, add_up, describe_draws
-from tclose.releases.provenance import code_version, git_state, runtime
-from tclose.releases.same_input import Sibling, describe_siblings
-from tclose.security.redaction import redact_place
+from tclose.releases.noise_draws import Draw
+from tclose.releases.provenance import code_version
+from tclose.releases.same_input import Sibling
 
 
 @dataclass(frozen=True)
@@ -221,11 +205,6 @@ def add_words(column: ReleasedColumn, settings: AttributeSettings) -> ReleasedCo
     return column.model_copy(update={k: v for k, v in words.items() if v is not None})
 
 
-def describe_sizes(sizes: ClassSizes) -> ClassesSection:
-    """Sizes of the classes."""
-    return ClassesSection(**asdict(sizes))
-
-
 def describe_loss(loss: Loss) -> InformationLoss:
     """Information loss of all quasi-identifiers and of each."""
     return InformationLoss(total=loss.total, per_attribute=loss.per_attribute)
@@ -241,44 +220,6 @@ def describe_comparison(account: ReleaseRecord) -> RecordComparison:
         records=account.verdict.n_records,
         result="identical or held" if account.n_held else "identical",
     )
-
-
-def describe_noise(plan: Plan, verdict: Verdict) -> dict[str, NoiseResult]:
-    """Describe each attribute's noise: epsilon, the noise's range, and t.
-
-    The t is that of Domingo-Ferrer and Soria-Comas 2015, Proposition 1.
-    """
-    described = {}
-    for column in plan.passthrough:
-        noise = column.attribute.noise
-        if noise is None:
-            continue
-        asked_t = {} if noise.max_t is None else {"asked_t": float(noise.max_t)}
-        described[column.name] = NoiseResult(
-            epsilon=float(noise.epsilon),
-            mechanism="discrete Laplace" if not noise.values else "randomised response",
-            low=None if noise.low is None else float(noise.low),
-            high=None if noise.high is None else float(noise.high),
-            step=float(noise.step),
-            values=list(noise.values or column.attribute.order),
-            stochastic_t=state_closeness(noise.epsilon, verdict.n_records, verdict.sizes),
-            **asked_t,
-        )
-    return described
-
-
-def state_closeness(epsilon: Fraction, n_records: int, sizes: ClassSizes) -> float:
-    """Return the t of stochastic closeness for a manifest, rounded up.
-
-    Domingo-Ferrer and Soria-Comas 2015, Proposition 1.
-    """
-    return round_up(stochastic_closeness(epsilon, n_records, sizes.smallest).t)
-
-
-def round_up(value: Fraction) -> float:
-    """A float that is not below the value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)
 
 
 def describe_rounds(account: ReleaseRecord) -> Refinement:
@@ -297,113 +238,3 @@ def describe_rounds(account: ReleaseRecord) -> Refinement:
             for r in account.rounds
         ],
     )
-
-
-def describe_privacy(
-    verdict: Verdict, columns: Sequence[Column], bucketed: Collection[str] = ()
-) -> Privacy:
-    """Describe the privacy parameters of the policy and the achieved measures.
-
-    Parameters
-    ----------
-    columns : the confidential ones, then the joint
-    bucketed : those that are released as buckets: of these t is that of the buckets
-    """
-    t: dict[str, TResult] = {}
-    joint: list[JointResult] = []
-    for result, column in zip(verdict.attributes, columns, strict=True):
-        reached: dict[str, object] = {
-            "asked": float(result.max_emd),
-            "largest_emd": result.largest_emd,
-            "distance": str(column.distance),
-        }
-        if column.is_joint:
-            parts = list(column.attribute.combines)
-            joint.append(JointResult.model_validate({"attributes": parts} | reached))
-        else:
-            reached |= {"of": "buckets"} if result.name in bucketed else {}
-            t[result.name] = TResult.model_validate(reached)
-    k = KResult(asked=verdict.k, achieved=verdict.sizes.smallest)
-    persons = describe_persons(verdict)
-    counted = {} if persons is None else {"persons": persons}
-    return Privacy(
-        k=k,
-        t=t,
-        joint=joint,
-        models=describe_models(verdict, bucketed),
-        counted="records" if persons is None else "persons",
-        **counted,
-    )
-
-
-def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> InternalManifest:
-    """Build the internal manifest: the public one, the policy, inputs, plan and times."""
-    values = {key: getattr(public, key) for key in public.model_fields_set}
-    if account.draws:
-        values["earlier_draws"] = describe_draws(account.draws)
-        budget = add_up(account.draws, account.plan.epsilons)
-        values["epsilon_of_all_draws"] = {name: float(epsilon) for name, epsilon in budget.items()}
-    if account.siblings:
-        values["same_input"] = describe_siblings(account.siblings)
-    if account.over_time is not None:
-        values["over_time"] = account.over_time
-    for sketch in account.sketches:
-        values["person_sketch"] = sketch
-    if account.analysis is not None:
-        values["analysis"] = account.analysis
-    if account.previous is not None:
-        values["previous"] = account.previous
-    if account.warnings:
-        values["warnings"] = list(account.warnings)
-    if account.verdict.persons is not None and account.verdict.persons.traces is not None:
-        values["person_traces"] = describe_traces(account.verdict.persons.traces)
-    values["code"] = InternalCode(
-        **code_version(), git=git_state(), versions=dict(account.versions), **runtime()
-    )
-    return InternalManifest(
-        **values,
-        exact_information_loss=describe_loss(account.loss),
-        utility=account.utility,
-        inside=[REPORT],
-        policy=account.policy.model_dump(mode="json"),
-        inputs=[describe_source(file) for file in account.inputs],
-        records_read=account.n_read - account.n_held,
-        records_dropped=account.n_read - account.verdict.n_records,
-        records_suppressed=account.n_suppressed if account.policy.suppress else None,
-        values_missing=dict(account.n_missing),
-        values_imputed=count_imputed(account.plan),
-        plan_sha256=account.plan.digest(),
-        seconds={name: round(value, 3) for name, value in account.seconds.items()},
-        run=run,
-    )
-
-
-def count_imputed(plan: Plan) -> dict[str, int]:
-    """Records that got the centre of a column, of each column in which any did."""
-    prepared = {e.column.name: e.column.attribute.preparation for e in plan.encodings}
-    return {name: p.n_imputed for name, p in prepared.items() if p is not None and p.n_imputed}
-
-
-def describe_traces(traces: PersonTraces) -> PersonTracesSection:
-    """Persons over all of their classes."""
-    cells, by_classes = traces.by_classes, {}
-    if cells is not None:
-        by_classes["by_classes"] = ClassTracesSection(
-            alone=cells.n_alone, below_k=cells.n_below_k, one_value_left=_list_told(cells.lasting)
-        )
-    return PersonTracesSection(
-        in_several_classes=traces.n_several,
-        alone=traces.n_alone,
-        below_k=traces.n_below_k,
-        one_value_left=_list_told(traces.lasting),
-        **by_classes,
-    )
-
-
-def _list_told(values: Sequence[LastingValue]) -> dict[str, int]:
-    return {value.name: value.n_told for value in values}
-
-
-def describe_source(file: InputFile) -> SourceFile:
-    """A file of the input, without the secrets of its address."""
-    return SourceFile(**asdict(file) | {"path": redact_place(find_name(file.path))})

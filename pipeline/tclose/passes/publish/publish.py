@@ -34,16 +34,16 @@ from tclose.passes.plan.notices.plan_warnings import (
 from tclose.passes.plan.notices.same_input_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import key_encodings, load_distributions
-from tclose.passes.publish.analyses_summary import describe_analyses
+from tclose.passes.publish.analyses_summary import add_analyses, warn_of_unmeasured
 from tclose.passes.publish.analysis import describe_analysis, find_previous
 from tclose.passes.publish.build_manifest import (
     Loss,
     ReleaseRecord,
-    full_manifest,
     public_manifest,
 )
 from tclose.passes.publish.describe_series import describe_series, plan_series
 from tclose.passes.publish.figures import describe_figures
+from tclose.passes.publish.full_manifest import full_manifest
 from tclose.passes.publish.uniques_before_after import describe_uniques
 from tclose.passes.publish.utility_summary import describe_utility
 from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult
@@ -92,10 +92,10 @@ def publish(context: PassContext) -> None:
     if sum(file.rows for file in files) != verdict.n_records:
         raise VerificationError("the files hold another number of rows; nothing was published")
     compared = compare_with_input(context, plan, [file.digest for file in files])
-    account = replace(
-        _make_record(run, plan, verdict, files, compared),
-        warnings=(*context.read(PLAN_WARNINGS), *unplanned),
-    )
+    account = _make_record(run, plan, verdict, files, compared)
+    unmeasured = warn_of_unmeasured(account.utility)
+    report_warnings(unmeasured, run.policy.engine, context.progress)
+    account = replace(account, warnings=(*context.read(PLAN_WARNINGS), *unplanned, *unmeasured))
     warn_of_siblings(account.siblings, context.progress)
     public, documents = public_manifest(account)
     lineage = _complete_lineage(run, account, public)
@@ -187,8 +187,7 @@ def _make_record(
     utility = describe_utility(
         lost.comparison, compared_columns(plan), name_shares(lost, plan), plan.k
     )
-    analyses = describe_analyses(lost, plan, workspace.load(WORKLOAD), utility)
-    utility = utility.model_copy(update={"analyses": analyses})
+    utility = add_analyses(utility, lost, plan, workspace.load(WORKLOAD))
     return ReleaseRecord(
         release_id=run.release_id,
         policy=run.policy,

@@ -106,7 +106,7 @@ def plant_tree(encodings: tuple[Encoding, ...], sample: pa.Table, n_near: int) -
     """The tree of a sample."""
     scaled = _scale(encodings, sample)
     order, starts, stops = order_points(
-        scaled.numeric, scaled.nominal, scaled.weights, scaled.n_levels
+        scaled.numeric, scaled.nominal, scaled.weights, scaled.heights, scaled.n_levels
     )
     values = np.ascontiguousarray(scaled.numeric.T[order])
     levels = np.ascontiguousarray(scaled.nominal.T[order])

@@ -56,6 +56,8 @@ class Utility(Section):
     shares: dict[str, CategoryShares] = Field(default_factory=dict)
     """Of each quasi-identifier with categories of which a class releases one."""
     analyses: AnalysesSection | None = None
+    not_measured: str | None = None
+    """Type and place of the error that stopped the analyses."""
 
 
 class Spread(Section):

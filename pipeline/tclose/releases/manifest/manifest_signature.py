@@ -12,12 +12,15 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
 from tclose.errors import PolicyError, UsageError
 from tclose.releases.key_files import read_key_file
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SIGNATURE_FILE = "manifest.sig"
 KEY_VARIABLE = "TCLOSE_SIGNING_KEY"
@@ -72,7 +75,7 @@ class Signer:
         return PublicKey(self._key.public_key().public_bytes_raw())
 
     @property
-    def _key(self) -> Any:
+    def _key(self) -> "Ed25519PrivateKey":
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return Ed25519PrivateKey.from_private_bytes(self.seed)

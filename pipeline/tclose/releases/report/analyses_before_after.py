@@ -1,6 +1,6 @@
 """The internal report's section on what analysts would find in a release and in the records."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tclose.releases.manifest.inside.analyses_section import AnalysesSection, RangeCountErrors
 from tclose.releases.manifest.internal_manifest import Utility
@@ -15,8 +15,11 @@ MEASURES = {
 
 
 def show_analyses(utility: Utility | None) -> Iterable[str]:
-    """Show them; nothing of a release that was made without them."""
+    """Show them, or that an error stopped them; nothing of a release that was made without them."""
     found = None if utility is None else utility.analyses
+    if utility is not None and utility.not_measured is not None:
+        said = f"Not measured: {utility.not_measured}. Nothing of the release depends on it."
+        yield section("analyses", "What analysts would find", paragraph(said))
     if found is None:
         return
     yield section(
@@ -24,6 +27,7 @@ def show_analyses(utility: Utility | None) -> Iterable[str]:
         "What analysts would find",
         _say_unchanged(found),
         *([] if found.range_counts is None else [_say_errors(found.range_counts)]),
+        *([_say_not_counted(found.not_counted)] if found.not_counted else []),
         _list_associations(found),
         _list_columns(found),
     )
@@ -39,10 +43,18 @@ def _say_unchanged(found: AnalysesSection) -> str:
 def _say_errors(errors: RangeCountErrors) -> str:
     return paragraph(
         f"{errors.queries:,} random counts of the records in ranges of two or three "
-        "quasi-identifiers and a confidential attribute: half of them are off by "
+        "quasi-identifiers and of a confidential attribute, if one is measured: half are off by "
         f"{percent(errors.median_error)} at most, nine tenths by "
         f"{percent(errors.ninth_tenth_error)}, in shares of the true count or of "
         f"{errors.floor:,} records, whichever is more."
+    )
+
+
+def _say_not_counted(names: Sequence[str]) -> str:
+    return paragraph(
+        f"Not measured: counts over {', '.join(names)}, of which ranges or sets are released. What "
+        "a count over a part of such a range is off by is not in these figures, and associations "
+        "take the ranges for the values."
     )
 
 

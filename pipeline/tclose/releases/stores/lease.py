@@ -23,7 +23,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from tclose.data.places.untrusted_files import parse_json
 from tclose.errors import BusyError, TcloseError
@@ -121,7 +120,7 @@ def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> No
         time.sleep(expiry / _LOOKS)
 
 
-def _expiry_of(content: dict[str, Any]) -> float:
+def _expiry_of(content: dict[str, object]) -> float:
     """Return the seconds after which a lease expires; the default where its file was damaged."""
     expiry_value = content.get("expiry")
     return (
@@ -141,7 +140,7 @@ def _numbers(store: Store) -> list[int]:
     return [int(name) for name in store.names(_FOLDER) if name.isdecimal()]
 
 
-def _parse(content: bytes | None) -> dict[str, Any]:
+def _parse(content: bytes | None) -> dict[str, object]:
     try:
         parsed = parse_json(content or b"{}")
     except ValueError:

@@ -1,5 +1,6 @@
 """What analyses count of records: beside counts that look at one record and one value at a time."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,10 @@ def make_workload(records: dict[str, tuple[np.ndarray, np.ndarray]], seed: int) 
     return Workload(quasi, (ill,), draw_queries(quasi, (ill,), seed), (2, 3), np.array([0.0, 18.0]))
 
 
+def find_unchanged(before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return after, before == after
+
+
 def count(
     records: dict[str, tuple[np.ndarray, np.ndarray]], workload: Workload, rows: Any
 ) -> RecordCounts:
@@ -65,9 +70,11 @@ def count(
     order = np.arange(chosen["ill"][0].size)[::-1]
     counter = RecordCounter(workload, chosen["ill"][0][np.newaxis, order])
     for name in ("pay", "age", "town"):
-        counter.add(*chosen[name], chosen[name][0] == chosen[name][1])
+        before, after = chosen[name]
+        counter.add(before, partial(find_unchanged, before, after))
     pairs = [(before.astype(float), after.astype(float)) for before, after in chosen.values()]
-    return counter.count(order, pairs[:2])
+    [counted] = counter.count(order, pairs[:2])
+    return counted
 
 
 def naive_ranges(
@@ -105,6 +112,7 @@ def few_queries(workload: Workload, n_queries: int) -> Workload:
         workload.queries[:n_queries],
         workload.categorical,
         workload.shifts,
+        workload.unasked,
     )
 
 
@@ -147,6 +155,12 @@ class TestRanges:
         drawn = draw_queries([constant, two], [constant], 1)
         assert set(drawn[:, 0, 0].tolist()) == {1}
         assert (drawn[:, 1:] == -1).all()
+
+    def test_are_about_no_attribute_that_is_left_out(self) -> None:
+        two, other = cut("y", np.array([1, 2])), cut("z", np.array([1, 2, 3]))
+        asked = draw_queries([two], [two, other], 1, ["y"])
+        assert set(asked[:, -1, 0].tolist()) == {2}
+        assert set(draw_queries([two], [two], 1, ["y"])[:, -1, 0].tolist()) == {-1}
 
 
 class TestParts:

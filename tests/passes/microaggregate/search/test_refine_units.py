@@ -114,7 +114,9 @@ def drawn_persons(rng: np.random.Generator, n_persons: int) -> KeptPersons:
     persons = np.repeat(np.arange(n_persons), rng.choice([1, 2, 3], n_persons))
     codes = rng.integers(0, 4, (1, persons.size))
     numeric = rng.random((2, n_persons))[:, persons] + rng.random((2, persons.size)) / 50
-    scaled = Scaled(numeric, np.empty((0, persons.size), np.int32), 1, np.empty(0))
+    scaled = Scaled(
+        numeric, np.empty((0, persons.size), np.int32), 1, np.empty(0), np.empty(0, np.int64)
+    )
     classes = rng.permutation(np.arange(n_persons) % (n_persons // 8))
     return KeptPersons(
         persons, codes, scaled, classes, (weigh_table(persons, codes[0], "ordered"),),

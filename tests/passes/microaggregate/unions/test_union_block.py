@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tclose.methods.microaggregation.starts import take_scaled
 from tclose.methods.scaling import Scaled
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.unions import unite_classes as unions
@@ -24,7 +25,7 @@ def draw_leavers(n_classes: int, seed: int, size: int = 8) -> tuple[Int64, Scale
     labels = np.repeat(np.arange(n_classes), size)
     gone = np.repeat(rng.choice([0, 0, 1, 2], n_classes), size)
     earlier = EarlierClasses(labels[None, :], gone[None, :], K)
-    return labels, Scaled(numeric, nominal, 4, np.array([1.0, 0.5])), earlier
+    return labels, Scaled(numeric, nominal, 4, np.array([1.0, 0.5]), np.ones(2, np.int64)), earlier
 
 
 def measure_loss(labels: Int64, scaled: Scaled) -> float:
@@ -63,7 +64,7 @@ def test_what_is_measured_is_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> No
         united = np.full(30, -1)
         united[able] = of_classes
         chosen = united[labels] >= 0
-        part = Scaled(scaled.numeric[:, chosen], scaled.nominal[:, chosen], 4, scaled.weights)
+        part = take_scaled(scaled, np.flatnonzero(chosen))
         lost = measure_loss(united[labels][chosen], part)
         constant.append(lost + float(sums.measure(totals).sum()))
     assert constant[0] == pytest.approx(constant[1])

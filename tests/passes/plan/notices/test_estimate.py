@@ -11,7 +11,12 @@ from support.cases.people import people, policy_for, release
 from support.tables.small_plans import make_plan, make_release_partition
 from support.tables.value_encodings import encodings_of
 from tclose.errors import PolicyError
-from tclose.passes.plan.notices.estimate import category_bytes, check_memory, search_bytes
+from tclose.passes.plan.notices.estimate import (
+    category_bytes,
+    check_memory,
+    search_bytes,
+    task_megabytes,
+)
 from tclose.passes.plan.search_budget import FAST, FULL, OFF, SearchBudget
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import worker_memory
@@ -92,6 +97,40 @@ class TestRefusal:
             check_memory(plan, SMALL, 0)
         assert "distance: ordered" in str(refused.value)
         assert "1,000,000 values" in str(refused.value)
+
+    def test_names_the_quasi_identifier_of_the_most_categories(self):
+        zips = pa.table({"zip": [f"{i:06}" for i in range(200_000)], "sex": ["m", "f"] * 100_000})
+        plan = replace(
+            plan_of(0, SearchBudget(3), n_records=200_000, size=50),
+            encodings=tuple(encodings_of(zips)),
+        )
+        assert category_bytes(plan) == 1_024 * 2 * 51_200 * 4
+        with pytest.raises(PolicyError, match=r"exchanges would need about 419\.4 MB") as refused:
+            check_memory(plan, SMALL, 0)
+        assert "'zip' has 200,000 categories, and as many are counted of each of 2" in str(
+            refused.value
+        )
+        assert "Group its categories; or take a smaller" in str(refused.value)
+        check_memory(replace(plan, search_budget=OFF), SMALL, 0)
+
+    def test_counts_of_both_are_added(self):
+        """Neither alone is too much for the half of 64 MB."""
+        zips = pa.table({"zip": [f"{i:06}" for i in range(200_000)]})
+        encodings = tuple(encodings_of(zips))
+        budget = SearchBudget(3, block_classes=350)
+        plan = replace(plan_of(7_000, budget, 200_000, 50), encodings=encodings)
+        values, categories = search_bytes(plan), category_bytes(plan)
+        assert max(values, categories) <= 32_000_000 < values + categories
+        with pytest.raises(PolicyError, match=f"about {(values + categories) / 1e6:,.1f} MB"):
+            check_memory(plan, SMALL, 0)
+
+    def test_a_task_needs_them_too(self):
+        zips = pa.table({"zip": [f"{i:06}" for i in range(200_000)]})
+        plan = replace(plan_of(50), encodings=tuple(encodings_of(zips)))
+        without = replace(plan, search_budget=OFF)
+        assert task_megabytes(plan) - task_megabytes(without) == pytest.approx(
+            (search_bytes(plan) + category_bytes(plan)) / 1e6
+        )
 
     def test_only_where_it_is_needed(self):
         check_memory(

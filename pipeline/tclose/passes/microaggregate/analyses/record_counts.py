@@ -1,6 +1,6 @@
 """What the analyses count of some records: their values and those that are released for them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tclose.data.keys import Keys
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.analyses.count_ranges import count_ranges
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.microaggregate.analyses.workload import Parts8, Workload
 from tclose.passes.microaggregate.utility import quiet
 
@@ -49,27 +50,45 @@ class RecordCounter:
     ----------
     codes : int64 (p, n): confidential values as positions in their distributions, in the order of
         the keys
+
+    ``failure``: why the records cannot be counted, or empty.
     """
 
     def __init__(self, workload: Workload, codes: Int64) -> None:
         self._workload, self._codes = workload, codes
         self._quasi: list[tuple[Parts8, Parts8]] = []
         self._same: list[NDArray[Any]] = []
+        self.failure = workload.failure
 
-    def add(self, original: Keys, released: Keys, same: NDArray[Any]) -> None:
-        """Take the next quasi-identifier: keys of the records, class by class, and which stayed."""
+    def add(self, original: Keys, find: Callable[[], tuple[Keys, NDArray[Any]]]) -> None:
+        """Take the next quasi-identifier: keys of the records, class by class.
+
+        Parameters
+        ----------
+        find : released keys of the records, and which stayed as they were
+        """
+        if not self.failure:
+            _, self.failure = try_measuring(lambda: self._add(original, *find()))
+
+    def _add(self, original: Keys, released: Keys, same: NDArray[Any]) -> None:
         column = self._workload.quasi[len(self._quasi)]
         self._quasi.append((column.find(original), column.find(released)))
         self._same.append(same)
 
-    def count(self, order: Int64, numbers: Sequence[_Pair]) -> RecordCounts:
-        """Count what was added.
+    def count(self, order: Int64, numbers: Sequence[_Pair]) -> tuple[RecordCounts, ...]:
+        """Count what was added; nothing where that failed.
 
         Parameters
         ----------
         order : of the records, class by class
         numbers : of the compared columns, in the same order
         """
+        counted = None
+        if not self.failure:
+            counted, self.failure = try_measuring(lambda: self._count(order, numbers))
+        return () if counted is None else (counted,)
+
+    def _count(self, order: Int64, numbers: Sequence[_Pair]) -> RecordCounts:
         work = self._workload
         released = [
             column.find(codes[order])

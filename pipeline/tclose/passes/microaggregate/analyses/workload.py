@@ -17,6 +17,7 @@ from tclose.data.keys import Encoding, Keys
 from tclose.data.value_counts import ColumnSummary
 from tclose.model.array_types import Float64, Int64
 from tclose.model.distribution import Distribution
+from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.runtime.artifacts import Artifact
@@ -70,7 +71,8 @@ class Workload:
     column, the first part, and the one after the last, of each range; columns are -1 where a query
     has fewer ranges. ``categorical``: places of the columns whose associations are measured, the
     confidential ones after the quasi-identifiers; ``shifts`` float64 (m,): of the numbers with
-    which theirs are, what is subtracted before they are summed.
+    which theirs are, what is subtracted before they are summed. ``unasked``: confidential
+    attributes that no query is about. ``failure``: why nothing is measured, or empty.
     """
 
     quasi: tuple[ColumnParts, ...]
@@ -78,6 +80,8 @@ class Workload:
     queries: Int64
     categorical: tuple[int, ...]
     shifts: Float64
+    unasked: tuple[str, ...] = ()
+    failure: str = ""
 
     @property
     def columns(self) -> tuple[ColumnParts, ...]:
@@ -90,19 +94,35 @@ class Workload:
         return [(i, j) for j in self.categorical for i in self.categorical if i < j]
 
 
-WORKLOAD = Artifact("workload", Workload)
+WORKLOAD = Artifact("workload", Workload, 2)
+
+
+def plan_workload(
+    plan: Plan, summary: InputSummary, distributions: Sequence[Distribution]
+) -> Workload:
+    """What `make_workload` makes, or nothing to measure and why."""
+    made, failure = try_measuring(lambda: make_workload(plan, summary, distributions))
+    if made is not None:
+        return made
+    no_queries = np.empty((0, MOST_RANGES, 3), dtype=np.int64)
+    return Workload((), (), no_queries, (), np.empty(0), failure=failure)
 
 
 def make_workload(
     plan: Plan, summary: InputSummary, distributions: Sequence[Distribution]
 ) -> Workload:
-    """Cut the columns of a plan into parts, and draw range counts by its seed."""
+    """Cut the columns of a plan into parts, and draw range counts by its seed.
+
+    Of confidential values that are released as intervals or sets the values themselves are not at
+    hand any more, and a count of what is released would show no error: none is asked for.
+    """
     quasi = tuple(
         _cut_quasi_identifier(e, summary.table.columns[e.column.name], summary.scale_keys)
         for e in plan.encodings
     )
     released = list(zip(plan.confidential[: plan.n_released], distributions, strict=False))
     confidential = tuple(_cut_confidential(*one) for one in released)
+    unasked = tuple(e.column.name for e, _ in released if _is_released_in_ranges(e, plan))
     encodings = [*plan.encodings, *(encoding for encoding, _ in released)]
     categorical = [j for j, e in enumerate(encodings) if e.column.kind.is_categorical]
     numbers = [float(e.low) for e in plan.encodings if not e.column.kind.is_categorical]
@@ -114,10 +134,17 @@ def make_workload(
     return Workload(
         quasi,
         confidential,
-        draw_queries(quasi, confidential, plan.seed),
+        draw_queries(quasi, confidential, plan.seed, unasked),
         tuple(categorical[:MOST_CATEGORICAL]),
         np.array(numbers[:MOST_NUMBERS], dtype=np.float64),
+        unasked,
     )
+
+
+def _is_released_in_ranges(encoding: Encoding, plan: Plan) -> bool:
+    """Return whether a confidential attribute's values are released as buckets or bands."""
+    prepared = encoding.column.attribute.preparation
+    return plan.method.releases_buckets or (prepared is not None and bool(prepared.bands))
 
 
 def _cut_quasi_identifier(
@@ -165,15 +192,23 @@ def cut_categories(name: str, counts: Int64) -> ColumnParts:
 
 
 def draw_queries(
-    quasi: Sequence[ColumnParts], confidential: Sequence[ColumnParts], seed: int
+    quasi: Sequence[ColumnParts],
+    confidential: Sequence[ColumnParts],
+    seed: int,
+    unasked: Sequence[str] = (),
 ) -> Int64:
     """Draw range counts over columns of more than one part; none without such quasi-identifiers.
 
     Every other one has two quasi-identifiers, the others three, if there are; each has the next of
-    the confidential attributes. Categories are drawn as often as records have them.
+    the confidential attributes that are not among ``unasked``. Categories are drawn as often as
+    records have them.
     """
     first = np.array([j for j, column in enumerate(quasi) if column.n_parts > 1], dtype=np.int64)
-    last = [len(quasi) + a for a, column in enumerate(confidential) if column.n_parts > 1]
+    last = [
+        len(quasi) + a
+        for a, column in enumerate(confidential)
+        if column.n_parts > 1 and column.name not in unasked
+    ]
     queries = np.full((N_QUERIES if first.size else 0, MOST_RANGES, 3), -1, dtype=np.int64)
     rng = np.random.default_rng([seed, N_QUERIES])
     numbers = np.arange(len(queries))

@@ -262,6 +262,7 @@ def cut_points(
         turned,
         np.empty((0, n_points), dtype=np.int32),
         np.empty(0),
+        np.empty(0, dtype=np.int64),
         1,
         np.zeros(n_points, np.int64),
         np.array([0, n_points]),

@@ -23,10 +23,11 @@ def kernels_are_compiled(search_budget: SearchBudget, *, keeps_persons: bool = F
 def report_compiling(plan: Plan, engine: Engine, progress: Progress) -> None:
     """Say so where kernels are not compiled; other methods' take seconds.
 
-    And where they are not kept, since somebody else could have written what is there.
+    And where they are not kept or read, since somebody else could have written what is there, or
+    they are of another version.
     """
     for refusal in sorted({answer for answer in engine.ask(find_refusal) if answer}):
-        progress.info(refusal)
+        progress.caution(refusal)
     if not plan.method.cuts_by_subsets:
         return
     if kernels_are_compiled(plan.search_budget, keeps_persons=plan.keeps_persons):

@@ -92,17 +92,30 @@ def check_memory(plan: Plan, engine: EngineSettings, n_bytes: int) -> None:
     PolicyError
         Names the attributes and what needs less.
     """
-    needed, there = search_bytes(plan), worker_memory(engine, n_bytes)
+    needed, there = search_bytes(plan) + category_bytes(plan), worker_memory(engine, n_bytes)
     refuse_wide(plan, there)
     if there is None or needed <= max(there - BASE_MEGABYTES * 1e6, there / 2):
         return
-    names = [e.column.name for e in plan.confidential if e.column.distance != Distance.ORDERED]
     raise PolicyError(
         f"method.refine: exchanges would need about {needed / 1e6:,.1f} MB, a worker has "
-        f"{there / 1e6:,.1f} MB: {', '.join(map(repr, names))} together have {plan.n_nodes:,} "
-        "values that are not ordered. Take distance: ordered, or round or group the values; or "
-        "a smaller method.block_clusters, scope: blocks, and refine: fast; or give "
-        "engine.memory_per_worker more"
+        f"{there / 1e6:,.1f} MB: {_name_many(plan)}; or take a smaller method.block_clusters, "
+        "scope: blocks, and refine: fast; or give engine.memory_per_worker more"
+    )
+
+
+def _name_many(plan: Plan) -> str:
+    """Name the columns whose values exchanges count in every class, and how to have fewer."""
+    if search_bytes(plan) >= category_bytes(plan):
+        names = [e.column.name for e in plan.confidential if e.column.distance != Distance.ORDERED]
+        return (
+            f"{', '.join(map(repr, names))} together have {plan.n_nodes:,} values that are not "
+            "ordered. Take distance: ordered, or round or group the values"
+        )
+    nominal = [e for e in plan.encodings if e.is_nominal]
+    most = max(nominal, key=lambda encoding: len(encoding.categories or ()))
+    return (
+        f"{most.column.name!r} has {len(most.categories or ()):,} categories, and as many are "
+        f"counted of each of {len(nominal):,} nominal quasi-identifiers. Group its categories"
     )
 
 
@@ -114,11 +127,13 @@ def count_columns(plan: Plan) -> int:
 def task_megabytes(plan: Plan) -> float:
     """Return a process's memory during a task: its own, and a multiple of the piece.
 
-    And what is wide: texts that classes are made by, and wide pass-through columns.
+    And what is wide: texts that classes are made by, and wide pass-through columns; and the counts
+    of a search.
     """
     piece = piece_records(plan) * count_columns(plan) * 8
     wide = wide_bytes(plan) + text_bytes(plan)
-    return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + search_bytes(plan) + wide) / 1e6
+    searched = search_bytes(plan) + category_bytes(plan)
+    return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + searched + wide) / 1e6
 
 
 def count_threads(plan: Plan, engine: Engine, n_tasks: int) -> int:

@@ -180,7 +180,7 @@ def refuse_damaged(release: SeriesRelease, damage: str) -> OutputError:
 def _check_rules(release: SeriesRelease, policy: Policy) -> None:
     """Refuse confidential values that were read by other rules: they would tell who is held."""
     internal = read_internal(release.place)
-    before: Any = {} if internal is None or internal.policy is None else internal.policy
+    before = {} if internal is None or internal.policy is None else internal.policy
     now = policy.model_dump(mode="json")
     if _rules_of_input(before) != _rules_of_input(now):
         what = "input (missing_values, or how numbers and dates are spelled)"
@@ -190,12 +190,12 @@ def _check_rules(release: SeriesRelease, policy: Policy) -> None:
             raise _refuse_rules(release, f"attributes.{name}")
 
 
-def _rules_of_input(policy: Any) -> dict[str, Any]:
+def _rules_of_input(policy: Mapping[str, Any]) -> dict[str, object]:
     section = policy.get("input") or {}
     return {key: section.get(key) or None for key in _OF_INPUT}
 
 
-def _rules_of(policy: Any, name: str) -> dict[str, Any]:
+def _rules_of(policy: Mapping[str, Any], name: str) -> dict[str, object]:
     section = (policy.get("attributes") or {}).get(name) or {}
     return {k: v for k, v in section.items() if v is not None and k not in _NOT_OF_VALUES}
 

@@ -37,6 +37,9 @@ class AnalysesSection(Section):
 
     range_counts: RangeCountErrors | None
     """None without quasi-identifiers of several values."""
+    not_counted: list[str] = Field(default_factory=list)
+    """Confidential attributes that no range count is about: they are released as buckets or bands,
+    and the values in these are not at hand."""
     marginals: dict[str, AtMostOne]
     """Total variation of each quasi-identifier's shares: of categories as they are, of generalised
     ones of the commonest, of numbers in parts of about as many records."""
