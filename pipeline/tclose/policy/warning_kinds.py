@@ -76,9 +76,10 @@ OUTLIERS = WarningKind(
 )
 MANY_IMPUTED = WarningKind(
     "TC-W011",
-    "missing: median or mode fills more than 5 % of a column",
+    "missing: median, mode or class fills more than 5 % of a column",
     "fill the gaps in from another source, make them a category by missing: category, or leave the "
-    "column out: what is said of it is drawn to its centre, and varies less than it did",
+    "column out: what is said of it is drawn to its centre, or to that of classes, and varies less "
+    "than it did",
 )
 MANY_RECORDS = WarningKind(
     "TC-W012",
