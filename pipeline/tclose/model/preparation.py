@@ -54,7 +54,7 @@ class Preparation:
         return (f"below {ends[0]}", *inner, f"{ends[-1]} or more") if ends else ()
 
     def describe(self) -> str:
-        """What was done, in words."""
+        """What was done, in words; what is filled by class follows on what the class releases."""
         said = []
         if self.bottom is not None:
             said.append(f"values below {write_number(self.bottom)} set to it")
@@ -68,7 +68,8 @@ class Preparation:
             said.append(f"records without a value have the category {MISSING}")
         if self.imputes is not None:
             share = f", at most {self.percent_imputed} % of all," if self.percent_imputed else ""
-            said.append(f"records without a value{share} have {self.describe_source()}")
+            done = "are not counted in it" if self.by_class else f"have {self.describe_source()}"
+            said.append(f"records without a value{share} {done}")
         return ", ".join(said)
 
     def describe_source(self) -> str:

@@ -37,8 +37,8 @@ LOOKS_LIKE_NUMBERS = WarningKind(
 MANY_DROPPED = WarningKind(
     "TC-W004",
     "missing: drop leaves out more than 5 % of the records",
-    "fill the gaps in, give a quasi-identifier missing: category, median or mode, or leave the "
-    "column out: records with gaps are seldom like the others",
+    "fill the gaps in, give a quasi-identifier missing: category, median, mode or class, or leave "
+    "the column out: records with gaps are seldom like the others",
 )
 ONE_CLASS = WarningKind(
     "TC-W005",

@@ -142,7 +142,7 @@ class RegionResult:
 
 REGIONS = Artifact("regions", list[Region])
 CLASS_TYPES = Artifact("class-types", list[np.dtype])
-REGION_RESULTS = Artifact("region-results", list[RegionResult], version=3)
+REGION_RESULTS = Artifact("region-results", list[RegionResult], version=4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,5 +364,5 @@ MICROAGGREGATE_TASK = Task(
     "microaggregating",
     microaggregate_task,
     (CLASSES, CLASS_CODES, CLASS_PASSTHROUGH),
-    version=4,
+    version=5,
 )
