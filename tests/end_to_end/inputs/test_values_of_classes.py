@@ -385,3 +385,29 @@ def test_with_persons_who_have_several_records(persons: str, tmp_path: Path) -> 
     beside = add_originals(audit_release(found.folder), parse_policy(document), Progress("none"))
     assert beside.passed
     assert beside.originals is not None
+
+
+@pytest.mark.parametrize("kept", ["none", "dropped"])
+@pytest.mark.every_case
+def test_without_a_record_that_has_all_values(kept: str, tmp_path: Path) -> None:
+    """Every record lacks one of two columns; or has one only where it is left out."""
+    table, odd = whole(), np.arange(N_RECORDS) % 2 == 1
+    age = table["age"].to_numpy()
+    gaps = {"age": odd, "work": ~odd} if kept == "none" else {"age": ~odd, "pay": odd}
+    for name, lacking in gaps.items():
+        column = pc.if_else(pa.array(lacking), None, table[name].combine_chunks())
+        table = table.set_column(table.column_names.index(name), name, column)
+    attributes = {name: OF_CLASS[name] for name in ("age", "work")} | OTHERS
+    path = write_parquet(tmp_path / "in.parquet", table)
+    document = make_document(path, attributes=attributes, unlisted="drop", missing="drop")
+    found = release(document)
+    utility = found.internal["utility"]
+    if kept == "none":
+        assert utility["changes_of_means"]["age"] is None
+        assert utility["analyses"]["range_counts"] is None
+        check_release(found, table, ["age", "work"])
+    else:
+        assert set(found.table["age"].to_pylist()) == {lower_median("age", age[odd].tolist())}
+        assert found.internal["exact_information_loss"]["per_attribute"]["age"] == 0
+    assert audit_release(found.folder).passed
+    assert (found.folder / "internal" / "report.html").exists()
