@@ -23,6 +23,7 @@ from support.cases.people import (
     write_parquet,
 )
 from support.cases.visits import QUASI_NAMES, visit_policy, visits
+from support.sizes import Sizes
 from tclose.api.calls import plan
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
@@ -190,14 +191,24 @@ def test_representatives_keep_the_shares_of_the_values_that_there_are(made: Rele
         assert released[town] / N_RECORDS == pytest.approx(n / known.total(), abs=0.05)
 
 
-def test_workers_and_cuts_change_no_byte(made: Released, tmp_path: Path, sizes: Any) -> None:
+@pytest.mark.nightly
+@pytest.mark.parametrize("workers", [1, 4])
+def test_workers_change_no_byte(workers: int, made: Released, source: Path, tmp_path: Path) -> None:
+    changes = {"engine": {"workers": workers}, "output": {"path": str(tmp_path / "out")}}
+    assert release(make_document(source, **changes)).data == made.data
+
+
+@pytest.mark.parametrize("cuts", [(0, 3, 250, N_RECORDS), (0, N_RECORDS)])
+def test_cuts_of_the_input_change_no_byte(
+    cuts: tuple[int, ...], made: Released, tmp_path: Path, sizes: Sizes
+) -> None:
     sizes.pieces(rows=90, least=10)
     folder, table = tmp_path / "in", with_gaps()
     folder.mkdir()
-    for number, (start, stop) in enumerate(pairwise((0, 3, 250, N_RECORDS))):
+    for number, (start, stop) in enumerate(pairwise(cuts)):
         write_parquet(folder / f"{number}.parquet", table.slice(start, stop - start))
     document = make_document(folder, output={"path": str(tmp_path / "out")})
-    assert release(document | {"engine": {"workers": 4}}).data == made.data
+    assert release(document).data == made.data
 
 
 def test_a_csv_gives_the_same(made: Released, tmp_path: Path) -> None:
@@ -359,7 +370,6 @@ def test_numbers_that_are_names_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("persons", ["apart", "together"])
-@pytest.mark.every_case
 def test_with_persons_who_have_several_records(persons: str, tmp_path: Path) -> None:
     """Units of records of a person have gaps record by record; also in several regions."""
     names = ["age", "sex"]
