@@ -41,7 +41,7 @@ input, over the released records: of all quasi-identifiers, of the two columns, 
 that were missing. Ages are released as means that are not rounded.
 
 With five quasi-identifiers `class` gives what the centre does: whoever lacks a value is at the
-centre, and so are the others of his class. With nine, classes are made by the others more, so that
+centre, and so are the others of that class. With nine, classes are made by the others more, so that
 a little more of the spread and of the shares stays, at a little less loss in all, but not of the
 ages that are missing. Neither way makes up for who it is that lacks a value."""
 
