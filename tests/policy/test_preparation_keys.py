@@ -44,6 +44,9 @@ def test_missing_values_are_a_category():
         ({}, "mode", None),
         ({"decimal": ","}, "median", Kind.NUMERIC),
         ({"prefixes": [1]}, "mode", Kind.NOMINAL),
+        ({}, "class", None),
+        ({"prefixes": [1]}, "class", Kind.NOMINAL),
+        ({"type": "date"}, "class", Kind.DATE),
     ],
 )
 def test_missing_values_get_a_centre(keys, centre, kind):
@@ -69,6 +72,7 @@ def test_missing_values_get_a_centre(keys, centre, kind):
         ({"top": 5, "noise": NOISE}, "noise has its own low, high and step"),
         ({"missing": "category"}, "missing: category belongs to quasi-identifiers only"),
         ({"missing": "median"}, "missing: median belongs to quasi-identifiers only"),
+        ({"missing": "class"}, "missing: class belongs to quasi-identifiers only"),
         ({"missing": "mean"}, "attributes.pay.missing: "),
     ],
 )
@@ -92,6 +96,7 @@ def test_refused_of_values(keys, reason):
         ({"date_format": "%d.%m.%y", "missing": "mode"}, "goes with type: nominal or boolean"),
         ({"type": "ordinal", "order": ["f"], "missing": "mode"}, "with type: nominal or boolean"),
         ({"calendar": ["month"], "missing": "mode"}, "mode does not go with a calendar"),
+        ({"calendar": ["month"], "missing": "class"}, "class does not go with a calendar"),
     ],
 )  # fmt: skip
 def test_refused_of_quasi_identifiers(keys, reason):

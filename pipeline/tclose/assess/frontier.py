@@ -138,5 +138,5 @@ def _measure(run: Run, sample: Sample, contents: list[FileContent]) -> Figures:
     run_pipeline(TRIAL.after(INSPECTION), run, quiet)
     verdict = workspace.load(VERDICT)
     losses = merge_losses([result.losses for result in workspace.load(REGION_RESULTS)])
-    loss, risk = float(losses.squares.mean()) / verdict.n_records, link_attackers(run, sample)
+    loss, risk = float(losses.means.mean()), link_attackers(run, sample)
     return Figures(verdict.sizes, three_digits(loss), verdict.attributes, three_digits(risk))

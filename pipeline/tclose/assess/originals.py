@@ -156,7 +156,7 @@ class _Remade:
     def measure(self) -> OriginalsResult:
         """Linkage, losses and changes; of columns with noise only their run can tell, and did."""
         losses = merge_losses([result.losses for result in self.run.workspace.load(REGION_RESULTS)])
-        means = losses.squares / self.verdict.n_records
+        means = losses.means
         names = [encoding.column.name for encoding in self.plan.encodings]
         columns = [c for c in compared_columns(self.plan) if c.attribute.noise is None]
         utility = describe_utility(

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from tclose.data.files import input_files
 from tclose.data.files.input_partitions import read_partition
 from tclose.data.files.input_settings import InputSettings
+from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.value_counts import complete_records
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
@@ -150,6 +151,7 @@ def _policy_for(policy: Policy, columns: Sequence[str], path: Path, number: str)
 class _Copy:
     """Writes the chosen records of all partitions, and picks the attackers among them.
 
+    Records without a value that their class gives them stay so; attackers take the centre for it.
     Who they are is written as a keyed hash.
     """
 
@@ -170,6 +172,7 @@ class _Copy:
     ) -> pa.Table:
         """Write the file; the attackers' quasi-identifiers, by their numbers."""
         quasi = [c.name for c in self.source.columns if c.role is Role.QUASI_IDENTIFIER]
+        filled = self.source.reading.filled_by_class
         attacking, writer = [], None
         try:
             for table in self._read(pieces, progress):
@@ -177,7 +180,8 @@ class _Copy:
                     writer = pq.ParquetWriter(path, table.schema)
                 writer.write_table(table)
                 mask = np.isin(table[self.number].to_numpy(), self.attackers)
-                attacking.append(table.select(quasi).filter(pa.array(mask)))
+                known = table.select(quasi).filter(pa.array(mask))
+                attacking.append(prepare_table(known, filled))
         finally:
             if writer is not None:
                 writer.close()
@@ -190,7 +194,7 @@ class _Copy:
                 last = first + n_complete
                 start, stop = np.searchsorted(self.chosen, [first, last])
                 if start < stop or self.chosen.size == self.n_table:
-                    table = read_partition(partition, self.source.reading)
+                    table = read_partition(partition, self.source.reading.with_gaps())
                     table = self._take(table, first, self.chosen[start:stop] - first)
                     if len(table):
                         yield table
@@ -199,7 +203,8 @@ class _Copy:
 
     def _take(self, table: pa.Table, first: int, chosen: Int64) -> pa.Table:
         """The chosen of a partition's complete records, numbered; of a whole table all records."""
-        mask = complete_records(table, self.source.checked)
+        filled = prepare_table(table, self.source.reading.filled_by_class)
+        mask = complete_records(filled, self.source.checked)
         complete = np.arange(len(table)) if mask is None else np.flatnonzero(mask.to_numpy())
         numbers = np.full(len(table), -1, dtype=np.int64)
         numbers[complete] = np.arange(first, first + complete.size)

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 # The category of records without a value, where a policy makes one of them.
 MISSING = "(missing)"
+# What records without a value have where it is their class that they take one from.
+OF_CLASS = "class"
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,8 @@ class Preparation:
     to its multiples, those in the middle to the even one; ``bands``: ends of the ranges that values
     are released as, ascending, each the first value of the range above it; ``fills``: records
     without a value get the category `MISSING`; ``imputes``: they get this centre of the others'
-    values, median or mode.
+    values, median or mode; or, as `OF_CLASS`, the one of these that goes with the column's kind,
+    but only to be clustered: their class releases the aggregate of the values that it has.
 
     The rest is known once the table was read. ``imputed``: the centre as a key or the text of a
     category, None where no record has a value; ``n_imputed``: records that got it;
@@ -39,6 +42,11 @@ class Preparation:
         return self.fills or self.imputes is not None
 
     @property
+    def by_class(self) -> bool:
+        """True if records without a value count in no aggregate of their class."""
+        return self.imputes == OF_CLASS
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The names of the bands, lowest first."""
         ends = [write_number(end) for end in self.bands]
@@ -46,7 +54,7 @@ class Preparation:
         return (f"below {ends[0]}", *inner, f"{ends[-1]} or more") if ends else ()
 
     def describe(self) -> str:
-        """What was done, in words."""
+        """What was done, in words; what is filled by class follows on what the class releases."""
         said = []
         if self.bottom is not None:
             said.append(f"values below {write_number(self.bottom)} set to it")
@@ -60,8 +68,15 @@ class Preparation:
             said.append(f"records without a value have the category {MISSING}")
         if self.imputes is not None:
             share = f", at most {self.percent_imputed} % of all," if self.percent_imputed else ""
-            said.append(f"records without a value{share} have the {self.imputes} of the others")
+            done = "are not counted in it" if self.by_class else f"have {self.describe_source()}"
+            said.append(f"records without a value{share} {done}")
         return ", ".join(said)
+
+    def describe_source(self) -> str:
+        """What records without a value have, in words."""
+        if self.by_class:
+            return "the aggregate of the others of their class"
+        return f"the {self.imputes} of the others"
 
 
 def write_number(number: Fraction) -> str:

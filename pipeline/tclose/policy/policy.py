@@ -18,6 +18,7 @@ from tclose.errors import PolicyError
 from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
 from tclose.model.column_terms import UNRELEASED, Distance, Role
+from tclose.model.preparation import OF_CLASS
 from tclose.model.setting_fields import Settings
 from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of
 from tclose.policy.editor_schema import complete_for_editors
@@ -204,6 +205,12 @@ class Policy(Settings):
             )
         if not method.generalises:
             return
+        if attribute.missing == OF_CLASS:
+            names = " or ".join(name_methods(lambda m: not m.generalises))
+            raise ValueError(
+                f"attributes.{name}: {method.name} generalises, so its classes have no aggregate; "
+                f"missing: {OF_CLASS} goes with {names}; say missing: category, median or mode"
+            )
         if attribute.aggregate == ANCESTOR:
             raise ValueError(
                 f"attributes.{name}: {method.name} releases nodes of a taxonomy of its own accord; "

@@ -37,8 +37,8 @@ LOOKS_LIKE_NUMBERS = WarningKind(
 MANY_DROPPED = WarningKind(
     "TC-W004",
     "missing: drop leaves out more than 5 % of the records",
-    "fill the gaps in, give a quasi-identifier missing: category, median or mode, or leave the "
-    "column out: records with gaps are seldom like the others",
+    "fill the gaps in, give a quasi-identifier missing: category, median, mode or class, or leave "
+    "the column out: records with gaps are seldom like the others",
 )
 ONE_CLASS = WarningKind(
     "TC-W005",
@@ -76,9 +76,10 @@ OUTLIERS = WarningKind(
 )
 MANY_IMPUTED = WarningKind(
     "TC-W011",
-    "missing: median or mode fills more than 5 % of a column",
+    "missing: median, mode or class fills more than 5 % of a column",
     "fill the gaps in from another source, make them a category by missing: category, or leave the "
-    "column out: what is said of it is drawn to its centre, and varies less than it did",
+    "column out: what is said of it is drawn to its centre, or to that of classes, and varies less "
+    "than it did",
 )
 MANY_RECORDS = WarningKind(
     "TC-W012",

@@ -151,6 +151,16 @@ class Reading:
         kept = [pair for pair in zip(self.names, self.types, strict=True) if pair[0] in names]
         return replace(self, names=tuple(n for n, _ in kept), types=tuple(t for _, t in kept))
 
+    @property
+    def filled_by_class(self) -> tuple[tuple[str, Preparation], ...]:
+        """The columns in which records without a value take one from their class."""
+        return tuple(pair for pair in self.prepared if pair[1].by_class)
+
+    def with_gaps(self) -> "Reading":
+        """The same, but that records without a value stay so in these columns."""
+        kept = tuple(pair for pair in self.prepared if not pair[1].by_class)
+        return replace(self, prepared=kept)
+
 
 def read_partition(partition: Partition, reading: Reading) -> pa.Table:
     """Read the wanted columns of one partition, prepared, in plain types, missing values as nulls.

@@ -10,6 +10,7 @@ from tclose.data.preparation.prepare_values import find_misfit
 from tclose.errors import DataError
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind
+from tclose.model.preparation import OF_CLASS
 
 
 def resolve_prepared(attribute: Attribute, dtype: pa.DataType) -> Column:
@@ -65,8 +66,8 @@ def _resolve_imputed(attribute: Attribute, dtype: pa.DataType, centre: str) -> C
     """The column, if its values have this centre, and it can be written down."""
     column, plain = resolve_column(attribute, dtype), plain_type(dtype)
     has_order = column.kind not in (Kind.NOMINAL, Kind.BOOLEAN)
-    if has_order != (centre == "median"):
-        needed = "median" if has_order else "mode"
+    needed = "median" if has_order else "mode"
+    if centre not in (needed, OF_CLASS):
         raise DataError(
             f"column {column.name!r}: missing: {centre} does not go with values that are "
             f"{column.kind}; say missing: {needed}, or declare another type"

@@ -11,6 +11,7 @@ from tclose.data.files.input_partitions import (
     read_partition,
 )
 from tclose.data.keys import Keys
+from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.value_counts import complete_records
 from tclose.errors import DataError
 from tclose.kernels.clustering.assign_subsets import assign_subsets
@@ -32,10 +33,12 @@ from tclose.passes.persons.person_values import (
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
     BUCKETED_VALUES,
+    LACKS,
     ORIGINAL,
     PERSON,
     POSITION,
     confidential_codes,
+    filled_by_class,
     load_distributions,
     record_type,
 )
@@ -68,7 +71,8 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     """Encode a partition's records, sorted by bin; returns how many are in each bin."""
     plan = workspace.load_shared(PLAN)
     source = workspace.load_shared(SOURCE)
-    table = _read_partition(plan, source, item.partition, pending)
+    with_gaps = _read_partition(plan, source, item.partition, pending)
+    table = prepare_table(with_gaps, source.reading.filled_by_class)
     positions = kept_positions(table, source.checked, item.partition.first_position)
     mask = complete_records(table, source.checked)
     kept = table if mask is None else table.filter(mask)
@@ -82,6 +86,7 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     records[POSITION] = positions[order]
     named = {f"q{j}": column for j, column in enumerate(keys)}
     named |= {f"c{a}": column for a, column in enumerate(codes)}
+    named |= _find_gaps(plan, with_gaps, mask)
     for name, encoded in named.items():
         records[name] = encoded[order]
     if plan.persons is not None and source.person is not None:
@@ -96,6 +101,16 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     return np.bincount(bins, minlength=plan.n_bins)
 
 
+def _find_gaps(plan: Plan, table: pa.Table, mask: pa.ChunkedArray | None) -> dict[str, Keys]:
+    """Which complete records lack what their class gives them, by the names of `record_type`."""
+    lacking = {}
+    for j in filled_by_class(plan):
+        of_column = table[plan.encodings[j].column.name].is_null()
+        kept = of_column if mask is None else of_column.filter(mask)
+        lacking[f"{LACKS}{j}"] = kept.to_numpy().astype(np.int64)
+    return lacking
+
+
 def _write_persons(of_records: RecordPersons, codes: Int64, pending: PendingFiles) -> None:
     """Keep what the table over persons is made of, and the digest of who has which values."""
     write_digest(of_records.numbers, codes, pending.new(PERSON_DIGEST))
@@ -106,13 +121,14 @@ def _write_persons(of_records: RecordPersons, codes: Int64, pending: PendingFile
 def _read_partition(
     plan: Plan, source: Source, partition: Partition, pending: PendingFiles
 ) -> pa.Table:
-    """The partition without what is referenced, which is written as it comes."""
+    """The partition without what is referenced, which is written as it comes; with its gaps."""
+    reading = source.reading.with_gaps()
     file_columns = {plan.passthrough[i].name: f"x{i}" for i in plan.referenced}
     if not file_columns:
-        return read_partition(partition, source.reading)
+        return read_partition(partition, reading)
     columns: dict[str, pa.ChunkedArray] = {}
     n_written = 0
-    for group in column_groups(partition, source.reading):
+    for group in column_groups(partition, reading):
         names, pieces = [name for name in group.names if name in file_columns], []
         references = ReferenceWriter(pending, n_written) if names else None
         for table in read_batches(partition, group):

@@ -20,6 +20,7 @@ from tclose.model.attributes import ANCESTOR, Column
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.analyses.record_counts import RecordCounter, RecordCounts
 from tclose.passes.microaggregate.analyses.spread_values import spread_values
+from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
 from tclose.passes.microaggregate.utility import ValueComparison, compare_records
 from tclose.passes.plan.plan import Plan
 
@@ -36,19 +37,23 @@ RANGE_PARTS = 10  # equal parts of a column's range, by which its values are cou
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Of some records.
+    """Of some records, but for the values that they lack.
 
     ``squares`` float64 (QIs,): sums of squared normalised differences (Soria-Comas et al. 2015, eq.
-    5); ``comparison``: of the columns that `compared_columns` names, in its order; ``shares``: of
-    the quasi-identifiers that `shared_columns` names, in its order, the records that have each
-    category, and that release it: int64 (2, v) each; ``by_size`` float64 (2, 64): records in
-    classes of 2^i to 2^(i+1) - 1 records, and the sums of their squares over all quasi-identifiers;
+    5) over ``n_values`` int64 (QIs,), the records that have a value; ``comparison``: of the columns
+    that `compared_columns` names, in its order; ``shares``: of the quasi-identifiers that
+    `shared_columns` names, in its order, the records that have each category, and that release it:
+    int64 (2, v) each; ``by_size`` float64 (3, 64): records in classes of 2^i to 2^(i+1) - 1
+    records, the sums of their squares over all quasi-identifiers, and of how many values these are;
     ``parts``: of the quasi-identifiers that are numbers, in their order, the records whose value is
     in each part of the range, and whose released value is: int64 (2, 10) each; ``counted``: what
-    the analyses count, part by part; ``failures``: why some of it could not be counted.
+    the analyses count, part by part; ``failures``: why some of it could not be counted. What
+    columns are compared by and the analyses are of the records that have a value of every
+    quasi-identifier.
     """
 
     squares: Float64
+    n_values: Int64
     comparison: ValueComparison
     by_size: Float64
     shares: tuple[Int64, ...] = ()
@@ -56,10 +61,16 @@ class Losses:
     counted: tuple[RecordCounts, ...] = ()
     failures: tuple[str, ...] = ()
 
+    @property
+    def means(self) -> Float64:
+        """Of each quasi-identifier the mean over the records that have a value: float64 (QIs,)."""
+        return self.squares / np.maximum(self.n_values, 1)
+
     def merge(self, other: "Losses") -> "Losses":
         """The losses of the records of both."""
         return Losses(
             self.squares + other.squares,
+            self.n_values + other.n_values,
             self.comparison.merge(other.comparison),
             self.by_size + other.by_size,
             tuple(a + b for a, b in zip(self.shares, other.shares, strict=True)),
@@ -110,6 +121,7 @@ def measure_aggregation(
     by_class: tuple[Int64, Int64],
     others: Sequence[Pair] = (),
     counter: RecordCounter | None = None,
+    gaps: Gaps = NO_GAPS,
 ) -> Losses:
     """Losses of classes that are released as aggregates.
 
@@ -124,16 +136,18 @@ def measure_aggregation(
     by_class : ``order`` and ``starts``
     others : of the compared columns that are no quasi-identifiers
     counter : of what analyses count, where they are tried
+    gaps : of the records that lack a value; none is lost of them
     """
-    sizes = np.diff(by_class[1])
+    sizes, complete = np.diff(by_class[1]), gaps.find_complete(by_class[0])
 
     def lose(j: int, original: Keys) -> Lost:
         lost = _lose_by_aggregate(encodings[j], original, released[j].repeat(sizes))
         if counter is not None:
-            counter.add(original, lambda: (lost[2], lost[2] == original))
+            shown = lost[2][complete]
+            counter.add(original[complete], lambda: (shown, shown == original[complete]))
         return lost
 
-    return _measure(encodings, keys, by_class, lose, others, counter)
+    return _measure(encodings, keys, by_class, lose, others, counter, gaps)
 
 
 def measure_generalising(
@@ -167,28 +181,43 @@ def _measure(
     lose: Callable[[int, Keys], Lost],
     others: Sequence[Pair],
     counter: RecordCounter | None,
+    gaps: Gaps = NO_GAPS,
 ) -> Losses:
     """``lose``: what is lost and released, of a column's place and keys class by class."""
     order, steps = by_class[0], _find_steps(np.diff(by_class[1]))
-    by_size = np.array([np.bincount(steps, minlength=SIZE_STEPS), np.zeros(SIZE_STEPS)])
-    squares, pairs, shares = np.empty(len(encodings)), [], []
+    complete, by_size = gaps.find_complete(order), np.zeros((3, SIZE_STEPS))
+    by_size[0] = np.bincount(steps, minlength=SIZE_STEPS)
+    squares, n_values = np.empty(len(encodings)), np.empty(len(encodings), dtype=np.int64)
+    pairs, shares = [], []
     parts: list[Int64] = []
     shared = set(map(id, shared_columns(encodings)))
     for j, encoding in enumerate(encodings):
         original: Keys = keys[j][order]
         squares[j], of_records, released = lose(j, original)
-        by_size[1] += np.bincount(steps, of_records, minlength=SIZE_STEPS)
+        known = gaps.find_known(j, order)
+        if not isinstance(known, slice):
+            squares[j] = of_records[known].sum()
+        both = original[known], released[known]
+        n_values[j] = both[0].size
+        by_size[1] += np.bincount(steps[known], of_records[known], minlength=SIZE_STEPS)
+        by_size[2] += np.bincount(steps[known], minlength=SIZE_STEPS)
         if encoding.column.kind in _NUMBERS:
-            pairs.append((original.astype(np.float64), released.astype(np.float64)))
-            parts.append(np.array([_count_parts(encoding, values) for values in pairs[-1]]))
+            pairs.append(_as_floats(original[complete], released[complete]))
+            parts.append(np.array([_count_parts(encoding, one) for one in _as_floats(*both)]))
         if id(encoding) in shared:
-            both = encoding.count_categories(original), encoding.count_categories(released)
-            shares.append(np.array(both))
-    every = [*pairs, *((one[order], other[order]) for one, other in others)]
-    counted = () if counter is None else counter.count(order, every)
+            shares.append(np.array([encoding.count_categories(one) for one in both]))
+    rows = order[complete]
+    every = [*pairs, *((one[rows], other[rows]) for one, other in others)]
+    counted = () if counter is None else counter.count(rows, every)
     failures = (counter.failure,) if counter is not None and counter.failure else ()
-    compared = _compare(every, order.size)
-    return Losses(squares, compared, by_size, tuple(shares), tuple(parts), counted, failures)
+    compared = _compare(every, rows.size)
+    return Losses(
+        squares, n_values, compared, by_size, tuple(shares), tuple(parts), counted, failures
+    )
+
+
+def _as_floats(original: Keys, released: Keys) -> Pair:
+    return original.astype(np.float64), released.astype(np.float64)
 
 
 def _count_parts(encoding: Encoding, values: Float64) -> Int64:

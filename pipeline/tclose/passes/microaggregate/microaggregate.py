@@ -72,9 +72,11 @@ def _make_classes(
     if not represented(plan):
         return _map_joining(context, MICROAGGREGATE_TASK, plan, regions)[::2]
     regions, items, clustered = _map_joining(context, CLUSTER_TASK, plan, regions)
-    sizes = [region.n_records / region.n_clusters for region in clustered]
+    n_clusters = [region.n_clusters for region in clustered]
     of_columns = [
-        apportion_regions(counts, sizes)
+        apportion_regions(
+            counts, [int(count.sum()) / n for count, n in zip(counts, n_clusters, strict=True)]
+        )
         for counts in zip(*(region.counts for region in clustered), strict=True)
     ]
     asked = [

@@ -150,9 +150,9 @@ def release_region(
     """
     labels, levels = clusters.labels, clusters.levels
     if any(e.column.aggregate == REPRESENTATIVE for e in plan.encodings):
-        released, order, starts = join_alike(labels, _represent(labels, records.keys, plan, wanted))
+        released, order, starts = join_alike(labels, _represent(labels, records, plan, wanted))
     else:
-        released, order, starts = release_classes(labels, records.keys, plan, levels)
+        released, order, starts = release_classes(labels, records.keys, plan, levels, records.gaps)
     losses = _measure_losses(labels, released, (order, starts), records, plan, levels)
     n_clusters = int(labels.max()) + 1
     node = None if levels is None else levels.node
@@ -162,17 +162,20 @@ def release_region(
     )  # fmt: skip
 
 
-def _represent(labels: Int64, keys: list[Keys], plan: Plan, wanted: Wanted | None) -> list[Keys]:
+def _represent(
+    labels: Int64, records: RegionRecords, plan: Plan, wanted: Wanted | None
+) -> list[Keys]:
     """Released keys of each cluster: representatives, and aggregates of the other attributes."""
     by_class = aggregate.group_by_label(labels, int(labels.max()) + 1)
     released: list[Keys] = []
     targets = iter(wanted or ())
-    for encoding, column in zip(plan.encodings, keys, strict=True):
+    for j, (encoding, column) in enumerate(zip(plan.encodings, records.keys, strict=True)):
+        members = records.gaps.keep_known(j, by_class)
         if encoding.column.aggregate == REPRESENTATIVE:
             target = None if wanted is None else next(targets)
-            released.append(choose_representatives(encoding, column, by_class, target))
+            released.append(choose_representatives(encoding, column, members, target))
         else:
-            released.append(aggregate_column(encoding, column, *by_class))
+            released.append(aggregate_column(encoding, column, *members))
     return released
 
 
@@ -218,7 +221,9 @@ def _measure_losses(
     work = records.workload
     counter = None if work is None else RecordCounter(work, records.codes)
     if not plan.method.generalises:
-        return measure_aggregation(*encoded, released, by_class, records.others, counter)
+        return measure_aggregation(
+            *encoded, released, by_class, records.others, counter, records.gaps
+        )
     clusters = aggregate.group_by_label(labels, int(labels.max()) + 1)
     generalised = [
         generalise_clusters(j, encoding, keys, clusters, levels)

@@ -7,6 +7,7 @@ import numpy as np
 from tclose.data.keys import Keys
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.analyses.workload import Workload
+from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
 from tclose.passes.microaggregate.losses import Pair
 
 
@@ -21,7 +22,7 @@ class RegionRecords:
     ``name``: the region's place in the plan, which draws depend on; ``share``: its part of all
     records. ``persons`` int64 (n,): whose each is, if several may be of one. ``n_threads``: that
     may work on them, on which nothing depends but the time. ``workload``: the analyses that are
-    tried on them.
+    tried on them. ``gaps``: of the records that have the centre in place of a value.
     """
 
     keys: list[Keys]
@@ -36,6 +37,7 @@ class RegionRecords:
     persons: Int64 | None = None
     n_threads: int = 1
     workload: Workload | None = None
+    gaps: Gaps = NO_GAPS
 
 
 def select_records(records: RegionRecords, rows: Int64) -> RegionRecords:
@@ -57,4 +59,5 @@ def select_records(records: RegionRecords, rows: Int64) -> RegionRecords:
         others=(),
         share=records.share * rows.size / records.persons.size,
         persons=records.persons[rows],
+        gaps=records.gaps.select(rows),
     )

@@ -19,6 +19,7 @@ from tclose.passes.microaggregate.class_files import (
     CLASSES,
     StoredClasses,
 )
+from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
 from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
@@ -27,16 +28,18 @@ from tclose.passes.microaggregate.region_classes import (
     release_region,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords
-from tclose.passes.microaggregate.representatives import represented
+from tclose.passes.microaggregate.representatives import group_classes, represented
 from tclose.passes.microaggregate.search.rounds import Round
 from tclose.passes.microaggregate.unions.cluster_persons import cluster_persons
 from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, cluster_series
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (
+    LACKS,
     ORIGINAL,
     PERSON,
     POSITION,
+    filled_by_class,
     key_encodings,
     load_distributions,
     record_type,
@@ -139,7 +142,7 @@ class RegionResult:
 
 REGIONS = Artifact("regions", list[Region])
 CLASS_TYPES = Artifact("class-types", list[np.dtype])
-REGION_RESULTS = Artifact("region-results", list[RegionResult], version=3)
+REGION_RESULTS = Artifact("region-results", list[RegionResult], version=4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +178,17 @@ def _gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> _Gath
         persons=None if plan.persons is None else encoded[PERSON],
         n_threads=item.n_threads,
         workload=workspace.load_shared(WORKLOAD),
+        gaps=_find_gaps(encoded, plan),
     )
     return _GatheredRegion(records, encoded, passthrough, distributions)
+
+
+def _find_gaps(encoded: np.ndarray, plan: Plan) -> Gaps:
+    """Which of some encoded records lack what their class gives them."""
+    lacking = {j: encoded[f"{LACKS}{j}"].astype(bool) for j in filled_by_class(plan)}
+    if not any(one.any() for one in lacking.values()):
+        return NO_GAPS
+    return Gaps(tuple(lacking.get(j) for j in range(len(plan.encodings))))
 
 
 def microaggregate_task(
@@ -236,10 +248,15 @@ def cluster_task(workspace: Workspace, item: RegionInput, pending: PendingFiles)
         n_repaired=clusters.n_repaired,
         n_violating=clusters.n_violating,
         rounds=clusters.rounds,
-        counts=tuple(
-            plan.encodings[j].count_categories(gathered.records.keys[j]) for j in represented(plan)
-        ),
+        counts=_count_represented(plan, gathered.records, clusters.labels),
     )
+
+
+def _count_represented(plan: Plan, records: RegionRecords, labels: Int64) -> tuple[Int64, ...]:
+    """Records of each value of what is released as representatives, int64 (v,) each."""
+    by_class = group_classes(labels)
+    members = [(j, records.gaps.keep_known(j, by_class)[0]) for j in represented(plan)]
+    return tuple(plan.encodings[j].count_categories(records.keys[j][order]) for j, order in members)
 
 
 def _write_classes(

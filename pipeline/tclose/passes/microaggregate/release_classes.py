@@ -14,11 +14,16 @@ from tclose.methods.generalisation.generalise import Generalised, ancestors_of, 
 from tclose.model.array_types import Float64, Int64
 from tclose.model.attributes import ANCESTOR, LOW_MEDIAN
 from tclose.model.column_terms import Kind
+from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
 from tclose.passes.plan.plan import Plan
 
 
 def release_classes(
-    labels: Int64, keys: list[Keys], plan: Plan, levels: FullDomain | None = None
+    labels: Int64,
+    keys: list[Keys],
+    plan: Plan,
+    levels: FullDomain | None = None,
+    gaps: Gaps = NO_GAPS,
 ) -> tuple[list[Keys], Int64, Int64]:
     """Released keys of each cluster; clusters with equal ones become one equivalence class."""
     n_labels = int(labels.max()) + 1
@@ -28,7 +33,8 @@ def release_classes(
         if encoding.generalised:
             released.append(generalise_clusters(j, encoding, column, (order, starts), levels).texts)
         else:
-            released.append(aggregate_column(encoding, column, order, starts))
+            members = gaps.keep_known(j, (order, starts))
+            released.append(aggregate_column(encoding, column, *members))
     return join_alike(labels, released)
 
 

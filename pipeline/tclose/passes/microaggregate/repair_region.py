@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.data.keys import Keys
 from tclose.kernels import aggregate
 from tclose.kernels.refinement.repair import merge_classes
 from tclose.methods.scaling import Scaled
@@ -89,7 +90,7 @@ class Merger:
 
         scaled = self.scaled
         while True:
-            _, order, starts = release_classes(labels, self.records.keys, self.plan)
+            _, order, starts = self._release(labels)
             labels = _labels_of(order, starts)
             labels, n_more, n_failing = merge_until(
                 labels, scaled.numeric, scaled.nominal, holds, scaled.weights
@@ -105,8 +106,12 @@ class Merger:
         """
         if any(e.column.aggregate == REPRESENTATIVE for e in self.plan.encodings):
             return group_classes(labels)
-        _, order, starts = release_classes(labels, self.records.keys, self.plan)
+        _, order, starts = self._release(labels)
         return order, starts
+
+    def _release(self, labels: Int64) -> tuple[list[Keys], Int64, Int64]:
+        records = self.records
+        return release_classes(labels, records.keys, self.plan, gaps=records.gaps)
 
     def _merge_some(self, labels: Int64, starts: Int64, above: Int64) -> Int64:
         scaled = self.scaled

@@ -76,11 +76,11 @@ def choose_representatives(
     Parameters
     ----------
     keys : of the records (n,)
-    by_class : ``order`` and ``starts``
+    by_class : ``order`` and ``starts``; records that are in none count for nothing
     wanted : int64 (v,), records to be released of each value; by default those that there are
     """
     if wanted is None:
-        wanted = encoding.count_categories(keys)
+        wanted = encoding.count_categories(keys[by_class[0]])
     entries = _count_entries(encoding.find_categories(keys), by_class, wanted.size)
     costs = _measure_costs(encoding, entries)
     chosen: Int64 = entries.values[_choose(entries, costs, encoding, wanted)]

@@ -91,7 +91,8 @@ def describe_imputed(encoding: Encoding) -> str:
     preparation = encoding.column.attribute.preparation
     if preparation is None or preparation.imputes is None:
         return ""
-    return f"{preparation.n_imputed:,} records without a value get the {preparation.imputes}"
+    what = "the aggregate of their class" if preparation.by_class else f"the {preparation.imputes}"
+    return f"{preparation.n_imputed:,} records without a value get {what}"
 
 
 def describe_planned_persons(counts: PersonCounts, plan: Plan) -> PlannedPersons:

@@ -22,6 +22,7 @@ from tclose.runtime.artifacts import FileArtifact, Workspace
 BUCKETED_VALUES = FileArtifact("plan/bucketed-values", DistributionFile)
 POSITION = "position"
 PERSON = "person"
+LACKS = "g"  # and the number of a quasi-identifier: 1 where the record has no value of it
 ORIGINAL = "o"  # and a number: what noise was drawn for; it stays in the working files
 
 
@@ -71,16 +72,28 @@ def key_encodings(plan: Plan) -> list[Encoding]:
 def record_type(plan: Plan) -> np.dtype:
     """An encoded record: its position, the keys of its quasi-identifiers, its confidential codes.
 
-    ``position``, ``q0``, ``q1``, ..., ``c0``, ...: int64, or float64 where keys are floats; and
-    last ``person``, where there is a column of them.
+    ``position``, ``q0``, ``q1``, ..., ``c0``, ...: int64, or float64 where keys are floats; then
+    ``person``, where there is a column of them; and last, of the quasi-identifiers that
+    `filled_by_class` names, which records lack them, uint8: ``g0``, ...
     """
-    quasi = [np.float64 if e.has_float_keys else np.int64 for e in plan.encodings]
+    quasi: list[type[np.generic]] = [
+        np.float64 if e.has_float_keys else np.int64 for e in plan.encodings
+    ]
     names = [POSITION, *(f"q{j}" for j in range(len(quasi)))]
     names += [f"c{a}" for a in range(plan.n_released)]
-    kinds = [np.int64, *quasi, *[np.int64] * plan.n_released]
+    kinds: list[type[np.generic]] = [np.int64, *quasi, *[np.int64] * plan.n_released]
     if plan.persons is not None:
         names, kinds = [*names, PERSON], [*kinds, np.int64]
-    return np.dtype(list(zip(names, kinds, strict=True)))
+    lacking = filled_by_class(plan)
+    names += [f"{LACKS}{j}" for j in lacking]
+    kinds += [np.uint8] * len(lacking)
+    return np.dtype(list(zip(names, kinds, strict=True)), align=bool(lacking))
+
+
+def filled_by_class(plan: Plan) -> tuple[int, ...]:
+    """Places of the quasi-identifiers that records without a value take from their class."""
+    prepared = [encoding.column.attribute.preparation for encoding in plan.encodings]
+    return tuple(j for j, one in enumerate(prepared) if one is not None and one.by_class)
 
 
 def stack_codes(records: np.ndarray, plan: Plan, joints: tuple[Joint, ...]) -> Int64:

@@ -53,7 +53,7 @@ def describe_analyses(
     names = [column.name for column in workload.quasi]
     of_parts = dict(zip(names, _measure_marginals(counts, workload), strict=False))
     of_categories = {name: shares.total_variation for name, shares in utility.shares.items()}
-    unchanged = [three_digits(n / n_records) for n in counts.unchanged.tolist()]
+    unchanged = [three_digits(n / max(n_records, 1)) for n in counts.unchanged.tolist()]
     return AnalysesSection(
         range_counts=measure_errors(counts.ranges, n_records),
         not_counted=list(workload.unasked),
@@ -70,7 +70,7 @@ def describe_analyses(
 
 def measure_errors(ranges: Int64, n_records: int) -> RangeCountErrors | None:
     """Relative errors of counts: of the records and of the release, int64 (2, q)."""
-    if not ranges.shape[1]:
+    if not ranges.shape[1] or not n_records:
         return None
     floor = max(LEAST_FLOOR, ceil(n_records / FLOOR_SHARE))
     errors = np.abs(ranges[1] - ranges[0]) / np.maximum(ranges[0], floor)
@@ -87,7 +87,7 @@ def _measure_marginals(counts: RecordCounts, workload: Workload) -> list[float]:
     apart = np.abs(counts.parts[1] - counts.parts[0])
     first = np.cumsum([0, *(column.n_parts for column in workload.columns)])
     sums = np.add.reduceat(apart, first[:-1]) / 2
-    n_records = counts.parts[0, : first[1]].sum()
+    n_records = max(1, int(counts.parts[0, : first[1]].sum()))
     return [three_digits(share) for share in (sums / n_records).tolist()]
 
 

@@ -132,9 +132,9 @@ def _describe_sizes(lost: Losses, n_quasi: int) -> list[SizeLoss]:
             smallest=2**step,
             largest=2 ** (step + 1) - 1,
             records=int(n_records),
-            loss=three_digits(squares / n_records / n_quasi),
+            loss=three_digits(squares / (max(n_values, 1) / n_quasi) / n_quasi),
         )
-        for step, (n_records, squares) in enumerate(lost.by_size.T.tolist())
+        for step, (n_records, squares, n_values) in enumerate(lost.by_size.T.tolist())
         if n_records
     ]
 

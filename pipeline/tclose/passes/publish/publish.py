@@ -182,7 +182,7 @@ def _make_record(
     results = workspace.load(REGION_RESULTS)
     table = workspace.load(INPUT_SUMMARY).table
     lost = merge_losses([result.losses for result in results])
-    losses = (lost.squares / verdict.n_records).tolist()
+    losses = lost.means.tolist()
     names = [e.column.name for e in plan.encodings]
     utility = describe_utility(
         lost.comparison, compared_columns(plan), name_shares(lost, plan), plan.k

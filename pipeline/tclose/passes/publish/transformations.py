@@ -51,6 +51,8 @@ def _describe(column: Column, dtype: pa.DataType, treated: Keys) -> ReleasedColu
     prepared = column.attribute.preparation
     if prepared is not None:
         said = f"before anything was measured: {prepared.describe()}; then {treated['treatment']}"
+        if prepared.by_class:
+            said = f"{treated['treatment']}; {prepared.describe()}"
         treated = treated | {"treatment": said, "prepared": _describe_preparation(prepared)}
     keys: Keys = {"name": column.name, "role": column.role, "kind": column.kind, "type": str(dtype)}
     return ReleasedColumn.model_validate(keys | treated)

@@ -60,7 +60,7 @@ def _describe_shares(counts: Int64, k: int) -> CategoryShares:
         lost=int(np.count_nonzero(released == 0)),
         shrunk=int(np.count_nonzero(common & apart & (released < own))),
         grown=int(np.count_nonzero(common & apart & (released > own))),
-        total_variation=three_digits(float(np.abs(released - own).sum() / 2 / own.sum())),
+        total_variation=three_digits(float(np.abs(released - own).sum() / 2 / max(1, own.sum()))),
     )
 
 

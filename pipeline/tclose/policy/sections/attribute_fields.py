@@ -165,13 +165,14 @@ class AttributeFields(Settings):
         examples=[[1_000, 5_000, 20_000]],
         exclude_if=lambda ends: not ends,
     )
-    missing: Literal["category", "median", "mode"] | None = Field(
+    missing: Literal["category", "median", "mode", "class"] | None = Field(
         default=None,
         description="Of a quasi-identifier: records without a value are neither refused nor "
         "dropped. category: of nominal and ordinal values, they have the category (missing); "
         "median: of numeric, date and ordinal values, they have the lower median of the others; "
-        "mode: of nominal and boolean values, they have the commonest of the others.",
-        examples=["category", "median"],
+        "mode: of nominal and boolean values, they have the commonest of the others; "
+        "class: their class releases the aggregate of the values that its other records have.",
+        examples=["category", "median", "class"],
         exclude_if=lambda what: what is None,
     )
     decimal: Decimal | None = Field(

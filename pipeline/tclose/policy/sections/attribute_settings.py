@@ -114,7 +114,9 @@ class AttributeSettings(AttributeFields):
         prepared = self._prepare()
         if prepared is None:
             return self
-        done: dict[str, Any] = {"bottom": None, "top": None, "bands": (), "missing": None}
+        done: dict[str, Any] = {"bottom": None, "top": None, "bands": ()}
+        if not prepared.by_class:  # whose gaps are still there
+            done["missing"] = None
         if not isinstance(self.round, bool):
             done["round"] = True
         if prepared.bands:

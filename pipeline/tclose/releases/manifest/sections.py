@@ -276,10 +276,12 @@ class PreparedColumn(Section):
     """Values were rounded to the nearest of these."""
     bands: list[float] = Field(default_factory=list)
     """Ends of the ranges that stand for values, each the first value of the next range."""
-    missing: Literal["category", "median", "mode"] | None = None
-    """Records without a value have a category of their own, or this centre of the others."""
+    missing: Literal["category", "median", "mode", "class"] | None = None
+    """Records without a value have a category of their own, this centre of the others, or the
+    aggregate of the others of their class."""
     imputed_percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Of the records read, those that got the centre, rounded up; finer figures are internal."""
+    """Of the records read, those that got one of the latter, rounded up; finer figures are
+    internal."""
 
 
 class LeftOutSection(Section):

@@ -7,6 +7,7 @@ stands in another copy of the page, outside of the release.
 
 from collections.abc import Iterable
 
+from tclose.model.preparation import OF_CLASS
 from tclose.releases.manifest.figure_sections import Shares
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
@@ -252,10 +253,10 @@ def _show_loss(manifest: InternalManifest) -> str:
         apart = f"{found.total_variation:.3g}" if found is not None else "-"
         rows.append((name, f"{loss:.3g}", lost, apart))
     head = ("quasi-identifier", "loss", "categories lost", "total variation of shares")
-    by_column = data_table("Information loss by column", head, rows)
+    parts = [data_table("Information loss by column", head, rows), *_explain_gaps(manifest)]
     sizes = manifest.analysis.loss_by_class_size if manifest.analysis is not None else []
     if not sizes:
-        return section("loss", "Where information is lost", by_column)
+        return section("loss", "Where information is lost", *parts)
     by_size = data_table(
         "Information loss by class size, as classes were made",
         ("records in the class", "records", "of all", "loss"),
@@ -269,7 +270,22 @@ def _show_loss(manifest: InternalManifest) -> str:
             for one in sizes
         ],
     )
-    return section("loss", "Where information is lost", by_column, by_size)
+    return section("loss", "Where information is lost", *parts, by_size)
+
+
+def _explain_gaps(manifest: InternalManifest) -> list[str]:
+    """What figures are about where records without a value have that of their class."""
+    prepared = {c.name: c.prepared for c in manifest.columns if c.prepared is not None}
+    names = [name for name, one in prepared.items() if one.missing == OF_CLASS]
+    if not names:
+        return []
+    return [
+        paragraph(
+            f"Losses and shares of {', '.join(names)} count the records that have a value. Means, "
+            "variances, correlations and all that analysts would find, above, count the records "
+            "that have all of these columns."
+        )
+    ]
 
 
 def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None) -> str:

@@ -177,8 +177,8 @@ def _warn_of_imputed(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:
         yield make_warning(
             warning_kinds.MANY_IMPUTED,
             f"column {name!r}: {n_imputed:,} of {table.n_read:,} records "
-            f"({n_imputed / table.n_read:.1%}) have no value, and get the {preparation.imputes} of "
-            "the others",
+            f"({n_imputed / table.n_read:.1%}) have no value, and get "
+            f"{preparation.describe_source()}",
             [name],
         )
 
