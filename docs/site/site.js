@@ -6,6 +6,9 @@ const reach = () => {
   document.querySelectorAll(".md-typeset__scrollwrap, pre > code").forEach((part) => {
     part.tabIndex = 0;
   });
+  document.querySelectorAll('.md-typeset p:has(> img[src*="pictures/"])').forEach((part) => {
+    if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+  });
 };
 new MutationObserver(reach).observe(document.body, { childList: true, subtree: true });
 reach();
