@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tclose
+from support.browser import find_axe, find_browser, judge_page
 from support.pages import ROOT
 from tclose.policy.policy import policy_schema
 
@@ -74,6 +75,18 @@ def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
         assert (tmp_path / "site" / "docs" / "site" / name).is_file()
     tables = (tmp_path / "site" / "benchmarks" / "RESULTS.html").read_text()
     assert not re.search(r"<th[^>]*></th>", tables)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "name", ["index", "docs/choices", "docs/reference-policy", "docs/tutorial"]
+)
+def test_axe_finds_nothing_in_the_site(name: str, tmp_path: Path) -> None:
+    find_browser()
+    axe = find_axe()
+    assert build(ROOT, tmp_path / "site").returncode == 0
+    page = tmp_path / "site" / f"{name}.html"
+    assert judge_page(page.parent, page.read_text(), axe) == []
 
 
 def test_links_that_lead_nowhere_are_errors(tmp_path: Path) -> None:
