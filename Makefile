@@ -24,7 +24,7 @@ LOCK_OPTIONS := --generate-hashes --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo stack test docs faults nightly golden check bench bench-full bench-intruder reproduce attacks \
+.PHONY: help demo stack test docs pictures faults nightly golden check bench bench-full bench-intruder reproduce attacks \
 	intruder lock clean
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "                 (DATABASE=sqlite where PostgreSQL is not to be had; HOLD=1 to look at it until Ctrl-C)"
 	@echo "make test        run the tests (PYTEST_ARGS=...)"
 	@echo "make docs        docs/ as a site in site/, links checked, warnings as errors"
+	@echo "make pictures    the pictures of README and docs/ again, from releases of generated data"
 	@echo "make faults      disturb $(TRIALS) runs at drawn moments (TRIALS=..., SEED=...)"
 	@echo "make nightly     every test at length: all cases, fresh random examples, the faults, $(CASES) drawn"
 	@echo "                 policies and tables, $(FLIPS) flipped bits, $(KILLS) kills, $(INTERRUPTS) interrupts, canaries (CASES=..., SEED=...)"
@@ -77,6 +78,10 @@ test: $(VENV)/.dev
 # Not --quiet: mkdocs counts the warnings that it shows.
 docs: $(VENV)/.dev
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "site/index.html"
+
+# Three minutes or so; the same pictures again unless what is released has changed.
+pictures: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.pictures --out docs/pictures
 
 # More of what the tests do a part of: where faults strike, and which cases, is drawn.
 faults: $(VENV)/.dev

@@ -13,8 +13,8 @@ from typing import Any
 # Whatever pages are, or link to.
 _STAGED = (
     "README.md", "CHANGELOG.md", "LICENSE", "docs/*.md", "docs/examples/*.py", "docs/site/site.*",
-    "config/*.yaml", "benchmarks/*.md", "benchmarks/figures/*.svg", "deploy/README.md",
-    "pipeline/tclose/releases/lineage/schemas/*.json",
+    "docs/pictures/*.svg", "config/*.yaml", "benchmarks/*.md", "benchmarks/figures/*.svg",
+    "deploy/README.md", "pipeline/tclose/releases/lineage/schemas/*.json",
 )  # fmt: skip
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import tclose
+from support.browser import find_axe, find_browser, judge_page
 from support.pages import ROOT
+from tclose.policy.policy import policy_schema
 
 pytest.importorskip("mkdocs")
 pytest.importorskip("material")
@@ -35,6 +38,24 @@ def build(root: Path, target: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def check_reference(folder: Path) -> None:
+    """Every section with each of its keys, and every public name, is on the pages that are made."""
+    page = (folder / "reference-policy.html").read_text()
+    schema, parts = policy_schema(), re.split(r"<h2 ", page)
+    tables = [set(re.findall(r"<tr>\n<td><code>(\w+)</code></td>", part)) for part in parts]
+    sections = [schema, *schema["$defs"].values()]
+    forms = [
+        form for one in sections for form in (one, *one.get("anyOf", ()), *one.get("oneOf", ()))
+    ]
+    wanted = [set(form["properties"]) for form in forms if "properties" in form]
+    assert len(wanted) > 20
+    assert [keys for keys in wanted if keys not in tables] == []
+    text = (folder / "reference-python.html").read_text()
+    names = set(tclose.__all__) - {"__version__"}
+    assert [one for one in names if not re.search(rf"<h2[^>]*><code>{one}</code>", text)] == []
+    assert "<code>Release.to_pandas</code>" in text
+
+
 def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     made = build(ROOT, tmp_path / "site")
     assert made.returncode == 0, made.stderr
@@ -42,7 +63,9 @@ def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pages = sorted((ROOT / "docs").glob("*.md"))
     names = {page.with_suffix(".html").name for page in pages if page.stem != "README"}
     found = {page.name for page in (tmp_path / "site" / "docs").glob("*.html")}
-    assert found == {*names, "index.html"}
+    made_pages = {"reference-policy.html", "reference-python.html"}
+    assert found == {*names, *made_pages, "index.html"}
+    check_reference(tmp_path / "site" / "docs")
     first = (tmp_path / "site" / "index.html").read_text()
     assert "docs/policy.html" in first
     assert 'src="https:' not in first  # nothing is fetched from elsewhere
@@ -52,6 +75,18 @@ def test_site_is_built_without_a_warning(tmp_path: Path) -> None:
         assert (tmp_path / "site" / "docs" / "site" / name).is_file()
     tables = (tmp_path / "site" / "benchmarks" / "RESULTS.html").read_text()
     assert not re.search(r"<th[^>]*></th>", tables)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "name", ["index", "docs/choices", "docs/reference-policy", "docs/tutorial"]
+)
+def test_axe_finds_nothing_in_the_site(name: str, tmp_path: Path) -> None:
+    find_browser()
+    axe = find_axe()
+    assert build(ROOT, tmp_path / "site").returncode == 0
+    page = tmp_path / "site" / f"{name}.html"
+    assert judge_page(page.parent, page.read_text(), axe) == []
 
 
 def test_links_that_lead_nowhere_are_errors(tmp_path: Path) -> None:

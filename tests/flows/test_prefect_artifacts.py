@@ -1,13 +1,19 @@
 """What artifacts say: of every kind of failure what to do, and nothing that a value could be in."""
 
+import base64
 import inspect
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from tclose import errors
 from tclose.data.places.locations import parse_location
 from tclose.errors import InfeasibleError, TcloseError
+from tclose.releases.manifest.figure_sections import Shares
 
 KINDS = [
     kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, TcloseError)
@@ -73,6 +79,39 @@ def test_remedy_names_the_policy_of_the_run():
 
     advice = advise(InfeasibleError("never"), "a.yaml --set k=9")
     assert "`tclose plan a.yaml --set k=9`" in advice
+
+
+def test_a_folder_is_named_once_and_a_bucket_has_links():
+    from tclose_flows.pages.prefect_artifacts import _links
+
+    folder = "\n".join(_links(Path("/releases/people/0a")))
+    assert folder.count("/releases/people/0a") == 1
+    assert "`report.html`" in folder
+    bucket = _links(parse_location("s3://bucket/releases/people/0a"))
+    assert "- report: [`s3://bucket/releases/people/0a/report.html`]" in "\n".join(bucket)
+
+
+def test_pictures_show_distances_and_no_values():
+    from tclose_flows.pages.prefect_artifacts import _pictures
+
+    distances = [0.0] * 10 + [1.0] + [0.0] * 9
+    of_pay = SimpleNamespace(distances=distances, table=Shares(labels=["secret"], shares=[1.0]))
+    manifest: Any = SimpleNamespace(
+        figures=SimpleNamespace(attributes={"pay <€>": of_pay, "free": of_pay}),
+        privacy=SimpleNamespace(t={"pay <€>": SimpleNamespace(asked=0.2)}),
+    )
+    [line, gap] = _pictures(manifest)
+    assert gap == ""
+    [alt, data] = re.findall(r"!\[(.*)\]\(data:image/svg\+xml;base64,(.*)\)", line)[0]
+    assert alt == r"pay \<€\>: classes by distance"
+    drawn = ElementTree.fromstring(base64.b64decode(data))
+    assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert [one.text for one in drawn][:2] == [
+        "pay <€>: classes by distance", "0.1 to 0.11: 100 %",
+    ]  # fmt: skip
+    assert "secret" not in base64.b64decode(data).decode()
+    manifest.figures = None
+    assert _pictures(manifest) == []
 
 
 def test_places_are_linked_by_their_own_url_and_paths_are_text():

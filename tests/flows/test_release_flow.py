@@ -194,8 +194,10 @@ class TestRelease:
         assert lines[0] == "# discharges: PASS"
         assert "| k | asked 5, achieved 5 |" in lines
         assert any(line.startswith("| t of charge | asked 0.1, largest EMD 0.") for line in lines)
+        assert f"- release: `{folder_of(made)}`" in lines
         for name in ("manifest.json", "dictionary.md", "data"):
-            assert f": `{folder_of(made) / name}`" in text
+            assert f"`{name}`" in text
+        assert text.count("](data:image/svg+xml;base64,") == len(made.manifest.privacy.t)
         assert "file:" not in text
         [about] = [one.description for one in read_artifacts(last_run("release")) if one.key]
         assert about == f"PASS, published: {made.release.name}"

@@ -1,19 +1,16 @@
 """Reports and the site in Chromium, as wide as a screen and as a phone; skipped without one."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.browser import find_browser, judge_page, measure_pages
+from support.browser import find_axe, find_browser, judge_page, measure_pages
 from support.cases.people import people, policy_for, release, write_parquet
 from tclose.releases.site.write_site import write_site
 
 pytestmark = pytest.mark.nightly
 N_RECORDS = 1_000
 LONG = ("a category of forty letters, or nearly so", "\u9577\u3044\u540d\u524d" * 10, "short")
-AXE = "TCLOSE_AXE"  # the variable that names axe.min.js, of the npm package axe-core
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +55,6 @@ def test_what_is_wrong_is_found(tmp_path):
 
 
 def test_axe_finds_nothing(pages, tmp_path):
-    if not Path(os.environ.get(AXE, "")).is_file():
-        pytest.skip(f"{AXE} names no axe.min.js (npm install axe-core)")
-    axe = Path(os.environ[AXE])
+    axe = find_axe()
     assert [judge_page(tmp_path, page, axe) for page in pages] == [[]] * len(pages)
     assert judge_page(tmp_path, "<html><body><img src=x></body></html>", axe)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+_AXE = "TCLOSE_AXE"  # the variable that names axe.min.js, of the npm package axe-core
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 # In frames of the width: how far a page, or a table that scrolls, is wider than that; labels of a
 # picture that touch; what was fetched.
@@ -38,12 +39,13 @@ addEventListener("load", () => {
   document.getElementById("found").textContent = JSON.stringify(found);
 });
 """
+# A second of the browser's own, virtual time later: pages of the documentation have scripts.
 _JUDGE = """
-axe.run(document).then(found => {
+addEventListener("load", () => setTimeout(() => axe.run(document).then(found => {
   const said = found.violations.map(one => [one.id, one.nodes.map(node => node.html)]);
   document.body.innerHTML = "<pre id=found></pre>";
   document.getElementById("found").textContent = JSON.stringify(said);
-});
+}), 1000));
 """
 
 
@@ -54,6 +56,14 @@ def find_browser() -> str:
         if path is not None:
             return path
     pytest.skip(f"no browser is installed: {', '.join(_NAMES)}")
+
+
+def find_axe() -> Path:
+    """Return the path of axe-core's script; the test is skipped where none is named."""
+    path = Path(os.environ.get(_AXE, ""))
+    if not path.is_file():
+        pytest.skip(f"{_AXE} names no axe.min.js (npm install axe-core)")
+    return path
 
 
 def measure_pages(folder: Path, pages: Sequence[str], width: int) -> tuple[list[Any], str]:

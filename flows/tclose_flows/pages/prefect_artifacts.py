@@ -5,6 +5,7 @@ are made of manifests that are handed out with the release, of counts, and of tc
 with no partition named in them.
 """
 
+import base64
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.logging import get_run_logger
 
 from tclose.data.places.locations import Location, internal_of
+from tclose.releases.manifest.public_manifest import Manifest
+from tclose.releases.report.svg_charts import draw_distances_alone
 from tclose.render.release_tables import release_rows
 from tclose.runtime.run import Outcome
 
@@ -44,6 +47,7 @@ def describe_outcome(outcome: Outcome) -> str:
     lines = [f"# {outcome.manifest.name}: {outcome.manifest.verdict.upper()}", ""]
     lines += [done if outcome.already_published else "Verified and published.", ""]
     lines += table(("what", "found"), rows)
+    lines += ["", *_pictures(outcome.manifest)]
     if outcome.beside:
         named = ", ".join(f"`{release}`" for release in outcome.beside)
         lines += ["", f"Also released of the same input: {named}. Distribute only one of them."]
@@ -53,7 +57,29 @@ def describe_outcome(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
+def _pictures(manifest: Manifest) -> list[str]:
+    """The distances of classes against each t: counts of classes, and no value of a record."""
+    if manifest.figures is None:
+        return []
+    lines = []
+    for name, of_attribute in manifest.figures.attributes.items():
+        if name in manifest.privacy.t:
+            caption = f"{name}: classes by distance"
+            asked = manifest.privacy.t[name].asked
+            drawn = draw_distances_alone(caption, of_attribute.distances, asked)
+            data = base64.b64encode(drawn.encode()).decode()
+            lines += [f"![{_cell(caption)}](data:image/svg+xml;base64,{data})", ""]
+    return lines
+
+
 def _links(release: Location) -> list[str]:
+    """Where everything is: of a folder its path once, as phones cut long paths off."""
+    if isinstance(release, Path):
+        return [
+            f"- release: {_link(release)}",
+            "- to hand out: `data`, `manifest.json`, `report.html`, `dictionary.md`",
+            "- to keep inside: `internal/report.html`, `internal/lineage.jsonl`",
+        ]
     locations = {
         "release": release,
         "data": release / "data",

@@ -249,4 +249,6 @@ def test_internal_report_tells_of_the_series(made: list[Released]) -> None:
     assert "Release 3 of series panel: 2 earlier ones are held together with it" in said
     assert f"{held['leavers_exposed']:,} of {held['leavers']:,} who left are found" in said
     assert (f"{held['left_out']:,} more (" in said) == (held["left_out"] > 0)
-    assert "k counts persons, who may have several records each" in said
+    assert "The earlier ones of series panel have other names: 2 are held together" in said
+    assert "who may have several records each" not in said  # here each has one
+    assert "probability that a record is taken for the right person" in said

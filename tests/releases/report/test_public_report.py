@@ -15,6 +15,7 @@ from tclose.cli.main import main
 from tclose.releases.contents import read_manifest
 from tclose.releases.manifest.figure_sections import Shares
 from tclose.releases.report.html_parts import data_table
+from tclose.releases.report.page_style import style_release
 from tclose.releases.report.public_report import write_report
 from tclose.releases.report.svg_charts import draw_pairs
 
@@ -270,3 +271,11 @@ def test_where_k_counts_persons_the_report_says_how_many(tmp_path):
     said = Page((release(document).folder / "report.html").read_text()).text
     assert "with those of at least 2 other persons, who may have several each" in said
     assert re.search(r"persons\s+60\s+persons in a class\s+3 to ", said)
+
+
+def test_on_paper_every_page_says_which_release_it_is_of(made):
+    page = (made.folder / "report.html").read_text()
+    name, release_id = made.manifest["name"], made.manifest["release_id"]
+    assert f'@bottom-left{{content:"{name}, release {release_id}";' in page
+    style = style_release('a"}</style>\n', "1")
+    assert 'content:"a\\22 \\7d \\3c \\2f style\\3e \\a , release 1"' in style

@@ -48,7 +48,7 @@ def data_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]])
     Of more than three columns, or with long texts, it is a list of rows on a phone.
     """
     rows = list(rows)
-    stacked = len(head) > 3 or any(len(cell) > _STACKED for row in rows for cell in row)
+    stacked = len(head) > 3 or any(len(cell) > _STACKED for row in (head, *rows) for cell in row)
     return link_table(caption, head, ([text(cell) for cell in row] for row in rows), stacked)
 
 

@@ -32,7 +32,7 @@ from tclose.releases.report.html_parts import (
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.intrusion_report import show_intrusion
 from tclose.releases.report.originals_report import show_frontier_section, show_linkage
-from tclose.releases.report.page_style import STYLE
+from tclose.releases.report.page_style import style_release
 from tclose.releases.report.public_report import count_persons, give_title
 from tclose.releases.report.svg_charts import draw_pairs
 from tclose.releases.report.unique_records import show_uniques
@@ -74,7 +74,8 @@ def write_internal_report(
         f"Made by tclose {manifest.code.tclose} from internal/manifest.json, {kept}. "
         "It has figures of the original records and stays inside."
     )
-    return page(title, STYLE, _head(manifest), sections, foot)
+    style = style_release(manifest.name, manifest.release_id)
+    return page(title, style, _head(manifest), sections, foot)
 
 
 def _head(manifest: InternalManifest) -> str:
@@ -163,7 +164,8 @@ def _show_traces(manifest: InternalManifest) -> str:
 
 
 def _show_risk(manifest: InternalManifest) -> str:
-    if manifest.privacy.counted == "persons":
+    persons = manifest.privacy.persons
+    if persons is not None and persons.persons < manifest.records:
         said = (
             "k counts persons, who may have several records each: how likely one of them is taken "
             "for another does not follow from how many records classes have. Every class has "
@@ -191,7 +193,8 @@ def _show_risk(manifest: InternalManifest) -> str:
         "the data alone."
     )
     table = data_table("Risks of identification, guessing within a class", head, rows)
-    return section("risk", "Risks of identification", paragraph(of), table, unique)
+    traces = _show_traces(manifest)
+    return section("risk", "Risks of identification", paragraph(of), table, unique, traces)
 
 
 def _find_fraction(manifest: InternalManifest) -> float | None:
@@ -290,7 +293,14 @@ def _explain_gaps(manifest: InternalManifest) -> list[str]:
 
 def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None) -> str:
     if previous is None:
-        return section("previous", "The release before", paragraph("There is none of this name."))
+        said = "There is none of this name."
+        held = manifest.over_time
+        if held is not None and held.releases:
+            said += (
+                f" The earlier ones of series {held.series} have other names: "
+                f"{len(held.releases):,} are held together with this one; see clause 9."
+            )
+        return section("previous", "The release before", paragraph(said))
     rows = [
         ("records", f"{previous.records:,}", f"{manifest.records:,}"),
         ("classes", f"{previous.n_classes:,}", f"{manifest.classes.n_classes:,}"),

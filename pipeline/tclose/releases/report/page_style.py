@@ -1,5 +1,7 @@
 """The style of reports: of screens, phones and paper; contrasts of 4.5 to 1 and more."""
 
+import re
+
 STYLE = """
 :root{--ink:#1b1f24;--soft:#4d5663;--line:#c9d0d8;--pale:#f3f5f8;--table:#1f5fa8;--far:#a8450a}
 *{box-sizing:border-box}
@@ -75,5 +77,22 @@ svg text{font-size:16px}
 details,.skip{display:none}figure{max-width:88mm;margin:.5rem 0}
 .facts div{border:1px solid var(--line)}
 .pictures,.columns{grid-template-columns:1fr 1fr}
+#meaning{display:grid;grid-template-columns:1fr 74mm;gap:0 1.5rem;align-content:start}
+#meaning h2{grid-column:1/-1}#meaning figure{grid-column:2;grid-row:2/span 9}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """.strip()
+
+
+def style_release(name: str, release_id: str) -> str:
+    """The style of a page about a release, with its name and the number of the page on paper.
+
+    Margins of pages are drawn by Chromium and what is made of it; other browsers print headers and
+    footers of their own.
+    """
+    named = f"{name}, release {release_id}"
+    said = re.sub(r"[^\w .,-]", lambda found: f"\\{ord(found[0]):x} ", named)
+    font = "font:8pt system-ui,Arial,sans-serif;color:#4d5663"
+    return (
+        f'{STYLE}\n@page{{@bottom-left{{content:"{said}";{font}}}'
+        f'@bottom-right{{content:counter(page) " of " counter(pages);{font}}}}}'
+    )

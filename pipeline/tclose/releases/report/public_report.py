@@ -26,7 +26,7 @@ from tclose.releases.report.html_parts import (
     section,
     text,
 )
-from tclose.releases.report.page_style import STYLE
+from tclose.releases.report.page_style import style_release
 from tclose.releases.report.svg_charts import draw_bars, draw_distances, draw_pairs
 
 _ROLES = {
@@ -51,7 +51,8 @@ def write_report(manifest: Manifest) -> str:
         _describe_source(manifest),
     ]
     title = f"{give_title(manifest)}: report of the release"
-    return page(title, STYLE, _head(manifest), [one for one in sections if one], _foot(manifest))
+    style = style_release(manifest.name, manifest.release_id)
+    return page(title, style, _head(manifest), [one for one in sections if one], _foot(manifest))
 
 
 def give_title(manifest: Manifest) -> str:
@@ -105,8 +106,8 @@ def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
     k, persons = manifest.privacy.k, manifest.privacy.persons
     others = f"at least {k.achieved - 1:,} others"
     if persons is not None:
-        others = (
-            f"those of at least {persons.k.achieved - 1:,} other persons, who may have several each"
+        others = f"those of at least {persons.k.achieved - 1:,} other persons" + (
+            ", who may have several each" if persons.persons < manifest.records else ""
         )
     parts = [
         paragraph(

@@ -14,6 +14,7 @@ WIDTH = 440
 _ROW, _BAR, _GAP = 20, 11, 5
 _TABLE, _FAR = "#1f5fa8", "#a8450a"
 _PLOT = 150  # height of columns
+_MARGIN = 20  # around a picture of its own
 _LETTER = 9  # width of a letter where the style has its largest, on phones and paper
 
 
@@ -83,6 +84,40 @@ def _draw_rows(
 
 def draw_distances(name: str, caption: str, shares: Sequence[float], limit: float) -> str:
     """A figure of columns from 0 to t: how many of the classes are at which distance."""
+    rows = _list_distances(shares, limit)
+    described = "; ".join(f"{range_}: {said}" for range_, said in rows)
+    drawn = _draw_columns(shares, limit)
+    return _figure(name, caption, drawn, described, (("distance", "classes"), rows))
+
+
+def draw_distances_alone(caption: str, shares: Sequence[float], limit: float) -> str:
+    """The same as a picture of its own, on a white card that shows on dark pages, too."""
+    height, parts = _draw_columns(shares, limit)
+    described = "; ".join(f"{range_}: {said}" for range_, said in _list_distances(shares, limit))
+    words = element("title", text(caption)) + element("desc", text(described))
+    width, height = WIDTH + 2 * _MARGIN, height + 2 * _MARGIN + _ROW
+    card = f'<rect width="{width}" height="{height}" rx="6" fill="#fff"/>'
+    heading = _label(_MARGIN, _MARGIN + 8, _fit(caption, WIDTH // _LETTER))
+    moved = f'<g transform="translate({_MARGIN} {_MARGIN + _ROW})">{parts}</g>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="system-ui,Arial,sans-serif" font-size="14" '
+        f'fill="#1b1f24">{words}{card}{heading}{moved}</svg>'
+    )
+
+
+def _list_distances(shares: Sequence[float], limit: float) -> list[tuple[str, str]]:
+    """Ranges of distances that classes have, and the share of those that have them."""
+    n_steps = len(shares)
+    return [
+        (f"{limit * i / n_steps:.3g} to {limit * (i + 1) / n_steps:.3g}", percent(share))
+        for i, share in enumerate(shares)
+        if share
+    ]
+
+
+def _draw_columns(shares: Sequence[float], limit: float) -> tuple[int, str]:
+    """Columns from 0 to t, and how high they are with what is below them."""
     n_steps, largest = len(shares), max(shares, default=0) or 1
     width = WIDTH / n_steps
     parts = [
@@ -102,14 +137,7 @@ def draw_distances(name: str, caption: str, shares: Sequence[float], limit: floa
     parts.append(_label(0, bottom + 17, "0"))
     parts.append(_label(WIDTH / 2, bottom + 17, f"{limit / 2:.3g}", anchor="middle"))
     parts.append(_label(WIDTH, bottom + 17, f"{limit:.3g}", anchor="end"))
-    rows = [
-        (f"{limit * i / n_steps:.3g} to {limit * (i + 1) / n_steps:.3g}", percent(share))
-        for i, share in enumerate(shares)
-        if share
-    ]
-    described = "; ".join(f"{range_}: {said}" for range_, said in rows)
-    head = ("distance", "classes")
-    return _figure(name, caption, (bottom + 24, "".join(parts)), described, (head, rows))
+    return bottom + 24, "".join(parts)
 
 
 def _figure(

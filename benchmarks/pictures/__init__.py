@@ -1,0 +1,1 @@
+"""The pictures of the pages in docs/, drawn of releases of generated data."""
