@@ -1,4 +1,4 @@
-"""Partners of classes: the pull of each record is that of the definition, and the best come first."""
+"""Partners of classes: the pull of each record is by definition, and the best come first."""
 
 import numpy as np
 import pytest

@@ -187,7 +187,7 @@ def distance_to_mean(records: ClassedRecords, row: int, rows: Sequence[int]) -> 
     total = Fraction(0)
     for column in records.numeric:
         apart = [(Fraction(float(column[i])) - Fraction(float(column[row]))) ** 2 for i in rows]
-        total += sum(apart) / len(rows) - naive.spread(column, rows, is_nominal=False)
+        total += sum(apart, Fraction(0)) / len(rows) - naive.spread(column, rows, is_nominal=False)
     for column, weight in zip(records.nominal, records.column_weights, strict=True):
         share = Fraction(sum(column[i] != column[row] for i in rows).item(), len(rows))
         total += Fraction(weight) * (share - naive.spread(column, rows, is_nominal=True))
