@@ -21,8 +21,8 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.runtime.arrays import TableFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.engines.thread_parts import map_parts
 from tclose.runtime.tasks import Task
-from tclose.runtime.thread_parts import map_parts
 
 NEAR_SAMPLE = FileArtifact("near/sample", TableFile)  # quasi-identifiers, then the position
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tclose.model.array_types import Int64
-from tclose.runtime.thread_parts import map_parts
+from tclose.runtime.engines.thread_parts import map_parts
 
 T = TypeVar("T")
 

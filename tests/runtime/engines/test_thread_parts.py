@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tables.random_tables import repeatable
-from tclose.runtime.thread_parts import map_parts
+from tclose.runtime.engines.thread_parts import map_parts
 
 
 @repeatable
