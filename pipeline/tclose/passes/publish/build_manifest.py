@@ -24,6 +24,7 @@ from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
+from tclose.releases.manifest.inside.exposure_section import ExposureSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     ClassTracesSection,
@@ -97,6 +98,7 @@ class ReleaseRecord:
     record was found to be one of the input's, or of those held; ``versions``: of the code, as in
     the release's id;
     ``analysis``: values before and after; ``previous``: the release that is the current one so far;
+    ``exposure``: earlier releases of the same persons;
     ``n_read``: records, held ones among them, but not those that were left out for another reason
     than a missing value;
     ``n_suppressed``: those left out as isolated ones; ``n_missing``: records without a value that
@@ -127,6 +129,7 @@ class ReleaseRecord:
     warnings: tuple[PlanWarning, ...] = ()
     analysis: Analysis | None = None
     previous: PreviousRelease | None = None
+    exposure: ExposureSection | None = None
     sketches: tuple[PersonSketch, ...] = ()
     over_time: SeriesSection | None = None
     n_suppressed: int = 0
@@ -351,6 +354,8 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         values["person_sketch"] = sketch
     if account.analysis is not None:
         values["analysis"] = account.analysis
+    if account.exposure is not None:
+        values["exposure"] = account.exposure
     if account.previous is not None:
         values["previous"] = account.previous
     if account.warnings:
