@@ -50,7 +50,9 @@ def describe_exposure(
 
 def _estimate(own: PersonSketch, origin: Origin) -> int | None:
     sketch = origin.person_sketch
-    return None if sketch is None else min(own.persons, estimate_shared(own, sketch))
+    return (
+        None if sketch is None else min(own.persons, sketch.persons, estimate_shared(own, sketch))
+    )
 
 
 def _describe(place: Location, name: str, shared: int | None, *, is_held: bool) -> EarlierRelease:

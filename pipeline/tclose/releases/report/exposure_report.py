@@ -45,8 +45,8 @@ def _show_series(series: SeriesSection | None) -> Iterable[str]:
         f"{len(series.releases):,} before it in a window of {series.window:,}. A cell is the "
         "persons who are in the same classes of all of these releases in which they are. Its "
         f"{series.cells:,} cells have {series.k:,} persons or more each (the smallest "
-        f"{series.smallest_cell:,}) and are within {limits} of every table: whoever has all of "
-        "these releases knows no more of persons who are still there."
+        f"{series.smallest_cell:,}) and are within {limits} of every table: with all of these "
+        "releases side by side, persons who are still there are among as many."
     )
     yield paragraph(
         f"{series.newcomers:,} persons are new, {series.leavers:,} of the release before are not "
