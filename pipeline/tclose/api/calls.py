@@ -84,16 +84,32 @@ def plan(
     policy: PolicyLike,
     *,
     client: "Client | None" = None,
+    sample: int | None = None,
     progress: bool = False,
 ) -> PlanSummary:
     """Say what a release would do, and whether it can be; publishes nothing.
 
-    Parameters, errors: as `release`.
+    Parameters
+    ----------
+    data, policy, client, progress : as of `release`
+    sample : int, optional
+        Records that losses are estimated from, drawn at random: 10,000 where not given; 0 for no
+        estimate.
+
+    Raises
+    ------
+    UsageError
+        A sample of a few records. Otherwise as `release`.
     """
     with _prepared("plan", data, policy, client) as resolved:
-        from tclose.passes.release import describe_only
+        from tclose.assess.ahead.expected_losses import SAMPLED
+        from tclose.assess.ahead.plan_ahead import plan_ahead
 
-        return PlanSummary(*describe_only(resolved, _progress(progress)))
+        try:
+            n_sampled = SAMPLED if sample is None else sample
+            return PlanSummary(*plan_ahead(resolved, _progress(progress), n_sampled))
+        except UsageError as error:  # whose words are those of the command's options
+            raise UsageError(str(error).replace("--", "")) from None
 
 
 def audit(

@@ -16,7 +16,8 @@ from tclose.releases.manifest.plan_document import CostEstimate, PlanDocument
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.render.frontier_chart import draw_frontier
 from tclose.render.frontier_tables import describe_frontier, describe_t, report_frontier
-from tclose.render.release_tables import audit_rows, plan_rows, release_rows
+from tclose.render.plan_tables import plan_rows
+from tclose.render.release_tables import audit_rows, release_rows
 from tclose.render.text_tables import render_table
 
 if TYPE_CHECKING:

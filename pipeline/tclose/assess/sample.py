@@ -119,7 +119,7 @@ def take_sample(
     copy = _Copy(source, number, chosen, attackers, n_table, person_key)
     originals = copy.write(path, pieces, progress)
     run.workspace.remove()
-    inner = _policy_for(policy, copy.columns, path, number)
+    inner = policy_of_sample(policy, copy.columns, path, number)
     return Sample(inner, path, number, n_table, chosen.size, attackers, originals)
 
 
@@ -137,7 +137,8 @@ def _free_name(source: Source) -> str:
     return name
 
 
-def _policy_for(policy: Policy, columns: Sequence[str], path: Path, number: str) -> Policy:
+def policy_of_sample(policy: Policy, columns: Sequence[str], path: Path, number: str) -> Policy:
+    """The policy of records of a file, told by a column of numbers that goes along."""
     attributes = {n: a.after_preparation() for n, a in policy.attributes.items() if n in columns}
     passthrough = AttributeSettings(role=Role.NON_CONFIDENTIAL)
     changes = {

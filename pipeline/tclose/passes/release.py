@@ -6,6 +6,7 @@ samples, and audits beside the originals.
 """
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +18,13 @@ from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.persons.named_key import find_key_id
 from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.describe_plan import describe_plan
-from tclose.passes.plan.notices.estimate import estimate_run
 from tclose.passes.plan.notices.plan_warnings import PLAN_WARNINGS
 from tclose.passes.plan.notices.same_input_warning import warn_by_policy
+from tclose.passes.plan.notices.step_costs import estimate_run
 from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.publish.describe_series import plan_series
+from tclose.passes.publish.planned_columns import describe_planned_columns
 from tclose.passes.publish.publish import PUBLISH
 from tclose.passes.series.link_persons import SERIES
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
@@ -91,8 +94,12 @@ class Decided(NamedTuple):
     suppression: PlannedSuppression | None
 
 
-def decide_only(policy: Policy, scratch: Path, progress: Progress) -> Decided:
-    """Return what a run of the policy would be, decided in a scratch folder."""
+@contextlib.contextmanager
+def deciding(policy: Policy, scratch: Path, progress: Progress) -> Iterator[tuple[Run, Decided]]:
+    """Decide what a run of the policy would be, in a scratch folder.
+
+    The run's working files and its engine are there for the block.
+    """
     check_scheduler(policy.engine)
     find_signer(policy.output.signing_key)
     n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
@@ -102,23 +109,40 @@ def decide_only(policy: Policy, scratch: Path, progress: Progress) -> Decided:
         warn_by_policy(run, progress)
         warnings = run.workspace.load(PLAN_WARNINGS)
         refuse_warnings(warnings, policy.engine)
-        return Decided(
-            run.workspace.load(PLAN),
-            run.workspace.load(INPUT_SUMMARY).table,
-            warnings,
-            plan_series(policy, run.workspace.load(SERIES)),
-            plan_suppression(run.workspace.load(SUPPRESSION)),
+        yield (
+            run,
+            Decided(
+                run.workspace.load(PLAN),
+                run.workspace.load(INPUT_SUMMARY).table,
+                warnings,
+                plan_series(policy, run.workspace.load(SERIES)),
+                plan_suppression(run.workspace.load(SUPPRESSION)),
+            ),
         )
 
 
-def describe_only(policy: Policy, progress: Progress) -> tuple[PlanDocument, CostEstimate, int]:
-    """Return what a release would be, its expected cost, and how many records would be dropped."""
-    with scratch_folder("plan") as scratch:
-        decided = decide_only(policy, scratch, progress)
-    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+def decide_only(policy: Policy, scratch: Path, progress: Progress) -> Decided:
+    """Return what a run of the policy would be, decided in a scratch folder."""
+    with deciding(policy, scratch, progress) as (_, decided):
+        return decided
+
+
+def describe_decided(run: Run, decided: Decided) -> tuple[PlanDocument, int]:
+    """Describe what a run would be, column by column, and count the records it would drop."""
     plan, table = decided.plan, decided.table
     described = describe_plan(
         plan, decided.warnings, over_time=decided.series, suppression=decided.suppression
     )
-    estimate = estimate_run(plan, policy.engine, n_bytes)
-    return described, estimate, table.n_read - table.n_complete
+    distributions = load_distributions(run.workspace, plan)
+    summary = run.workspace.load(INPUT_SUMMARY)
+    columns = describe_planned_columns(run.policy, plan, summary, distributions)
+    described = described.model_copy(update={"columns": columns})
+    return described, table.n_read - table.n_complete
+
+
+def describe_only(policy: Policy, progress: Progress) -> tuple[PlanDocument, CostEstimate, int]:
+    """Return what a release would be, its expected cost, and how many records would be dropped."""
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    with scratch_folder("plan") as scratch, deciding(policy, scratch, progress) as (run, decided):
+        described, n_dropped = describe_decided(run, decided)
+        return described, estimate_run(decided.plan, policy.engine, n_bytes), n_dropped

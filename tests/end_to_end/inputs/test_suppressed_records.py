@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,23 @@ def make_document(path: Path, share: object = "1.5%", **changes: Any) -> dict[st
     return policy_for(path, **(keys | changes))
 
 
-def find_left_out(document: dict[str, Any], place: Path) -> list[int]:
+@dataclass(frozen=True)
+class OfThreads(InProcess):
+    """This process with so many processors; ``asked``: numbers of tasks that it was told of."""
+
+    n_threads: int = 1
+    asked: list[int] = field(default_factory=list)
+
+    def threads_per_task(self, n_tasks: int) -> int:
+        self.asked.append(n_tasks)
+        return self.n_threads
+
+
+def find_left_out(
+    document: dict[str, Any], place: Path, engine: InProcess | None = None
+) -> list[int]:
     """Positions of the records that a run leaves out."""
-    run = Run(parse_policy(document), "suppressed", place, InProcess())
+    run = Run(parse_policy(document), "suppressed", place, engine or InProcess())
     run_pipeline(RELEASE.until(PARTITIONS), run, Progress("none"))
     partitions = run.workspace.load(PARTITIONS)
     return [position for one in partitions for position in one.left_out.tolist()]
@@ -231,3 +246,20 @@ def test_where_every_column_is_filled_nobody_can_be_left_out(path: Path, tmp_pat
     document = make_document(path, attributes=attributes, unlisted="drop", privacy={"k": K})
     with pytest.raises(PolicyError, match="filled by missing"):
         find_left_out(document, tmp_path / "work")
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_the_same_ones_are_left_out_by_any_number_of_threads(
+    path: Path, tmp_path: Path, n_threads: int
+) -> None:
+    engine = OfThreads(n_threads)
+    assert find_left_out(make_document(path), tmp_path / "work", engine) == ISOLATED
+    assert engine.asked == [1, 1]  # the sample's records and the partition's: one task each
+
+
+def test_the_search_tells_how_far_it_is(path: Path, tmp_path: Path, capsys: Any) -> None:
+    run = Run(parse_policy(make_document(path)), "suppressed", tmp_path / "work", InProcess())
+    run_pipeline(RELEASE.until(PARTITIONS), run, Progress("lines"))
+    lines = capsys.readouterr().err
+    assert f"measuring isolation: 1 task, {N_RECORDS} records" in lines
+    assert f"finding isolated records: 1 task, {N_RECORDS} records" in lines

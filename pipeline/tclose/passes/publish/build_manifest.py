@@ -24,6 +24,7 @@ from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
+from tclose.releases.manifest.inside.exposure_section import ExposureSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     PersonSketch,
@@ -81,6 +82,7 @@ class ReleaseRecord:
     record was found to be one of the input's, or of those held; ``versions``: of the code, as in
     the release's id;
     ``analysis``: values before and after; ``previous``: the release that is the current one so far;
+    ``exposure``: earlier releases of the same persons;
     ``n_read``: records, held ones among them, but not those that were left out for another reason
     than a missing value;
     ``n_suppressed``: those left out as isolated ones; ``n_missing``: records without a value that
@@ -111,6 +113,7 @@ class ReleaseRecord:
     warnings: tuple[PlanWarning, ...] = ()
     analysis: Analysis | None = None
     previous: PreviousRelease | None = None
+    exposure: ExposureSection | None = None
     sketches: tuple[PersonSketch, ...] = ()
     over_time: SeriesSection | None = None
     n_suppressed: int = 0

@@ -39,6 +39,8 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         values["person_sketch"] = sketch
     if account.analysis is not None:
         values["analysis"] = account.analysis
+    if account.exposure is not None:
+        values["exposure"] = account.exposure
     if account.previous is not None:
         values["previous"] = account.previous
     if account.warnings:

@@ -42,6 +42,7 @@ from tclose.passes.publish.build_manifest import (
     public_manifest,
 )
 from tclose.passes.publish.describe_series import describe_series, plan_series
+from tclose.passes.publish.exposure_over_time import describe_exposure
 from tclose.passes.publish.figures import describe_figures
 from tclose.passes.publish.full_manifest import full_manifest
 from tclose.passes.publish.uniques_before_after import describe_uniques
@@ -188,6 +189,10 @@ def _make_record(
         lost.comparison, compared_columns(plan), name_shares(lost, plan), plan.k
     )
     utility = add_analyses(utility, lost, plan, workspace.load(WORKLOAD))
+    sketches = workspace.load(PERSON_SKETCHES)
+    over_time = describe_series(
+        run.policy, workspace.load(SERIES), workspace.load(SERIES_VERDICT), _read_register(run)
+    )
     return ReleaseRecord(
         release_id=run.release_id,
         policy=run.policy,
@@ -210,13 +215,9 @@ def _make_record(
         seconds=workspace.find(SECONDS) or {},
         published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         draws=workspace.load(NOISE_DRAWS),
-        sketches=workspace.load(PERSON_SKETCHES),
-        over_time=describe_series(
-            run.policy,
-            workspace.load(SERIES),
-            workspace.load(SERIES_VERDICT),
-            _read_register(run),
-        ),
+        sketches=sketches,
+        over_time=over_time,
+        exposure=describe_exposure(run, sketches, over_time),
         siblings=find_others(run, frozenset(file.sha256 for file in files)),
         levels=tuple(result.levels for result in results if result.levels is not None),
         compared=compared,

@@ -32,7 +32,7 @@ from tclose.passes.summarise.source import (
     type_columns,
 )
 from tclose.passes.summarise.summarise_task import INFER_TASK, SUMMARISE_TASK
-from tclose.passes.suppress.isolation_task import ISOLATE_TASK, ISOLATION, NEAR_TASK
+from tclose.passes.suppress.isolation_task import ISOLATE_TASK, MEASURE_TASK, NEAR_TASK, POINTS
 from tclose.passes.suppress.suppress_records import SUPPRESSION, suppress_records
 from tclose.runtime.engines.engine import least_memory
 from tclose.runtime.pipeline import Pass, PassContext
@@ -114,7 +114,7 @@ SUMMARISE = Pass(
     "Count every partition, and merge the counts.",
     reads=(INSPECTION,),
     writes=(PARTITIONS, SOURCE, DIGEST_KEY, PERSON_KEY, SERIES, SUPPRESSION, INPUT_SUMMARY),
-    tasks=(INFER_TASK, GAPS_TASK, LINK_TASK, NEAR_TASK, ISOLATE_TASK, SUMMARISE_TASK),
-    own=(ISOLATION, HELD),
+    tasks=(INFER_TASK, GAPS_TASK, LINK_TASK, NEAR_TASK, MEASURE_TASK, ISOLATE_TASK, SUMMARISE_TASK),
+    own=(POINTS, HELD),
     work=summarise,
 )

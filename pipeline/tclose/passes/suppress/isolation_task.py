@@ -21,6 +21,7 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.runtime.arrays import TableFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.engines.thread_parts import map_parts
 from tclose.runtime.tasks import Task
 
 NEAR_SAMPLE = FileArtifact("near/sample", TableFile)  # quasi-identifiers, then the position
@@ -86,20 +87,43 @@ class PointTree:
     highs: Float64
     n_near: int
 
-    def measure(self, records: pa.Table, positions: Int64, enough: float = -1.0) -> Float64:
+    def measure(
+        self, records: pa.Table, positions: Int64, enough: float, n_threads: int
+    ) -> Float64:
         """Squared distance of each record to its neighbour, who is not the record itself.
 
         Parameters
         ----------
         enough : squares that are not above it need not be exact
+        n_threads : that search side by side; no square depends on how many
         """
         scaled = _scale(self.encodings, records)
-        squares: Float64 = measure_isolation(
-            self.values, self.levels, self.positions, self.starts, self.stops, self.lows,
-            self.highs, self.weights, np.ascontiguousarray(scaled.numeric.T),
-            np.ascontiguousarray(scaled.nominal.T), positions, self.n_near, enough,
-        )  # fmt: skip
-        return squares
+        values = np.ascontiguousarray(scaled.numeric.T)
+        levels = np.ascontiguousarray(scaled.nominal.T)
+        return self._search(values, levels, positions, enough, n_threads)
+
+    def measure_own(self, points: slice, n_threads: int) -> Float64:
+        """Squared distance of some of the sampled records, in the tree's order, exactly."""
+        values, levels = self.values[points].copy(), self.levels[points].copy()
+        return self._search(values, levels, self.positions[points].copy(), -1.0, n_threads)
+
+    def _search(
+        self,
+        values: Float64,
+        levels: NDArray[np.int32],
+        positions: Int64,
+        enough: float,
+        n_threads: int,
+    ) -> Float64:
+        def search(part: slice) -> Float64:
+            squares: Float64 = measure_isolation(
+                self.values, self.levels, self.positions, self.starts, self.stops, self.lows,
+                self.highs, self.weights, values[part], levels[part], positions[part],
+                self.n_near, enough,
+            )  # fmt: skip
+            return squares
+
+        return np.concatenate(map_parts(search, positions.size, n_threads))
 
 
 def plant_tree(encodings: tuple[Encoding, ...], sample: pa.Table, n_near: int) -> PointTree:
@@ -122,19 +146,19 @@ def _scale(encodings: tuple[Encoding, ...], records: pa.Table) -> Scaled:
     return scale_columns(list(encodings), keys)
 
 
-@dataclass(frozen=True, eq=False)
-class Isolation:
-    """What partitions are searched with: who is farther than ``least`` (a square) is a candidate.
+POINTS = Artifact("point-tree", PointTree)
 
-    ``most``: candidates that are wanted, the farthest.
+
+@dataclass(frozen=True)
+class Search:
+    """What partitions are searched for: who is farther than ``least`` (a square) is a candidate.
+
+    ``most``: candidates that are wanted, the farthest; ``n_threads``: of each task.
     """
 
-    tree: PointTree
     least: float
     most: int
-
-
-ISOLATION = Artifact("isolation", Isolation)
+    n_threads: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,20 +174,38 @@ class IsolatedRecords:
         return IsolatedRecords(self.positions[order], self.squares[order])
 
 
+@dataclass(frozen=True)
+class PointsInput:
+    """Some of the sampled records, in the tree's order, and how many threads search for them."""
+
+    start: int
+    stop: int
+    n_threads: int
+
+
+def measure_task(workspace: Workspace, item: PointsInput, _: PendingFiles) -> IsolatedRecords:
+    """Measure how far sampled records are from their neighbour."""
+    tree, points = workspace.load_shared(POINTS), slice(item.start, item.stop)
+    return IsolatedRecords(tree.positions[points], tree.measure_own(points, item.n_threads))
+
+
+MEASURE_TASK = Task("measure", "measuring isolation", measure_task)
+
+
 def isolate_task(
-    workspace: Workspace, item: tuple[Partition, Source], _: PendingFiles
+    workspace: Workspace, item: tuple[Partition, Source, Search], _: PendingFiles
 ) -> IsolatedRecords:
     """Find the complete records of a partition that are far from their neighbour."""
-    partition, source = item
-    isolation = workspace.load_shared(ISOLATION)
+    partition, source, search = item
+    tree = workspace.load_shared(POINTS)
     names = [column.name for column in source.checked]
     table = read_partition(partition, source.reading.of(names))
     positions = kept_positions(table, source.checked, partition.first_position)
     mask = complete_records(table, source.checked)
     kept = table if mask is None else table.filter(mask)
-    squares = isolation.tree.measure(kept, positions, isolation.least)
-    far = np.flatnonzero(squares > isolation.least)
-    return IsolatedRecords(positions[far], squares[far]).take_farthest(isolation.most)
+    squares = tree.measure(kept, positions, search.least, search.n_threads)
+    far = np.flatnonzero(squares > search.least)
+    return IsolatedRecords(positions[far], squares[far]).take_farthest(search.most)
 
 
 ISOLATE_TASK = Task("isolate", "finding isolated records", isolate_task)

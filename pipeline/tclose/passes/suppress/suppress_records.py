@@ -26,15 +26,16 @@ from tclose.passes.summarise.input_summary import InputSummary, grow_taxonomies
 from tclose.passes.summarise.records import Source
 from tclose.passes.suppress.isolation_task import (
     ISOLATE_TASK,
-    ISOLATION,
+    MEASURE_TASK,
     NEAR_SAMPLE,
     NEAR_TASK,
+    POINTS,
     IsolatedRecords,
-    Isolation,
     NearInput,
+    PointsInput,
     PointTree,
+    Search,
     plant_tree,
-    sampled_positions,
 )
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.plan_document import PlannedSuppression
@@ -43,6 +44,7 @@ from tclose.runtime.engines.engine import merge_in_tree
 from tclose.runtime.pipeline import PassContext
 
 NEAR_RECORDS = 32_768  # that neighbours are looked for among
+POINTS_AT_ONCE = 2_048  # of these, whose own neighbours a task looks for
 # What is left out is farther from its neighbour than those that stay, in squares and on average.
 WORTH = 4.0
 
@@ -110,10 +112,9 @@ def suppress_records(
     tree = plant_tree(
         _encode(source, table, sample), sample, _choose_neighbour(policy, table, len(sample))
     )
-    positions = sampled_positions(sample)
-    squares = tree.measure(sample, positions)
-    found = _find_isolated(context, source, partitions, tree, squares, table.n_complete)
-    found = found.take_farthest(count_worth(found, IsolatedRecords(positions, squares)))
+    sampled = _measure_sample(context, tree)
+    found = _find_isolated(context, source, partitions, sampled.squares, table.n_complete)
+    found = found.take_farthest(count_worth(found, sampled))
     if found.positions.size < policy.privacy.k:  # fewer than a class: who they are could be told
         found = found.take_farthest(0)
     counted = Suppression(
@@ -121,7 +122,7 @@ def suppress_records(
         found.positions.size,
         floor(policy.suppress.share * table.n_complete),
         len(sample),
-        _share_left(squares, ~np.isin(positions, found.positions)),
+        _share_left(sampled.squares, ~np.isin(sampled.positions, found.positions)),
     )
     source = replace(source, reading=replace(source.reading, hidden=hidden))
     return source, leave_out(partitions, np.sort(found.positions)), (counted,)
@@ -164,11 +165,25 @@ def _choose_neighbour(policy: Policy, table: TableSummary, n_sampled: int) -> in
     return min(n_sampled - 1, max(1, ceil((size - 1) * n_sampled / table.n_complete)))
 
 
+def _measure_sample(context: PassContext, tree: PointTree) -> IsolatedRecords:
+    """Return the sampled records, in the order of the input, and how far each is."""
+    context.write(POINTS, tree)
+    n_points = tree.positions.size
+    cuts = range(0, n_points, POINTS_AT_ONCE)
+    sizes = [min(POINTS_AT_ONCE, n_points - start) for start in cuts]
+    n_threads = context.engine.threads_per_task(len(sizes))
+    items = [PointsInput(a, a + n, n_threads) for a, n in zip(cuts, sizes, strict=True)]
+    measured = context.map(MEASURE_TASK, items, sizes=sizes)
+    positions = np.concatenate([one.positions for one in measured])
+    squares = np.concatenate([one.squares for one in measured])
+    order = np.argsort(positions)  # sums of squares are the same in the same order
+    return IsolatedRecords(positions[order], squares[order])
+
+
 def _find_isolated(
     context: PassContext,
     source: Source,
     partitions: Sequence[Partition],
-    tree: PointTree,
     squares: Float64,
     n_complete: int,
 ) -> IsolatedRecords:
@@ -177,10 +192,10 @@ def _find_isolated(
     assert policy.suppress is not None
     most = floor(policy.suppress.share * n_complete)
     least = _find_least(squares, float(policy.suppress.share))
-    context.write(ISOLATION, Isolation(tree, least, most))
+    search = Search(least, most, context.engine.threads_per_task(len(partitions)))
     found = context.map(
         ISOLATE_TASK,
-        [(partition, source) for partition in partitions],
+        [(partition, source, search) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
     return IsolatedRecords(

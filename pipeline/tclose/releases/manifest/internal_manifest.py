@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from tclose.releases.manifest.inside.analyses_section import AnalysesSection
+from tclose.releases.manifest.inside.exposure_section import ExposureSection
 from tclose.releases.manifest.inside.uniqueness_sections import SpecialUniquesSection
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
@@ -337,6 +338,8 @@ class InternalManifest(Manifest):
     """Present if the policy has a column of persons."""
     over_time: SeriesSection | None = None
     """Present if the policy holds the releases of a series together."""
+    exposure: ExposureSection | None = None
+    """Present if the policy has a column of persons."""
     warnings: list[PlanWarning] = Field(default_factory=list)
     seconds: dict[str, float] = Field(default_factory=dict)
     """Wall time of each pass."""

@@ -76,6 +76,58 @@ class PlannedSeries(Section):
     """Share of the records that is expected to be held at the window's end, if none are let go."""
 
 
+class PlannedColumn(Section):
+    """What is known of a column that the policy names, and what becomes of it."""
+
+    name: str
+    role: str
+    kind: str | None = None
+    """None of columns that are never read."""
+    type: str | None = None
+    format: str | None = None
+    """How texts are spelled, where the policy says so."""
+    distinct: int | None = None
+    """Distinct values of complete records; None where they are not counted."""
+    distinct_among: int | None = None
+    """Records among which they were counted, where these are a sample."""
+    missing: int | None = None
+    treatment: str
+    expected_loss: float | None = None
+    """Mean squared difference in ranges, or distance, as manifests have it; if the loss goes on
+    falling with the number of records as it does up to the sample."""
+    loss_of_sample: float | None = None
+    """Of the release of the sample, which loses more."""
+
+
+class PlannedLoss(Section):
+    """The loss that is expected, from releases of a sample; or why nothing can be said."""
+
+    total: float | None = None
+    """Mean over the quasi-identifiers, if the loss goes on falling with the number of records."""
+    of_sample: float | None = None
+    """Of the release of the sample, which loses more."""
+    sampled: int | None = None
+    """Records that were released to estimate it."""
+    of: int | None = None
+    is_faster: bool = False
+    """The search is longer in a run, which loses less then."""
+    reason: str | None = None
+
+
+class PlannedPrice(Section):
+    """What kept records of a sample lose without and with the isolated ones of that sample."""
+
+    loss: float
+    loss_with_all: float
+    """Of the same records, in the same ranges, where none is left out."""
+    loss_of: dict[str, float]
+    loss_with_all_of: dict[str, float]
+    sampled: int
+    """Records that were released to estimate it, but for those left out."""
+    sampled_left_out: int
+    """Isolated records beside these."""
+
+
 class PlannedSuppression(Section):
     """Records that are left out as isolated ones, and what that is expected to buy."""
 
@@ -90,6 +142,7 @@ class PlannedSuppression(Section):
     """Of the sample's mean squared distance to the neighbour that completes a class, the share
     that is left. The loss falls by less, and may not fall at all: classes are made anew, on the
     scales of the records that are left."""
+    price: PlannedPrice | None = None
 
 
 class PlannedPartition(Section):
@@ -142,8 +195,20 @@ class PlanDocument(Section):
     """Of a plan that was followed."""
     warnings: tuple[PlanWarning, ...] = ()
     release_partitions: list[PlannedPartition]
+    columns: tuple[PlannedColumn, ...] = ()
+    """Of a plan that is only shown, the columns that the policy names, in its order."""
+    expected_loss: PlannedLoss | None = None
+    """Of a plan that is only shown."""
     over_time: PlannedSeries | None = None
     suppression: PlannedSuppression | None = None
+
+
+class StepEstimate(Section):
+    """A pass, with the seconds that it is expected to take, and megabytes per worker."""
+
+    name: str
+    seconds: float
+    megabytes: float
 
 
 class CostEstimate(Section):
@@ -152,3 +217,5 @@ class CostEstimate(Section):
     megabytes: float
     seconds: float
     on: str
+    steps: tuple[StepEstimate, ...] = ()
+    """The passes in their order; starting takes what is left of the seconds."""

@@ -19,6 +19,7 @@ from tclose.releases.manifest.intrusion_section import IntrusionSection
 from tclose.releases.manifest.originals_section import FrontierSection, OriginalsResult
 from tclose.releases.report.analyses_before_after import show_analyses
 from tclose.releases.report.assessment_clauses import list_clauses, list_indicators
+from tclose.releases.report.exposure_report import show_exposure
 from tclose.releases.report.html_parts import (
     bullets,
     data_table,
@@ -60,6 +61,7 @@ def write_internal_report(
         *show_analyses(manifest.utility),
         _show_loss(manifest),
         _show_previous(manifest, manifest.previous),
+        show_exposure(manifest),
         _show_clauses(manifest),
         _show_provenance(manifest),
         _leave_room(),

@@ -1,4 +1,4 @@
-"""Estimates of a run's time and memory, from measured runs; approximate, never relied upon."""
+"""Estimates of a run's memory, from measured runs; approximate, never relied upon."""
 
 from collections.abc import Iterator
 
@@ -10,15 +10,10 @@ from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_b
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import MAX_SEARCHED
 from tclose.policy.sections.engine_settings import EngineSettings
-from tclose.releases.manifest.plan_document import CostEstimate
-from tclose.runtime.engines.engine import Engine, runs_in_process, worker_memory
-from tclose.runtime.engines.local import worker_count
+from tclose.runtime.engines.engine import Engine, worker_memory
 from tclose.runtime.progress import Progress
 
-# Measured on two cores (benchmarks/RESULTS.md): ten million records with nine columns, in blocks of
-# 100 clusters of ten, took 40 s on two workers; Algorithm 3 does a distance of one
-# quasi-identifier in about a nanosecond.
-SECONDS_PER_RECORD_AND_COLUMN = 0.8e-6
+# Measured: Algorithm 3 does a distance of one quasi-identifier in about a nanosecond.
 SECONDS_PER_DISTANCE = 1e-9
 # A hundred thousand records of fifty thousand persons were searched in 65 s by two threads.
 SECONDS_PER_KEPT_RECORD = 0.65e-3
@@ -26,22 +21,6 @@ START_SECONDS = 3.0
 BASE_MEGABYTES = 300.0
 COPIES_OF_A_PIECE = 16  # the most that was seen is 14
 SPARE_BYTES = 256_000_000  # for further threads, where no worker has a limit
-
-
-def estimate_run(plan: Plan, engine: EngineSettings, n_bytes: int) -> CostEstimate:
-    """Megabytes per worker, seconds, and what these are for; ``n_bytes`` is the input's size."""
-    alone = runs_in_process(engine, n_bytes)
-    n_workers = 1 if alone else worker_count(engine)
-    n_columns = count_columns(plan)
-    work = plan.n_records * n_columns * SECONDS_PER_RECORD_AND_COLUMN
-    work += count_distances(plan) * len(plan.encodings) * SECONDS_PER_DISTANCE
-    is_searched = plan.keeps_persons and plan.search_budget.n_rounds
-    search = plan.n_records * SECONDS_PER_KEPT_RECORD if is_searched else 0.0  # in one task
-    return CostEstimate(
-        megabytes=task_megabytes(plan),
-        seconds=START_SECONDS + work / n_workers + search,
-        on="this process" if alone else f"{n_workers} workers",
-    )
 
 
 def search_bytes(plan: Plan) -> int:

@@ -1,0 +1,174 @@
+"""The loss that a planned release is expected to have, by column, and the price of `suppress`.
+
+Releases of a sample lose more than one of the whole table, whose records have nearer ones: squared
+distances to a neighbour fall by a power of the number of records (Biau and Devroye, *Lectures on
+the Nearest Neighbor Method*, 2015, chapter 2). So a quarter of the sample is released, too, and
+each column's loss may go on falling from the one to the whole table as it does between the two. It
+need not: of categories and small ranges it soon stays, and where tails are heavy it does not fall,
+as the outermost records have no near ones in a larger table either. So the loss of the sample is
+told, too, and the whole table's is between these, or thereabouts. Nothing is decided by it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tclose.assess.ahead.drawn_records import DrawnRecords, draw_records
+from tclose.assess.ahead.trial_release import TrialRelease, make_trial
+from tclose.data.column_scales import choose_scale
+from tclose.data.keys import Encoding
+from tclose.errors import DataError, InfeasibleError, PolicyError, VerificationError
+from tclose.model.array_types import Float64, Int64
+from tclose.model.column_terms import Scale
+from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_compiled
+from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.search_budget import choose_search_budget
+from tclose.policy.policy import Policy
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run
+
+SAMPLED = 10_000  # records, where nothing else is asked
+PARTS = 4  # the smaller sample is one of so many
+STEEPEST = -2.0  # power of the number of records that a loss falls by at most
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedLosses:
+    """Means over the records that are kept, by quasi-identifier in the plan's order.
+
+    ``sampled`` float64 (QIs,): of the sample's release; ``kept``: of that of the whole table, if
+    the loss goes on falling; ``with_all``: of the records that ``sampled`` is of, in the same
+    ranges, in a release with those left out; None where none are or it is not known. ``n_sampled``,
+    ``n_left_out``:
+    records of the sample that are kept, and that are left out; ``seconds``: of a processor, that
+    the classes of all records are expected to take; ``is_faster``: the search was a shorter one.
+    """
+
+    sampled: Float64
+    kept: Float64
+    with_all: Float64 | None
+    n_sampled: int
+    n_left_out: int
+    seconds: float
+    is_faster: bool
+
+
+def expect_losses(
+    run: Run, plan: Plan, scratch: Path, size: int, progress: Progress
+) -> ExpectedLosses | str:
+    """Estimate losses from releases of about ``size`` records; or why that cannot be said.
+
+    Parameters
+    ----------
+    run : that has made the plan
+    scratch : a private folder, for the samples
+    """
+    drawn = draw_records(run, size, progress)
+    if plan.keeps_persons and not drawn.is_whole:
+        return "a sample of records would not have all records of a person"
+    policy, is_faster = _without_long_search(run.policy.without_series(), len(drawn.table))
+    if not kernels_are_compiled(
+        choose_search_budget(policy.method.refine, len(drawn.table)),
+        keeps_persons=plan.keeps_persons,
+    ):
+        progress.info(COMPILING)
+    ahead = _Ahead(policy, plan, drawn, scratch)
+    sizes = [len(drawn.table)] if drawn.is_whole else [len(drawn.table), len(drawn.table) // PARTS]
+    try:
+        return ahead.estimate(sizes, progress, is_faster=is_faster)
+    except (InfeasibleError, VerificationError, DataError, PolicyError):
+        return f"a sample of {len(drawn.table):,} records cannot be released as the table can"
+
+
+def _without_long_search(policy: Policy, n_records: int) -> tuple[Policy, bool]:
+    """Return the policy with a search that ends soon, and whether its own is longer."""
+    budget = choose_search_budget(policy.method.refine, n_records)
+    if budget.after is None and budget.seconds is None and budget.n_rounds <= FAST_ROUNDS:
+        return policy, False
+    method = policy.method.model_copy(update={"refine": "fast"})
+    return policy.model_copy(update={"method": method}), True
+
+
+FAST_ROUNDS = choose_search_budget("fast", 0).n_rounds
+
+
+@dataclass(frozen=True, eq=False)
+class _Ahead:
+    """Releases of samples, without and with the records that the plan leaves out."""
+
+    policy: Policy
+    plan: Plan
+    drawn: DrawnRecords
+    scratch: Path
+
+    def estimate(self, sizes: list[int], progress: Progress, *, is_faster: bool) -> ExpectedLosses:
+        """Release samples of these sizes, the largest first, and that with those left out."""
+        left_out, encodings = self.drawn.is_left_out, self.plan.encodings
+        is_priced = bool(left_out.any()) and not self.policy.method.generalises
+        with progress.following("try", len(sizes) + is_priced, label="trying on some") as step:
+            counts, losses, seconds = [], [], []
+            for size in sizes:
+                rows = self._choose(size)
+                trial = self._release(rows[~left_out[rows]], f"kept-{size}")
+                counts.append(len(trial.originals))
+                losses.append(trial.measure_all(encodings))
+                seconds.append(trial.seconds)
+                step()
+            falls = [not self._has_heavy_tails(encoding) for encoding in encodings]
+            kept = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
+            with_all = None
+            if is_priced:
+                trial = self._release(self._choose(sizes[0]), "all")
+                with_all = trial.measure_some(np.flatnonzero(~left_out), encodings)
+                step()
+        return ExpectedLosses(
+            sampled=losses[0],
+            kept=kept,
+            with_all=with_all,
+            n_sampled=counts[0],
+            n_left_out=int(np.count_nonzero(left_out)),
+            seconds=seconds[0] * self.drawn.n_table / counts[0],
+            is_faster=is_faster,
+        )
+
+    def _has_heavy_tails(self, encoding: Encoding) -> bool:
+        """Return whether a column's range is many times that of its middle records."""
+        if encoding.is_nominal or encoding.categories is not None:
+            return False
+        column = self.drawn.table[encoding.column.name].combine_chunks()
+        keys = np.sort(encoding.encode(column.filter(pa.array(~self.drawn.is_left_out))))
+        span = float(encoding.high - encoding.low)
+        return choose_scale((keys - keys[0]).astype(np.float64), span).kind is Scale.TRIMMED
+
+    def _choose(self, size: int) -> Int64:
+        """Rows of the sample, ascending: all, or some at random."""
+        n_rows = len(self.drawn.table)
+        if size >= n_rows:
+            return np.arange(n_rows)
+        rng = np.random.default_rng([self.policy.seed, 2])
+        return np.sort(rng.choice(n_rows, size, replace=False))
+
+    def _release(self, rows: Int64, name: str) -> TrialRelease:
+        return make_trial(self.policy, self.drawn.table.take(rows), self.scratch / name)
+
+
+def _extrapolate(
+    counts: Sequence[int], losses: Sequence[Float64], n_table: int, falls: NDArray[np.bool_]
+) -> Float64:
+    """Losses of the whole table, from those of some records and of fewer: float64 (QIs,).
+
+    Parameters
+    ----------
+    falls : bool (QIs,): of which columns the loss goes on falling
+    """
+    if len(losses) == 1:
+        return losses[0]
+    (many, few), (least, most) = counts, losses
+    fell = np.divide(least, most, out=np.ones_like(least), where=(least > 0) & (most > 0))
+    power = np.where(falls, np.clip(np.log(fell) / np.log(many / few), STEEPEST, 0.0), 0.0)
+    expected: Float64 = least * (n_table / many) ** power
+    return expected

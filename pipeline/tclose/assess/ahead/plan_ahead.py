@@ -1,0 +1,96 @@
+"""A plan as a release officer reads it: decided on all records, and tried on some of them."""
+
+from collections.abc import Sequence
+
+from tclose.assess.ahead.expected_losses import ExpectedLosses, expect_losses
+from tclose.data.files import input_files
+from tclose.errors import UsageError
+from tclose.model.array_types import Float64
+from tclose.passes.plan.notices.step_costs import estimate_run
+from tclose.passes.release import deciding, describe_decided
+from tclose.policy.policy import Policy
+from tclose.releases.manifest.plan_document import (
+    CostEstimate,
+    PlanDocument,
+    PlannedLoss,
+    PlannedPrice,
+)
+from tclose.releases.manifest.privacy_summary import three_digits
+from tclose.runtime.progress import Progress
+from tclose.runtime.scratch import scratch_folder
+
+LEAST_SAMPLED = 100  # fewer say nothing
+
+
+def plan_ahead(
+    policy: Policy, progress: Progress, n_sampled: int
+) -> tuple[PlanDocument, CostEstimate, int]:
+    """Return what a release would be, what it is expected to lose and to take, and who is dropped.
+
+    Parameters
+    ----------
+    n_sampled : records that losses are estimated from; 0 for no estimate
+
+    Raises
+    ------
+    UsageError
+        The sample is too small. Otherwise as a run is refused.
+    """
+    if n_sampled and n_sampled < LEAST_SAMPLED:
+        raise UsageError(f"--sample {n_sampled}: has to be 0, or at least {LEAST_SAMPLED} records")
+    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
+    with scratch_folder("plan") as scratch, deciding(policy, scratch, progress) as (run, decided):
+        document, n_dropped = describe_decided(run, decided)
+        plan, seconds = decided.plan, None
+        if n_sampled:
+            expected = expect_losses(run, plan, scratch, n_sampled, progress)
+            names = [encoding.column.name for encoding in plan.encodings]
+            document = _add_losses(document, names, expected)
+            if not isinstance(expected, str) and not expected.is_faster:
+                seconds = expected.seconds
+        return document, estimate_run(plan, policy.engine, n_bytes, seconds), n_dropped
+
+
+def _add_losses(
+    document: PlanDocument, names: Sequence[str], expected: ExpectedLosses | str
+) -> PlanDocument:
+    """The plan with what is expected to be lost, or with the reason why that is not known."""
+    if isinstance(expected, str):
+        loss = PlannedLoss(reason=expected)
+        return document.model_copy(update={"expected_loss": loss})
+    loss = PlannedLoss(
+        total=_mean(expected.kept),
+        of_sample=_mean(expected.sampled),
+        sampled=expected.n_sampled,
+        of=document.records,
+        is_faster=expected.is_faster,
+    )
+    kept, sampled = _by_name(names, expected.kept), _by_name(names, expected.sampled)
+    columns = tuple(
+        column.model_copy(
+            update={"expected_loss": kept[column.name], "loss_of_sample": sampled[column.name]}
+        )
+        if column.name in kept
+        else column
+        for column in document.columns
+    )
+    changed: dict[str, object] = {"expected_loss": loss, "columns": columns}
+    if expected.with_all is not None and document.suppression is not None:
+        price = PlannedPrice(
+            loss=_mean(expected.sampled),
+            loss_with_all=_mean(expected.with_all),
+            loss_of=sampled,
+            loss_with_all_of=_by_name(names, expected.with_all),
+            sampled=expected.n_sampled,
+            sampled_left_out=expected.n_left_out,
+        )
+        changed["suppression"] = document.suppression.model_copy(update={"price": price})
+    return document.model_copy(update=changed)
+
+
+def _by_name(names: Sequence[str], losses: Float64) -> dict[str, float]:
+    return dict(zip(names, map(three_digits, losses.tolist()), strict=True))
+
+
+def _mean(losses: Float64) -> float:
+    return three_digits(float(losses.mean()))

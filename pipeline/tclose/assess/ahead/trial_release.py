@@ -1,0 +1,111 @@
+"""A release of a few records that nobody sees: what it loses, and what it takes."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tclose.assess.linkage import joined, released_keys
+from tclose.assess.linking import read_verified_rows
+from tclose.assess.sample import policy_of_sample
+from tclose.data.category_trees import tree_of
+from tclose.data.keys import Encoding
+from tclose.model.array_types import Float64, Int64
+from tclose.passes.microaggregate.losses import merge_losses
+from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
+from tclose.passes.microaggregate.region_task import REGION_RESULTS
+from tclose.passes.plan.plan import PLAN
+from tclose.passes.release import TRIAL
+from tclose.policy.policy import Policy
+from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.pipeline import Runner
+from tclose.runtime.progress import Progress
+from tclose.runtime.run import Run
+
+NUMBER = "record"  # of the column that tells records; underscores are added while it is one of them
+
+
+@dataclass(frozen=True, eq=False)
+class TrialRelease:
+    """A release of some records in a scratch folder.
+
+    ``seconds``: of the processor, that its classes took.
+    """
+
+    run: Run
+    originals: pa.Table
+    number: str
+    seconds: float
+
+    def measure_all(self, encodings: Sequence[Encoding]) -> Float64:
+        """Mean loss of each quasi-identifier, in the ranges of some encodings: float64 (QIs,)."""
+        results = self.run.workspace.load(REGION_RESULTS)
+        means = merge_losses([one.losses for one in results]).squares / len(self.originals)
+        own = self.run.workspace.load(PLAN).encodings
+        pairs = zip(own, encodings, strict=True)
+        scales = [1.0 if e.is_nominal else _share_of_range(e, other) for e, other in pairs]
+        losses: Float64 = means * np.array(scales)
+        return losses
+
+    def measure_some(self, numbers: Int64, encodings: Sequence[Encoding]) -> Float64:
+        """The same of the records of some numbers, where classes release one value each."""
+        rows = pa.concat_tables(list(read_verified_rows(self.run)))
+        rows = rows.take(pa.array(np.argsort(rows[self.number].to_numpy()))).take(numbers)
+        originals = self.originals.take(numbers)
+        own = self.run.workspace.load(PLAN).encodings
+        return np.array(
+            [
+                _lose(e, by, joined(originals, e.column.name), joined(rows, e.column.name))
+                for e, by in zip(own, encodings, strict=True)
+            ]
+        )
+
+
+def make_trial(policy: Policy, records: pa.Table, place: Path) -> TrialRelease:
+    """Release records by a policy in a folder, in this process, up to the verdict.
+
+    Raises
+    ------
+    InfeasibleError, VerificationError, DataError
+        They cannot be released so.
+    """
+    number = NUMBER
+    while number in records.column_names:
+        number += "_"
+    place.mkdir(mode=0o700)
+    path = place / "records.parquet"
+    pq.write_table(records.append_column(number, pa.array(np.arange(len(records)))), path)
+    inner = policy_of_sample(policy, tuple(records.column_names), path, number)
+    nowhere = inner.output.model_copy(update={"path": str(place / "releases")})
+    inner = inner.model_copy(update={"output": nowhere})  # beside no other releases, to be told of
+    run = Run(inner, "plan", place / "work", InProcess())
+    runner, seconds = Runner(run, Progress("none")), 0.0
+    run.workspace.create()
+    for one in TRIAL.passes:
+        start = time.process_time()
+        runner.execute(one)
+        if one is MICROAGGREGATE:
+            seconds = time.process_time() - start
+    return TrialRelease(run, records, number, seconds)
+
+
+def _share_of_range(own: Encoding, other: Encoding) -> float:
+    """Return by how much squares in ranges of the one are more than in ranges of the other."""
+    ranges = [float(encoding.high - encoding.low) for encoding in (own, other)]
+    return (ranges[0] / ranges[1]) ** 2 if ranges[1] else 1.0
+
+
+def _lose(own: Encoding, by: Encoding, original: pa.Array, released: pa.Array) -> float:
+    """Return the mean loss of some records in a quasi-identifier, as `Losses` has it."""
+    keys, shown = own.encode(original), released_keys(own, released)
+    tree = tree_of(own)
+    if tree is not None:
+        return float(np.mean(tree.count_apart(keys, shown))) / tree.height
+    if own.is_nominal:
+        return float(np.mean(keys != shown))
+    span = float(by.high - by.low)
+    return float(np.mean(((keys - shown) / span) ** 2)) if span else 0.0

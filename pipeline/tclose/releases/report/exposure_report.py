@@ -1,0 +1,119 @@
+"""The section of the internal report on exposure over time: other releases of the same persons."""
+
+from collections.abc import Iterable
+
+from tclose.releases.manifest.inside.exposure_section import EarlierRelease, ExposureSection
+from tclose.releases.manifest.internal_manifest import InternalManifest, SeriesSection
+from tclose.releases.report.html_parts import data_table, paragraph, section
+
+_HEAD = (
+    "release",
+    "records",
+    "persons of this one",
+    "cells",
+    "persons of the smallest",
+    "left out",
+    "held for persons who left",
+    "who left",
+    "of these found",
+)
+
+
+def show_exposure(manifest: InternalManifest) -> str:
+    """What releases give away together, by the internal manifests of this one and earlier ones."""
+    parts = [
+        *_show_series(manifest.over_time),
+        *_show_others(manifest.exposure, manifest.privacy.k.asked),
+        *_show_table(manifest),
+    ]
+    if manifest.privacy.counted != "persons":
+        parts = [
+            paragraph(
+                "Not known: the policy has no column with role person, so nobody can say whether "
+                "earlier releases are of the same persons."
+            )
+        ]
+    return section("exposure", "Exposure over time", *parts)
+
+
+def _show_series(series: SeriesSection | None) -> Iterable[str]:
+    if series is None:
+        return
+    limits = ", ".join(f"{t:g} in {name}" for name, t in series.t.items())
+    yield paragraph(
+        f"This is release {series.number:,} of the series {series.series}, held together with the "
+        f"{len(series.releases):,} before it in a window of {series.window:,}. A cell is the "
+        "persons who are in the same classes of all of these releases in which they are. Its "
+        f"{series.cells:,} cells have {series.k:,} persons or more each (the smallest "
+        f"{series.smallest_cell:,}) and are within {limits} of every table: with all of these "
+        "releases side by side, persons who are still there are among as many."
+    )
+    yield paragraph(
+        f"{series.newcomers:,} persons are new, {series.leavers:,} of the release before are not "
+        f"in this one. Subtracting the one from the other finds {series.leavers_exposed:,} of "
+        "those who left in a group of fewer than k persons or above a t. "
+        f"{series.left_out:,} records were left out so that cells hold"
+        + (f", {series.forgotten:,} of them of persons forgotten on request" if series.forgotten
+           else "")
+        + ".",
+        f"{series.stale:,} records of persons who left are held as the release before had them, "
+        f"for up to {series.stalest:,} releases."
+        if series.stale
+        else "No record of a person who left is held.",
+    )  # fmt: skip
+
+
+def _show_others(exposure: ExposureSection | None, k: int) -> Iterable[str]:
+    """Releases that this one is not held together with."""
+    if exposure is None:
+        return
+    apart = [one for one in exposure.earlier if not one.is_held]
+    if not apart:
+        yield paragraph(
+            f"No other release in the output folder has persons of this one's {exposure.persons:,}."
+        )
+        return
+    share = "" if exposure.largest_share is None else (
+        f" One of them has {100 * exposure.largest_share:.3g} % of them, by estimate from "
+        "sketches."
+    )  # fmt: skip
+    yield paragraph(
+        f"{len(apart) + exposure.more:,} earlier releases in the output folder are about some of "
+        f"this one's {exposure.persons:,} persons and are not held together with it.{share} Their "
+        "classes were made without regard to each other, so that whoever has two can find persons "
+        f"among fewer than k = {k:,}; tclose attack measures how many."
+    )
+
+
+def _show_table(manifest: InternalManifest) -> Iterable[str]:
+    exposure = manifest.exposure
+    if exposure is None or not exposure.earlier:
+        return
+    rows = [_tabulate(one) for one in exposure.earlier]
+    own = manifest.over_time
+    name = f"this one, {manifest.published_at[:10]}"
+    now = [name, f"{manifest.records:,}", f"{exposure.persons:,}"]
+    figures = (
+        [None] * 6
+        if own is None
+        else [own.cells, own.smallest_cell, own.left_out, own.stale, own.leavers,
+              own.leavers_exposed]
+    )  # fmt: skip
+    rows.append((*now, *map(_count, figures)))
+    width = len(_HEAD) if any(one.is_held for one in exposure.earlier) else 3
+    more = f"; {exposure.more:,} older ones are not listed" if exposure.more else ""
+    caption = f"Releases of the same persons, oldest first{more}"
+    yield data_table(caption, _HEAD[:width], [row[:width] for row in rows])
+
+
+def _tabulate(one: EarlierRelease) -> tuple[str, ...]:
+    when = "" if one.published_at is None else f", {one.published_at[:10]}"
+    figures = (
+        one.records, one.shared, one.cells, one.smallest_cell, one.left_out, one.stale,
+        one.leavers, one.leavers_exposed,
+    )  # fmt: skip
+    return (f"{one.release}{when}", *map(_count, figures))
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"

@@ -1,0 +1,207 @@
+"""A plan in plain text: what will be done with each column, what it costs, and why."""
+
+from tclose.releases.manifest.plan_document import (
+    CostEstimate,
+    PlanDocument,
+    PlannedColumn,
+    PlannedLoss,
+    PlannedPartition,
+    PlannedPrice,
+    PlannedSeries,
+    PlannedSuppression,
+)
+from tclose.render.release_tables import format_parameters
+from tclose.render.text_tables import render_table
+
+
+def report_plan(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> str:
+    """Report the plan and the reasons for it."""
+    return render_table(plan_rows(plan, estimate, n_dropped))
+
+
+def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> list[tuple[str, str]]:
+    """Tabulate a plan in two columns."""
+    rows = [("feasible", _format_feasibility(plan)), ("records", f"{plan.records:,}")]
+    if n_dropped:
+        rows.append(("dropped", f"{n_dropped:,} with a missing value"))
+    limits = ", ".join(f"{t:g} for {name}" for name, t in plan.t.items())
+    rows.append(("asked", f"k = {plan.k}" + (f"; t = {limits}" if limits else "")))
+    rows.append(("k counts", _format_counted(plan)))
+    rows += [
+        (f"  {model.name} of {model.attribute}", format_parameters(model.asked))
+        for model in plan.models
+    ]
+    if plan.subsets_of is not None and plan.cut_by_subsets:
+        rows.append(("subsets of", plan.subsets_of))
+    rows.append(("method", plan.method))
+    rows += [(f"scale of {name}", text) for name, text in plan.scales.items()]
+    rows += [(f"imputed in {name}", text) for name, text in plan.imputed.items()]
+    rows += _series_rows(plan.over_time)
+    rows += _suppression_rows(plan.suppression)
+    rows += [(f"column {one.name}", _format_column(one)) for one in plan.columns]
+    rows += _loss_rows(plan.expected_loss)
+    rows += [(f"warning {w.code}", f"{w.message}; {w.remedy}") for w in plan.warnings]
+    for partition in plan.release_partitions:
+        rows += _partition_rows(partition, plan.cut_by_subsets)
+    rows.append(("expected memory", f"about {estimate.megabytes:,.0f} MB per worker"))
+    rows.append(("expected time", f"about {estimate.seconds:,.0f} s, {estimate.on}"))
+    for step in estimate.steps:
+        cost = f"about {step.seconds:,.1f} s, {step.megabytes:,.0f} MB per worker"
+        rows.append((f"  {step.name}", cost))
+    rows.append(("plan digest", plan.digest))
+    return rows
+
+
+def _series_rows(series: PlannedSeries | None) -> list[tuple[str, str]]:
+    """The room that classes have for persons who leave, and what those who left cost."""
+    if series is None:
+        return []
+    closest = ", ".join(f"{t:g} for {name}" for name, t in series.made_t.items())
+    room = (
+        f"new classes of {series.made_k:,} persons within {closest}, if {series.churn:.1%} leave "
+        f"from one release to the next; cells that fall below k = {series.k} then take "
+        f"{series.expected_left_out:.2%} of the records, and {series.expected_classes_left:.0%} of "
+        f"the classes are left by 1 to {series.k - 1} persons each time"
+    )
+    rows = [("room over time", room)]
+    if series.earlier:
+        cost = (
+            f"{series.leavers:,} persons of the release before are not in this one; "
+            f"{series.classes_left:,} of its classes were left by 1 to {series.k - 1} "
+            f"({series.departures}); records left out: {series.left_out:,}"
+        )
+        rows.append(("who left", cost))
+    if series.most_stale is not None:
+        rows.append(("held", _format_held(series, series.most_stale)))
+    if series.forgotten:
+        rows.append(
+            ("forgotten", f"{series.forgotten:,} records of persons who were, left out of these")
+        )
+    return rows
+
+
+def _format_held(series: PlannedSeries, most: float) -> str:
+    """Format the records of persons who left: those of this release, and those expected."""
+    text = f"{series.stale:,} records of others who left, with their last values"
+    if series.stale:
+        text += f", for up to {series.stalest:,} release{'' if series.stalest == 1 else 's'}"
+    text += f"; {most:.1%} of the records may be"
+    if series.expected_stale is not None:
+        text += f", and by the window's end about {series.expected_stale:.0%} are expected"
+        if series.expected_stale > most:
+            text += ": releases are refused before; allow more, or begin a new series by then"
+    return text
+
+
+def _suppression_rows(suppression: PlannedSuppression | None) -> list[tuple[str, str]]:
+    """The price of leaving isolated records out, and what it is expected to buy."""
+    if suppression is None:
+        return []
+    s = suppression
+    said = f"{s.left_out:,} of {s.of:,} records as isolated ones, of {s.most:,} that may be"
+    if s.left_out:
+        share = 1 - s.remaining
+        said += (
+            f"; the mean squared distance to the nearest records of a class falls by {share:.0%} "
+            f"(estimated from {s.sampled:,} records){_format_price(s.price)}"
+        )
+    else:
+        said += ": none are far from the others, or fewer than k"
+    return [("left out", said)]
+
+
+def _format_price(price: PlannedPrice | None) -> str:
+    """What those that are kept gain, by releases of a sample without and with the others."""
+    if price is None:
+        return "; by how much the loss changes was not tried"
+    whole = price.loss_with_all
+    change = f" ({price.loss / whole - 1:+.0%})" if whole else ""
+    return (
+        f"; in releases of {price.sampled:,} records, beside {price.sampled_left_out:,} isolated "
+        f"ones, the others lose {price.loss:.3g} without and {whole:.3g} with these{change}, in "
+        "ranges of their own: an estimate"
+    )
+
+
+def _format_column(column: PlannedColumn) -> str:
+    """Role, type and format, distinct and missing values, treatment, loss."""
+    kind = "" if column.kind is None else f", {column.kind} ({column.type})"
+    said = [f"{column.role}{kind}", *([column.format] if column.format else [])]
+    if column.distinct is not None:
+        among = column.distinct_among
+        counted = f" among {among:,} records" if among is not None else ""
+        said.append(f"{column.distinct:,} distinct{counted}")
+    if column.missing is not None:
+        said.append(f"{column.missing:,} missing")
+    said.append(column.treatment)
+    if column.expected_loss is not None:
+        said.append(f"loss about {_format_between(column.expected_loss, column.loss_of_sample)}")
+    return "; ".join(said)
+
+
+def _loss_rows(loss: PlannedLoss | None) -> list[tuple[str, str]]:
+    """The loss that is expected, and of how many records that is said."""
+    if loss is None:
+        return []
+    if loss.total is None:
+        return [("expected loss", f"not estimated: {loss.reason}")]
+    is_whole = loss.sampled == loss.of
+    among = "from all records" if is_whole else f"from {loss.sampled:,} of {loss.of:,} records"
+    text = f"about {_format_between(loss.total, loss.of_sample)} (SSE per record and "
+    text += f"quasi-identifier; estimated {among}"
+    if loss.of_sample != loss.total:
+        text += ", whose loss is the larger one, and may fall to the other with all records"
+    return [("expected loss", text + (", by a shorter search)" if loss.is_faster else ")"))]
+
+
+def _format_between(low: float, high: float | None) -> str:
+    """Format two figures; one where they are the same."""
+    return f"{low:.3g}" if high is None or high == low else f"{low:.3g} to {high:.3g}"
+
+
+def _format_counted(plan: PlanDocument) -> str:
+    """Say what k counts; without a column of persons one of them may fill a class."""
+    if plan.persons is None:
+        return "records: the policy has no column with role person"
+    persons = plan.persons
+    mean = plan.records / persons.persons
+    said = (
+        f"persons: {persons.persons:,} with {mean:.2f} records each on average, {persons.most:,} "
+        f"at most; {persons.several:,} have several"
+    )
+    if (together := persons.together) is None:
+        return said
+    return (
+        f"{said}; all records of a person are in one class: {together.class_persons:,} persons or "
+        f"more with {together.class_records:,.1f} records on average, and a class of "
+        f"{together.largest_class:,} records or more for whoever has most"
+    )
+
+
+def _format_feasibility(plan: PlanDocument) -> str:
+    if not plan.verified_only:
+        return "yes"
+    return (
+        f"perhaps: {plan.method} knows nothing of t and of further models, so whether its "
+        "classes meet them is decided when they are verified"
+    )
+
+
+def _partition_rows(partition: PlannedPartition, cut_by_subsets: bool) -> list[tuple[str, str]]:
+    explanation = partition.class_size_bound
+    bound = [("  any class", explanation)] if explanation is not None else []
+    if not cut_by_subsets:
+        records = f"{partition.records:,} records, regions: {partition.regions}"
+        return [(partition.name, records), *bound]
+    sizes = " or ".join(f"{size:,}" for size in partition.subset_sizes)
+    return [
+        (
+            partition.name,
+            f"{partition.records:,} records, {partition.clusters:,} clusters",
+        ),
+        ("  class size", partition.class_size_why),
+        *bound,
+        ("  subsets", f"{partition.subsets} of {sizes} records"),
+        ("  ties", f"values that straddle subsets: {partition.values_that_straddle_subsets}"),
+        ("  blocks", f"{partition.blocks:,}; regions: {partition.regions}"),
+    ]
