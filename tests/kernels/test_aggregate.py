@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from support.naive import naive_kernels as naive
 from support.tables.random_tables import repeatable, seeds, starts_of
 from tclose.kernels.aggregate import (
+    SMALL_CLASS,
     float_means,
     group_by_label,
     integer_means,
     lower_medians,
+    middle_keys,
     modes,
-    upper_medians,
 )
 
 # Keys span less than 2**62: `check_span` refuses the rest.
@@ -107,7 +108,7 @@ class TestMedians:
     @given(classes_of(integer_keys), seeds)
     def test_of_integers_equal_the_twins(self, classes: list[list[int]], seed: int) -> None:
         keys, order, starts = scatter(classes, seed, np.int64)
-        lower, upper = lower_medians(keys, order, starts), upper_medians(keys, order, starts)
+        lower, upper = middle_keys(keys, order, starts)
         assert (lower.dtype, upper.dtype) == (np.int64, np.int64)
         assert lower.tolist() == [naive.lower_median(members) for members in classes]
         assert upper.tolist() == [naive.upper_median(members) for members in classes]
@@ -116,10 +117,22 @@ class TestMedians:
     @given(classes_of(floats), seeds)
     def test_of_floats_equal_the_twins(self, classes: list[list[float]], seed: int) -> None:
         keys, order, starts = scatter(classes, seed, np.float64)
-        lower, upper = lower_medians(keys, order, starts), upper_medians(keys, order, starts)
+        lower, upper = middle_keys(keys, order, starts)
         assert (lower.dtype, upper.dtype) == (np.float64, np.float64)
         assert lower.tolist() == [naive.lower_median(members) for members in classes]
         assert upper.tolist() == [naive.upper_median(members) for members in classes]
+
+    @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64])
+    def test_of_small_and_large_classes(self, dtype: type) -> None:
+        rng = np.random.default_rng(0)
+        sizes = [1, 2, SMALL_CLASS - 1, SMALL_CLASS, SMALL_CLASS + 1, 3 * SMALL_CLASS, 3]
+        classes = [rng.integers(-90, 90, size).astype(dtype).tolist() for size in sizes]
+        arrays = scatter(classes, 0, dtype)
+        lower, upper = middle_keys(*arrays)
+        assert (lower.dtype, upper.dtype) == (dtype, dtype)
+        assert lower.tolist() == [naive.lower_median(members) for members in classes]
+        assert upper.tolist() == [naive.upper_median(members) for members in classes]
+        assert lower_medians(*arrays).tolist() == lower.tolist()
 
 
 class TestModes:

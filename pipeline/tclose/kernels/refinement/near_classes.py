@@ -1,8 +1,8 @@
 """The classes that a class could take in at the least cost, sought in boxes of near classes.
 
-Classes are kept in boxes: ranges of numbers and of codes, per quasi-identifier, that hold the points
-of some classes each. A box that is too far away to hold anything cheaper than what is found is
-passed over, so what is found is what a scan of all classes finds, to the last bit.
+Classes are kept in boxes: ranges of numbers and of codes, per quasi-identifier, that hold the
+points of some classes each. A box that is too far away to hold anything cheaper than what is found
+is passed over, so what is found is what a scan of all classes finds, to the last bit.
 """
 
 from collections import namedtuple
@@ -32,8 +32,8 @@ def make_boxes(centres, levels, weights, sizes):
 
     Parameters
     ----------
-    centres, levels, weights : float64 (c, d), int32 (c, q), float64 (q,): points of the classes, and
-        what a difference of codes counts
+    centres, levels, weights : float64 (c, d), int32 (c, q), float64 (q,): points of the classes,
+        and what a difference of codes counts
     sizes : int64 (c,): records of each class, none of which is empty
     """
     n_classes = sizes.size
