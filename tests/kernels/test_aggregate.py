@@ -17,6 +17,7 @@ from tclose.kernels.aggregate import (
     lower_medians,
     middle_keys,
     modes,
+    sort_within,
 )
 
 # Keys span less than 2**62: `check_span` refuses the rest.
@@ -168,3 +169,19 @@ class TestGroups:
         assert order.tolist() == sorted(range(len(labels)), key=lambda i: labels[i])
         assert np.diff(starts).tolist() == [labels.count(label) for label in range(8)]
         assert starts[0] == 0
+
+
+class TestSortWithin:
+    @repeatable
+    @given(st.integers(0, 3), st.integers(1, 4), st.integers(1, 5), seeds)
+    def test_equals_a_stable_sort_by_class_and_keys(
+        self, n_keys: int, n_values: int, n_classes: int, seed: int
+    ) -> None:
+        """Among classes of more records than are sorted by insertion, and of none."""
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, n_classes, rng.integers(1, 4 * SMALL_CLASS))
+        keys = rng.integers(0, n_values, (n_keys, labels.size))
+        order, starts = group_by_label(labels, n_classes)
+        sort_within(order, starts, keys)
+        rows = sorted(range(labels.size), key=lambda i: (labels[i], *keys[:, i]))
+        assert order.tolist() == rows

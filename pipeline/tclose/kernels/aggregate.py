@@ -8,7 +8,7 @@ import numpy as np
 
 from tclose.kernels.compiler import kernel
 
-# Records of a class whose keys are sorted by insertion, at most.
+# Records of a class that are sorted by insertion, at most.
 SMALL_CLASS = 64
 
 
@@ -122,6 +122,37 @@ def group_by_label(labels, n_labels):
         order[filled[labels[i]]] = i
         filled[labels[i]] += 1
     return order, starts
+
+
+@kernel
+def sort_within(order, starts, keys):
+    """Sort the records of each class by several keys, in place; equal ones stay as they are.
+
+    Parameters
+    ----------
+    order, starts : int64 (n,), int64 (c + 1,): records class by class, as of `group_by_label`
+    keys : int64 (p, n), the first one leads
+    """
+    for c in range(starts.size - 1):
+        members = order[starts[c] : starts[c + 1]]
+        if members.size > SMALL_CLASS:
+            for key in keys[::-1]:
+                members[:] = members[np.argsort(key[members], kind="mergesort")]
+            continue
+        for i in range(1, members.size):
+            record, j = members[i], i
+            while j > 0 and _comes_before(keys, record, members[j - 1]):
+                members[j] = members[j - 1]
+                j -= 1
+            members[j] = record
+
+
+@kernel
+def _comes_before(keys, record, other):
+    for a in range(keys.shape[0]):
+        if keys[a, record] != keys[a, other]:
+            return keys[a, record] < keys[a, other]
+    return False
 
 
 @kernel
