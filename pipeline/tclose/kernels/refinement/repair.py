@@ -6,6 +6,7 @@ merging always ends, with one class of all records at the latest.
 
 import numpy as np
 
+from tclose.kernels.aggregate import SMALL_CLASS
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
@@ -47,6 +48,20 @@ def _class_centres(numeric, nominal, first, following, sizes):
 
 
 @kernel
+def _sort(members):
+    """Sort codes in place, few of them by insertion: most classes are small."""
+    if members.size > SMALL_CLASS:
+        members.sort()
+        return
+    for i in range(1, members.size):
+        code, j = members[i], i
+        while j > 0 and members[j - 1] > code:
+            members[j] = members[j - 1]
+            j -= 1
+        members[j] = code
+
+
+@kernel
 def _commonest(codes, start, following, size):
     members = np.empty(size, dtype=np.int32)
     i, filled = start, 0
@@ -54,7 +69,7 @@ def _commonest(codes, start, following, size):
         members[filled] = codes[i]
         filled += 1
         i = following[i]
-    members.sort()
+    _sort(members)
     best, longest, run = members[0], 0, 0
     for m in range(size):
         run = run + 1 if m and members[m] == members[m - 1] else 1
@@ -75,7 +90,7 @@ def _measure_class(chains, c, references, distances):
             members[filled] = codes[a, i]
             filled += 1
             i = following[i]
-        members.sort()
+        _sort(members)
         distances[a] = distance_to(members, tables[a])
 
 
@@ -109,7 +124,7 @@ def _is_union_close(chains, c, other, references):
                 members[filled] = codes[a, i]
                 filled += 1
                 i = following[i]
-        members.sort()
+        _sort(members)
         if not distance_to(members, tables[a]) <= tables[a].limit - margin:
             return False
     return True
