@@ -29,6 +29,7 @@ SETTINGS = {
     "timeout": "UV_HTTP_TIMEOUT",
     "no-index": "UV_NO_INDEX",
 }
+OURS = [Path(__file__).parent.parent / name for name in ("pipeline", "flows")]
 SECTIONS = ("global", "install", ":env:")  # each over those before it
 # What cannot be compiled (templates) or is not: tests, large packages of which little is used.
 SELDOM = r"/(tests|sympy|mpmath|networkx|moto|cfnlint|fontTools|mypyc?|pygments|setuptools|pip)/"
@@ -85,8 +86,10 @@ def _install_by_pip(lock: Path) -> None:
 
 
 def _compile() -> None:
+    """Compile packages, and tclose where it stands: some users keep Python from doing it later."""
     library = Path(sys.executable).parent.parent / "lib"
-    command = ["-m", "compileall", "-qq", "-j", "0", "-x", SELDOM, str(library)]
+    folders = [str(folder) for folder in (library, *OURS)]
+    command = ["-m", "compileall", "-qq", "-j", "0", "-x", SELDOM, *folders]
     subprocess.run([sys.executable, *command], check=False)
 
 

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from support.naive import naive_kernels as naive
 from support.tables.random_tables import repeatable, seeds, starts_of
 from tclose.kernels.aggregate import (
+    SMALL_CLASS,
     float_means,
     group_by_label,
     integer_means,
     lower_medians,
+    middle_keys,
     modes,
-    upper_medians,
+    sort_within,
 )
 
 # Keys span less than 2**62: `check_span` refuses the rest.
@@ -107,7 +109,7 @@ class TestMedians:
     @given(classes_of(integer_keys), seeds)
     def test_of_integers_equal_the_twins(self, classes: list[list[int]], seed: int) -> None:
         keys, order, starts = scatter(classes, seed, np.int64)
-        lower, upper = lower_medians(keys, order, starts), upper_medians(keys, order, starts)
+        lower, upper = middle_keys(keys, order, starts)
         assert (lower.dtype, upper.dtype) == (np.int64, np.int64)
         assert lower.tolist() == [naive.lower_median(members) for members in classes]
         assert upper.tolist() == [naive.upper_median(members) for members in classes]
@@ -116,10 +118,22 @@ class TestMedians:
     @given(classes_of(floats), seeds)
     def test_of_floats_equal_the_twins(self, classes: list[list[float]], seed: int) -> None:
         keys, order, starts = scatter(classes, seed, np.float64)
-        lower, upper = lower_medians(keys, order, starts), upper_medians(keys, order, starts)
+        lower, upper = middle_keys(keys, order, starts)
         assert (lower.dtype, upper.dtype) == (np.float64, np.float64)
         assert lower.tolist() == [naive.lower_median(members) for members in classes]
         assert upper.tolist() == [naive.upper_median(members) for members in classes]
+
+    @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float64])
+    def test_of_small_and_large_classes(self, dtype: type) -> None:
+        rng = np.random.default_rng(0)
+        sizes = [1, 2, SMALL_CLASS - 1, SMALL_CLASS, SMALL_CLASS + 1, 3 * SMALL_CLASS, 3]
+        classes = [rng.integers(-90, 90, size).astype(dtype).tolist() for size in sizes]
+        arrays = scatter(classes, 0, dtype)
+        lower, upper = middle_keys(*arrays)
+        assert (lower.dtype, upper.dtype) == (dtype, dtype)
+        assert lower.tolist() == [naive.lower_median(members) for members in classes]
+        assert upper.tolist() == [naive.upper_median(members) for members in classes]
+        assert lower_medians(*arrays).tolist() == lower.tolist()
 
 
 class TestModes:
@@ -155,3 +169,19 @@ class TestGroups:
         assert order.tolist() == sorted(range(len(labels)), key=lambda i: labels[i])
         assert np.diff(starts).tolist() == [labels.count(label) for label in range(8)]
         assert starts[0] == 0
+
+
+class TestSortWithin:
+    @repeatable
+    @given(st.integers(0, 3), st.integers(1, 4), st.integers(1, 5), seeds)
+    def test_equals_a_stable_sort_by_class_and_keys(
+        self, n_keys: int, n_values: int, n_classes: int, seed: int
+    ) -> None:
+        """Among classes of more records than are sorted by insertion, and of none."""
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, n_classes, rng.integers(1, 4 * SMALL_CLASS))
+        keys = rng.integers(0, n_values, (n_keys, labels.size))
+        order, starts = group_by_label(labels, n_classes)
+        sort_within(order, starts, keys)
+        rows = sorted(range(labels.size), key=lambda i: (labels[i], *keys[:, i]))
+        assert order.tolist() == rows

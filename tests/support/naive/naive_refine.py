@@ -213,3 +213,21 @@ def mean_cluster_emd(values: Sequence[float], n_subsets: int) -> Fraction:
         clusters = [[*cluster, value] for cluster in clusters for value in subset]
     emds = (naive.ordered_emd(cluster, values) for cluster in clusters)
     return sum(emds, Fraction(0)) / len(clusters)
+
+
+def rank_partners(
+    centres: np.ndarray, levels: np.ndarray, weights: np.ndarray, sizes: np.ndarray, c: int
+) -> list[tuple[float, int]]:
+    """What each other class costs class c (Ward), and its number: the cheapest first."""
+    ranked = []
+    for other in range(len(sizes)):
+        if other == c or sizes[other] == 0:
+            continue
+        distance = 0.0
+        for difference in centres[c] - centres[other]:
+            distance += float(difference) ** 2
+        for weight in weights[levels[c] != levels[other]]:
+            distance += float(weight)
+        cost = distance * int(sizes[c]) * int(sizes[other]) / int(sizes[c] + sizes[other])
+        ranked.append((cost, other))
+    return sorted(ranked)

@@ -41,22 +41,22 @@ def distances_to(numeric, nominal, weights, point, start, stop, distances):
 @kernel
 def find_farthest(distances, rows, starts, alive):
     """Position of the largest distance among the live records of all subsets."""
-    best = -1
+    best, most = -1, -1.0
     for s in range(alive.size):
         for i in range(starts[s], starts[s] + alive[s]):
-            earlier = best >= 0 and distances[i] == distances[best] and rows[i] < rows[best]
-            if best < 0 or distances[i] > distances[best] or earlier:
-                best = i
+            distance = distances[i]
+            if distance > most or (distance == most and rows[i] < rows[best]):
+                best, most = i, distance
     return best
 
 
 @kernel
 def _nearest(distances, rows, start, stop):
-    best = start
+    best, least = start, distances[start]
     for i in range(start + 1, stop):
-        earlier = distances[i] == distances[best] and rows[i] < rows[best]
-        if distances[i] < distances[best] or earlier:
-            best = i
+        distance = distances[i]
+        if distance < least or (distance == least and rows[i] < rows[best]):
+            best, least = i, distance
     return best
 
 

@@ -6,12 +6,16 @@ merging always ends, with one class of all records at the latest.
 
 import numpy as np
 
+from tclose.kernels.aggregate import SMALL_CLASS
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered import ERROR_PER_STEP
 from tclose.kernels.emd.reference import distance_to
+from tclose.kernels.refinement.near_classes import make_boxes, rank_partners, widen_box
 
 # Partners that are tried, nearest first, before the nearest is taken on the way to a larger union.
 N_PARTNERS = 64
+# Of these the first, which are ranked alone before all are: mostly one of them will do.
+N_FIRST = 8
 # By which a distance is more than a limit, whatever both are rounded by.
 SURELY = 1e-6
 
@@ -44,6 +48,20 @@ def _class_centres(numeric, nominal, first, following, sizes):
 
 
 @kernel
+def _sort(members):
+    """Sort codes in place, few of them by insertion: most classes are small."""
+    if members.size > SMALL_CLASS:
+        members.sort()
+        return
+    for i in range(1, members.size):
+        code, j = members[i], i
+        while j > 0 and members[j - 1] > code:
+            members[j] = members[j - 1]
+            j -= 1
+        members[j] = code
+
+
+@kernel
 def _commonest(codes, start, following, size):
     members = np.empty(size, dtype=np.int32)
     i, filled = start, 0
@@ -51,48 +69,13 @@ def _commonest(codes, start, following, size):
         members[filled] = codes[i]
         filled += 1
         i = following[i]
-    members.sort()
+    _sort(members)
     best, longest, run = members[0], 0, 0
     for m in range(size):
         run = run + 1 if m and members[m] == members[m - 1] else 1
         if run > longest:
             best, longest = members[m], run
     return best
-
-
-@kernel
-def _rank_partners(centres, levels, weights, sizes, c, costs, partners):
-    """Find the classes that class c could take in at the least cost, the cheapest first.
-
-    The cost is the growth of the squared error (Ward); of equal ones the first class comes first.
-    ``costs`` and ``partners``, float64 and int64 (m,), are written; returns how many there are.
-    """
-    n_ranked, most = 0, partners.size
-    for other in range(sizes.size):
-        if other == c or sizes[other] == 0:
-            continue
-        distance = 0.0
-        for j in range(centres.shape[1]):
-            distance += (centres[c, j] - centres[other, j]) ** 2
-        if n_ranked == most and _cost(distance, sizes[c], sizes[other]) >= costs[most - 1]:
-            continue  # as it is by its numbers alone
-        for j in range(levels.shape[1]):
-            distance += weights[j] if levels[c, j] != levels[other, j] else 0.0
-        cost = _cost(distance, sizes[c], sizes[other])
-        if cost == np.inf or (n_ranked == most and cost >= costs[most - 1]):
-            continue
-        n_ranked = min(n_ranked + 1, most)
-        place = n_ranked - 1
-        while place > 0 and costs[place - 1] > cost:
-            costs[place], partners[place] = costs[place - 1], partners[place - 1]
-            place -= 1
-        costs[place], partners[place] = cost, other
-    return n_ranked
-
-
-@kernel(inline="always")
-def _cost(distance, size, other_size):
-    return distance * size * other_size / (size + other_size)
 
 
 @kernel
@@ -107,7 +90,7 @@ def _measure_class(chains, c, references, distances):
             members[filled] = codes[a, i]
             filled += 1
             i = following[i]
-        members.sort()
+        _sort(members)
         distances[a] = distance_to(members, tables[a])
 
 
@@ -141,23 +124,31 @@ def _is_union_close(chains, c, other, references):
                 members[filled] = codes[a, i]
                 filled += 1
                 i = following[i]
-        members.sort()
+        _sort(members)
         if not distance_to(members, tables[a]) <= tables[a].limit - margin:
             return False
     return True
 
 
 @kernel
-def _find_partner(chains, c, partners, references, distances):
+def _find_partner(chains, boxes, points, c, references):
     """The first partner whose union with c is close; if there is none, the first, or -1."""
-    sizes = chains[2]
+    sizes, none = chains[2], np.int64(-1)
+    costs, partners = np.empty(N_PARTNERS), np.empty(N_PARTNERS, dtype=np.int64)
+    distances = np.empty(len(references[1]))
     _measure_class(chains, c, references, distances)
-    for other in partners:
-        if not _may_be_close(distances, sizes[c], sizes[other], references[1]):
-            continue
-        if _is_union_close(chains, c, other, references):
-            return other, True
-    return (partners[0] if partners.size else np.int64(-1)), False
+    tried = 0
+    for most in (N_FIRST, N_PARTNERS):
+        n_ranked = rank_partners(boxes, points, sizes, c, costs[:most], partners[:most])
+        for other in partners[tried:n_ranked]:
+            if not _may_be_close(distances, sizes[c], sizes[other], references[1]):
+                continue
+            if _is_union_close(chains, c, other, references):
+                return other, True
+        tried = n_ranked
+        if n_ranked < most:
+            break
+    return (partners[0] if tried else none), False
 
 
 @kernel
@@ -199,16 +190,16 @@ def merge_classes(numeric, nominal, weights, labels, sizes, above, references):
     first, following = _chain_members(labels, sizes.size)
     centres, levels = _class_centres(numeric, nominal, first, following, sizes)
     chains = (first, following, sizes)
-    costs, partners = np.empty(N_PARTNERS), np.empty(N_PARTNERS, dtype=np.int64)
-    distances = np.empty(len(references[1]))
+    points = (centres, levels, weights)
+    boxes = make_boxes(centres, levels, weights, sizes)
     for c in above:
         close = sizes[c] == 0
         while not close:
-            n_ranked = _rank_partners(centres, levels, weights, sizes, c, costs, partners)
-            other, close = _find_partner(chains, c, partners[:n_ranked], references, distances)
+            other, close = _find_partner(chains, boxes, points, c, references)
             if other < 0:
                 break
             _join_classes(chains, c, other, centres, levels)
+            widen_box(boxes, c, centres, levels)
     return _renumber(first, following, sizes)
 
 

@@ -91,7 +91,22 @@ def cluster_region(
     """
     scaled = scale_columns(list(plan.encodings), records.keys)
     merger = Merger(records, plan, distributions, scaled, person_demand)
-    refiner = make_refiner(
+    refiner = _make_refiner(records, plan, distributions, scaled)
+    start = _make_clusters(records, plan, distributions, scaled)
+    beside = start.beside
+    if refiner is None or beside is None or plan.search_budget.seconds is not None:
+        return _search(start, records.share, plan, merger, refiner)
+    ends = [_search(one, records.share, plan, merger, refiner) for one in (start, beside)]
+    return min(ends, key=lambda end: (end.n_violating, refiner.measure(end.labels).loss))
+
+
+def _make_refiner(
+    records: RegionRecords, plan: Plan, distributions: tuple[Distribution, ...], scaled: Scaled
+) -> Refiner | None:
+    """The region's refiner; None where nothing is searched."""
+    if plan.search_budget.n_rounds == 0:
+        return None
+    return make_refiner(
         scaled,
         records.codes,
         distributions,
@@ -100,26 +115,20 @@ def cluster_region(
         (plan.seed, *records.name),
         records.n_threads,
     )
-    clustering = _make_clusters(records, plan, distributions, scaled)
-    starts = [clustering]
-    if clustering.beside is not None and plan.search_budget.seconds is None:
-        starts.append(clustering.beside)
-    ends = [_search(start, records.share, plan, merger, refiner) for start in starts]
-    if len(ends) == 1:
-        return ends[0]
-    return min(ends, key=lambda end: (end.n_violating, refiner.measure(end.labels).loss))
 
 
 def _search(
-    start: Clustering, share: float, plan: Plan, merger: Merger, refiner: Refiner
+    start: Clustering, share: float, plan: Plan, merger: Merger, refiner: Refiner | None
 ) -> RegionClusters:
     """The clusters that the search ends with, repaired. ``share``: of all records."""
     labels, levels = start.labels, start.levels
+    rounds: tuple[Round, ...] = ()
     if plan.method.cuts_by_subsets and start.block_starts is None:
         labels = merger.merge(labels)  # near records, of which exchanges would bring far ones
-    labels, rounds = refiner.refine(
-        labels, plan.search_budget, merger.merge, share, start.block_starts
-    )
+    if refiner is not None:
+        labels, rounds = refiner.refine(
+            labels, plan.search_budget, merger.merge, share, start.block_starts
+        )
     n_repaired = n_violating = 0
     if plan.method.holds_t and levels is None:
         labels, n_repaired, n_violating = merger.repair(labels)

@@ -99,8 +99,7 @@ def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64
 def _middle_values(
     keys: Keys, order: Int64, starts: Int64, rounded: bool, encoding: Encoding
 ) -> Keys:
-    lower = aggregate.lower_medians(keys, order, starts)
-    upper = aggregate.upper_medians(keys, order, starts)
+    lower, upper = aggregate.middle_keys(keys, order, starts)
     if rounded:
         return cast(Keys, lower + (upper - lower + 1) // 2)
     return _as_released(lower + (upper - lower) / 2, encoding)

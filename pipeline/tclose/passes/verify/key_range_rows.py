@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tclose.data.keys import Keys
+from tclose.kernels.aggregate import group_by_label, sort_within
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.encode.wide_columns import References
@@ -54,7 +55,10 @@ class KeyRangeRows:
 def order_rows(of_row: Int64, codes: Int64, passthrough: pa.Table) -> Int64:
     """Return the order of rows by class, confidential and pass-through values, as released."""
     last = [_dense_ranks(column.combine_chunks()) for column in as_bits(passthrough).columns]
-    return np.lexsort([*last[::-1], *codes[::-1], of_row])
+    keys = np.vstack([codes, *last]) if last else codes
+    order, starts = group_by_label(of_row, int(of_row.max(initial=-1)) + 1)
+    sort_within(order, starts, np.ascontiguousarray(keys, dtype=np.int64))
+    return cast(Int64, order)
 
 
 def _dense_ranks(values: pa.Array) -> Int64:
