@@ -157,8 +157,8 @@ def test_persons_who_stay_together_are_not_sampled_by_records(path: Path) -> Non
     ],
 )
 def test_losses_go_on_as_they_fell(least: float, most: float, falls: bool, expected: float) -> None:
-    losses = [np.array([least]), np.array([most])]
-    found = _extrapolate([400, 100], losses, 1_600, np.array([falls]))
+    losses = [np.array([most]), np.array([least])]
+    found = _extrapolate([100, 400], losses, 1_600, np.array([falls]))
     assert found == pytest.approx([expected])
 
 

@@ -10,7 +10,7 @@ told, too, and the whole table's is between these, or thereabouts. Nothing is de
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +45,8 @@ class ExpectedLosses:
     ranges, in a release with those left out; None where none are or it is not known. ``n_sampled``,
     ``n_left_out``:
     records of the sample that are kept, and that are left out; ``seconds``: of a processor, that
-    the classes of all records are expected to take; ``is_faster``: the search was a shorter one.
+    the classes of all records are expected to take, None where that is not known; ``is_faster``:
+    the search was a shorter one.
     """
 
     sampled: Float64
@@ -53,7 +54,7 @@ class ExpectedLosses:
     with_all: Float64 | None
     n_sampled: int
     n_left_out: int
-    seconds: float
+    seconds: float | None
     is_faster: bool
 
 
@@ -71,17 +72,20 @@ def expect_losses(
     if plan.keeps_persons and not drawn.is_whole:
         return "a sample of records would not have all records of a person"
     policy, is_faster = _without_long_search(run.policy.without_series(), len(drawn.table))
-    if not kernels_are_compiled(
+    is_compiled = kernels_are_compiled(
         choose_search_budget(policy.method.refine, len(drawn.table)),
         keeps_persons=plan.keeps_persons,
-    ):
+    )
+    if not is_compiled:
         progress.info(COMPILING)
     ahead = _Ahead(policy, plan, drawn, scratch)
-    sizes = [len(drawn.table)] if drawn.is_whole else [len(drawn.table), len(drawn.table) // PARTS]
+    sizes = [len(drawn.table)] if drawn.is_whole else [len(drawn.table) // PARTS, len(drawn.table)]
     try:
-        return ahead.estimate(sizes, progress, is_faster=is_faster)
+        expected = ahead.estimate(sizes, progress, is_faster=is_faster)
     except (InfeasibleError, VerificationError, DataError, PolicyError):
         return f"a sample of {len(drawn.table):,} records cannot be released as the table can"
+    # The first release of all took what compiling takes.
+    return expected if is_compiled or len(sizes) > 1 else replace(expected, seconds=None)
 
 
 def _without_long_search(policy: Policy, n_records: int) -> tuple[Policy, bool]:
@@ -106,7 +110,7 @@ class _Ahead:
     scratch: Path
 
     def estimate(self, sizes: list[int], progress: Progress, *, is_faster: bool) -> ExpectedLosses:
-        """Release samples of these sizes, the largest first, and that with those left out."""
+        """Release samples of these sizes, the largest last, and that with those left out."""
         left_out, encodings = self.drawn.is_left_out, self.plan.encodings
         is_priced = bool(left_out.any()) and not self.policy.method.generalises
         with progress.following("try", len(sizes) + is_priced, label="trying on some") as step:
@@ -122,16 +126,16 @@ class _Ahead:
             kept = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
             with_all = None
             if is_priced:
-                trial = self._release(self._choose(sizes[0]), "all")
+                trial = self._release(self._choose(sizes[-1]), "all")
                 with_all = trial.measure_some(np.flatnonzero(~left_out), encodings)
                 step()
         return ExpectedLosses(
-            sampled=losses[0],
+            sampled=losses[-1],
             kept=kept,
             with_all=with_all,
-            n_sampled=counts[0],
+            n_sampled=counts[-1],
             n_left_out=int(np.count_nonzero(left_out)),
-            seconds=seconds[0] * self.drawn.n_table / counts[0],
+            seconds=seconds[-1] * self.drawn.n_table / counts[-1],
             is_faster=is_faster,
         )
 
@@ -167,7 +171,7 @@ def _extrapolate(
     """
     if len(losses) == 1:
         return losses[0]
-    (many, few), (least, most) = counts, losses
+    (few, many), (most, least) = counts, losses
     fell = np.divide(least, most, out=np.ones_like(least), where=(least > 0) & (most > 0))
     power = np.where(falls, np.clip(np.log(fell) / np.log(many / few), STEEPEST, 0.0), 0.0)
     expected: Float64 = least * (n_table / many) ** power

@@ -44,7 +44,7 @@ class TrialRelease:
     def measure_all(self, encodings: Sequence[Encoding]) -> Float64:
         """Mean loss of each quasi-identifier, in the ranges of some encodings: float64 (QIs,)."""
         results = self.run.workspace.load(REGION_RESULTS)
-        means = merge_losses([one.losses for one in results]).squares / len(self.originals)
+        means = merge_losses([one.losses for one in results]).means
         own = self.run.workspace.load(PLAN).encodings
         pairs = zip(own, encodings, strict=True)
         scales = [1.0 if e.is_nominal else _share_of_range(e, other) for e, other in pairs]

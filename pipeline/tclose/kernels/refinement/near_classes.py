@@ -42,6 +42,7 @@ def make_boxes(centres, levels, weights, sizes):
         np.ascontiguousarray(centres.T),
         np.ascontiguousarray(levels.T),
         weights,
+        np.ones(levels.shape[1], dtype=np.int64),  # any cut will do
         n_levels,
         np.zeros(n_classes, np.int64),
         np.array([0, n_classes]),
