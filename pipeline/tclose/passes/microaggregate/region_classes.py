@@ -91,21 +91,22 @@ def cluster_region(
     """
     scaled = scale_columns(list(plan.encodings), records.keys)
     merger = Merger(records, plan, distributions, scaled, person_demand)
-    refiner = _make_refiner(records, plan, distributions, scaled)
     start = _make_clusters(records, plan, distributions, scaled)
-    beside = start.beside
-    if refiner is None or beside is None or plan.search_budget.seconds is not None:
-        return _search(start, records.share, plan, merger, refiner)
-    ends = [_search(one, records.share, plan, merger, refiner) for one in (start, beside)]
+    starts = [start]
+    if start.beside is not None and plan.search_budget.seconds is None:
+        starts.append(start.beside)
+    refiner = None
+    if plan.search_budget.n_rounds or len(starts) > 1:  # or nothing is searched or compared
+        refiner = _make_refiner(records, plan, distributions, scaled)
+    ends = [_search(one, records.share, plan, merger, refiner) for one in starts]
+    if refiner is None or len(ends) == 1:
+        return ends[0]
     return min(ends, key=lambda end: (end.n_violating, refiner.measure(end.labels).loss))
 
 
 def _make_refiner(
     records: RegionRecords, plan: Plan, distributions: tuple[Distribution, ...], scaled: Scaled
-) -> Refiner | None:
-    """The region's refiner; None where nothing is searched."""
-    if plan.search_budget.n_rounds == 0:
-        return None
+) -> Refiner:
     return make_refiner(
         scaled,
         records.codes,
