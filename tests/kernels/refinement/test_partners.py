@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.naive import naive_refine
 from support.tables.classed_records import ClassedRecords, classed_records
 from support.tables.random_tables import repeatable
-from tclose.kernels.refinement.partners import find_partners, measure_pulls
+from tclose.kernels.refinement.partners import find_partners, measure_pulls, start_trying
 
 NEAR = 2e-5  # sums of single precision, of values up to 1
 
@@ -39,7 +39,7 @@ class TestPartners:
     def test_promise_most_and_the_best_comes_first(
         self, records: ClassedRecords, n_wanted: int
     ) -> None:
-        partners = find_partners(records.gather()[0], n_wanted)
+        partners = find_partners(records.gather()[0], start_trying(records.n_classes), n_wanted)
         n_found = min(n_wanted, records.n_classes - 1)
         assert partners.dtype == np.int32
         assert partners.shape == (records.n_classes, n_found)
@@ -66,6 +66,25 @@ class TestPartners:
             np.zeros((1, 10)), np.empty((0, 10), np.int32), 1, np.empty((0, 10), np.int64), (), (),
             np.repeat(np.arange(5), 2), 2,
         )  # fmt: skip
-        partners = find_partners(records.gather()[0], 3)
+        partners = find_partners(records.gather()[0], start_trying(5), 3)
         assert partners[0].tolist() == [1, 2, 3]
         assert partners[4].tolist() == [0, 1, 2]
+
+    @repeatable
+    @given(classed_records(n_classes=st.integers(2, 7), max_size=6), st.data())
+    def test_what_was_tried_in_vain_is_passed_over(
+        self, records: ClassedRecords, data: st.DataObject
+    ) -> None:
+        n = records.n_classes
+        tried, block = start_trying(n), records.gather()[0]
+        numbers = st.lists(st.integers(1, 4), min_size=n, max_size=n)
+        tried.changed[:] = data.draw(numbers)
+        for a in range(n):
+            for b in range(a):
+                tried.seen[a, b] = tried.seen[b, a] = data.draw(st.integers(0, 4))
+        everybody = find_partners(block, start_trying(n), n).tolist()
+        for a, found in enumerate(find_partners(block, tried, n).tolist()):
+            left = [
+                b for b in everybody[a] if tried.seen[a, b] < max(tried.changed[[a, b]].tolist())
+            ]
+            assert found == left + [-1] * (n - 1 - len(left))

@@ -21,6 +21,7 @@ from support.tables.classed_records import (
 from support.tables.random_tables import distribution_of, repeatable
 from tclose.kernels.refinement.block import Block, measure_block
 from tclose.kernels.refinement.pair_arrays import find_insertion_ranks, make_scratch
+from tclose.kernels.refinement.partners import start_trying
 from tclose.kernels.refinement.search import (
     EXCESS_PRICE,
     LEAST_GAIN,
@@ -36,6 +37,12 @@ from tclose.model.distribution import Distribution
 NEAR = 1e-9
 
 pairs = classed_records(n_classes=st.just(2), max_size=6)
+
+
+def search_all(block: Block, partners: np.ndarray, *how: float) -> int:
+    """Search from where nothing was tried yet."""
+    n_done: int = search_block(block, partners, start_trying(block.sizes.size), *how)
+    return n_done
 
 
 def prepared(block: Block):
@@ -144,7 +151,7 @@ class TestPairs:
         records = relabel(records, [[1, 2], [0, 3, 4, 5, 6, 7, 8, 9, 10]])
         block, rows = records.gather()
         nearest = np.array([[1], [0]], np.int32)
-        search_block(block, nearest, 1, 50, LEAST_GAIN)
+        search_all(block, nearest, 1, 50, LEAST_GAIN)
         assert block.sizes.max() <= block.members.shape[2]
         assert sorted(map(len, classes_of(block, rows))) == [1, 10]
 
@@ -221,7 +228,7 @@ class TestBlocks:
         block, rows = records.gather()
         width = data.draw(st.integers(1, records.n_classes - 1))
         nearest = all_neighbours(records.n_classes)[:, :width].copy()
-        n_done = search_block(block, nearest, records.k, n_sweeps, LEAST_GAIN)
+        n_done = search_all(block, nearest, records.k, n_sweeps, LEAST_GAIN)
         classes = check_kept(records, block, rows)
         assert n_done > 0 or classes == records.classes
 
@@ -230,7 +237,7 @@ class TestBlocks:
     def test_search_ends_where_no_exchange_is_left(self, records: ClassedRecords) -> None:
         block, rows = records.gather()
         nearest = all_neighbours(records.n_classes)
-        search_block(block, nearest, records.k, 200, LEAST_GAIN)
+        search_all(block, nearest, records.k, 200, LEAST_GAIN)
         classes = check_kept(records, block, rows)
         cap = block.members.shape[2]
         for a, b in combinations(classes, 2):
@@ -242,7 +249,7 @@ class TestBlocks:
         """Sixteen records in two heaps, every other one in the wrong class: four swaps and more."""
         records = line_of([0, 64] * 16, [16, 16])
         block, _ = records.gather()
-        n_done = search_block(block, all_neighbours(2), 2, 50, LEAST_GAIN)
+        n_done = search_all(block, all_neighbours(2), 2, 50, LEAST_GAIN)
         assert measure_block(block) == 0.0
         assert n_done >= 8
 
@@ -252,7 +259,7 @@ class TestBlocks:
         """Only neighbours exchange records: here each class has one, whose only one it is."""
         partner = np.arange(records.n_classes) ^ 1
         block, rows = records.gather()
-        search_block(block, partner[:, np.newaxis].astype(np.int32), records.k, 3, LEAST_GAIN)
+        search_all(block, partner[:, np.newaxis].astype(np.int32), records.k, 3, LEAST_GAIN)
         after = classes_of(block, rows)
         for c in range(0, records.n_classes, 2):
             before = records.classes[c] + records.classes[c + 1]
@@ -262,13 +269,13 @@ class TestBlocks:
         """The third class names the first, which names the second: their exchange is found."""
         records = line_of([0, 0, 64, 0, 0, 0, 64, 64, 0], [3, 3, 3])
         block, rows = records.gather()
-        search_block(block, np.array([[1], [0], [0]], np.int32), 3, 4, LEAST_GAIN)
+        search_all(block, np.array([[1], [0], [0]], np.int32), 3, 4, LEAST_GAIN)
         assert classes_of(block, rows) == [[0, 1, 8], [3, 4, 5], [2, 6, 7]]
 
     def test_no_sweep_does_nothing(self) -> None:
         records = line_of([0, 64, 0, 64], [2, 2])
         block, rows = records.gather()
-        assert search_block(block, all_neighbours(2), 2, 0, LEAST_GAIN) == 0
+        assert search_all(block, all_neighbours(2), 2, 0, LEAST_GAIN) == 0
         assert classes_of(block, rows) == records.classes
 
     def test_examples_are_not_all_trivial(self) -> None:
@@ -298,5 +305,5 @@ def _sampled():
             2,
         )
         block, _ = records.gather()
-        n_done = search_block(block, all_neighbours(3), 2, 3, LEAST_GAIN)
+        n_done = search_all(block, all_neighbours(3), 2, 3, LEAST_GAIN)
         yield n_done, block.sizes.tolist() != sizes.tolist()

@@ -9,6 +9,8 @@ ranked, where a search for exchanges could try a few. Whether t lets records go 
 Single precision is enough: what is found here is only tried, and decides nothing.
 """
 
+from collections import namedtuple
+
 import numpy as np
 
 from tclose.kernels.compiler import kernel
@@ -70,22 +72,50 @@ def _describe_classes(block):
     return means, shares, offsets
 
 
-@kernel
-def find_partners(block, n_wanted):
-    """Find the classes with which an exchange promises most: int32 (c, n_wanted at most).
+# What was tried in vain, among the classes of a block.
+#   changed int32 (c,)   the change at which each class became what it is
+#   seen int32 (c, c)    the change up to which a pair was tried in vain
+Tried = namedtuple("Tried", "changed seen")
 
-    The most promising one comes first; of equally promising ones the first in number.
+
+@kernel
+def start_trying(n_classes):
+    """Nothing was tried yet."""
+    changed = np.ones(n_classes, dtype=np.int32)
+    return Tried(changed, np.zeros((n_classes, n_classes), dtype=np.int32))
+
+
+@kernel
+def is_tried(tried, a, b):
+    """Return whether a pair was tried in vain, and neither class has changed since."""
+    return max(tried.changed[a], tried.changed[b]) <= tried.seen[a, b]
+
+
+@kernel
+def find_partners(block, tried, n_wanted):
+    """Find the classes with which an exchange promises most, of those that were not tried in vain.
+
+    Parameters
+    ----------
+    tried : what need not be tried again
+
+    Returns
+    -------
+    int32 (c, n_wanted at most): the most promising one comes first, of equally promising ones the
+    first in number; where there are fewer, -1 after them
     """
     pulls = measure_pulls(block)
     n_classes = pulls.shape[0]
     n_wanted = min(n_wanted, n_classes - 1)
-    partners = np.empty((n_classes, n_wanted), dtype=np.int32)
+    partners = np.full((n_classes, n_wanted), -1, dtype=np.int32)
     promises = np.empty(n_wanted, dtype=np.float32)
     for a in range(n_classes):
         filled = 0
         for b in range(n_classes):
             promise = pulls[a, b] + pulls[b, a]
             if b == a or (filled == n_wanted and promise <= promises[filled - 1]):
+                continue
+            if is_tried(tried, a, b):
                 continue
             m = filled if filled < n_wanted else filled - 1
             while m > 0 and promises[m - 1] < promise:

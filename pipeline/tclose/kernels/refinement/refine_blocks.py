@@ -10,7 +10,7 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 from tclose.kernels.refinement.assignment import reassign
 from tclose.kernels.refinement.block import gather_block, measure_block
-from tclose.kernels.refinement.partners import find_partners
+from tclose.kernels.refinement.partners import find_partners, start_trying
 from tclose.kernels.refinement.search import repair_block, search_block
 
 # Less excess than this is none: limits are lowered by the rounding error of running sums.
@@ -59,13 +59,12 @@ def refine_blocks(records, labels, by_class, groups, settings, least_gain):
 def _search(block, settings, least_gain):
     """Search a block among partners found anew, until nothing is gained or searches are done."""
     k, n_partners, n_searches, n_sweeps, _ = settings
-    n_exchanges = 0
+    tried, n_exchanges = start_trying(block.sizes.size), 0
     for _ in range(n_searches):
-        partners = find_partners(block, n_partners)
-        n_done = search_block(block, partners, k, n_sweeps, least_gain)
-        n_exchanges += n_done
-        if n_done == 0:
+        partners = find_partners(block, tried, n_partners)
+        if partners.size == 0 or partners.max() < 0:
             break
+        n_exchanges += search_block(block, partners, tried, k, n_sweeps, least_gain)
     return n_exchanges
 
 

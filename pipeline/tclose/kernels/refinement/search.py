@@ -26,6 +26,7 @@ from tclose.kernels.refinement.pair_arrays import (
     gather_class,
     make_scratch,
 )
+from tclose.kernels.refinement.partners import is_tried
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
@@ -202,7 +203,7 @@ def improve_pair(block, a, b, k, scratch, least_gain):
 
 
 @kernel
-def search_block(block, partners, k, n_sweeps, least_gain):
+def search_block(block, partners, tried, k, n_sweeps, least_gain):
     """Exchange records between partners until nothing is gained, or the sweeps are done.
 
     A pair is searched again only if one of its classes has changed since.
@@ -210,6 +211,7 @@ def search_block(block, partners, k, n_sweeps, least_gain):
     Parameters
     ----------
     partners : int32 (c, w): of each class, as from `find_partners`
+    tried : pairs that need not be searched, written
     k : classes are never made smaller than this
     least_gain : exchanges that gain no more are not worth their time; at least `LEAST_GAIN`
 
@@ -217,31 +219,26 @@ def search_block(block, partners, k, n_sweeps, least_gain):
     -------
     number of exchanges
     """
-    n_classes = block.sizes.size
     scratch = make_scratch(block)
-    changed = np.ones(n_classes, dtype=np.int64)
-    seen = np.zeros(partners.shape, dtype=np.int64)
-    clock = 1
+    start = clock = tried.changed.max()
     for _ in range(n_sweeps):
         clock_before = clock
-        for a in range(n_classes):
+        for a in range(block.sizes.size):
             for slot in range(partners.shape[1]):
                 b = np.int64(partners[a, slot])  # as `repair_block` has it: one type, compiled once
-                if max(changed[a], changed[b]) <= seen[a, slot]:
+                if b < 0 or is_tried(tried, a, b):
                     continue
-                if b < a and _is_among(partners, b, a):
-                    continue  # the pair is searched from b
                 if block.alike[a] and block.alike[b] and block.excess[a] + block.excess[b] == 0.0:
                     continue  # nothing is lost in either class
                 for _ in range(4):
                     if not improve_pair(block, a, b, k, scratch, least_gain):
-                        seen[a, slot] = clock
+                        tried.seen[a, b], tried.seen[b, a] = clock, clock
                         break
                     clock += 1
-                    changed[a], changed[b] = clock, clock
+                    tried.changed[a], tried.changed[b] = clock, clock
         if clock == clock_before:
             break
-    return clock - 1
+    return clock - start
 
 
 @kernel
@@ -280,11 +277,3 @@ def repair_block(block, k, n_sweeps):
         if n_done == n_before:
             break
     return n_done
-
-
-@kernel
-def _is_among(partners, c, other):
-    for partner in partners[c]:  # noqa: SIM110 (the compiler has no any)
-        if partner == other:
-            return True
-    return False
