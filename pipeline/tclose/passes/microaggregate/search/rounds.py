@@ -39,10 +39,10 @@ def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
 def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool) -> bool:
     """Return whether the last rounds saved little: of two, which group by different axes.
 
-    While effort is free they are as many as cut pools of all kinds twice, and less is enough.
+    While effort is free they are as many as cut pools of all kinds four times, and less is enough.
     """
     if is_free:
-        return _save_little(rounds, 2 * len(PASSES), min(search_budget.least_gain, FREE_GAIN))
+        return _save_little(rounds, 4 * len(PASSES), min(search_budget.least_gain, FREE_GAIN))
     return _save_little(rounds, 2, search_budget.least_gain)
 
 
