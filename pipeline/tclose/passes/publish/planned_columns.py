@@ -7,7 +7,7 @@ import numpy as np
 from tclose.data.files.text_formats import TextFormat
 from tclose.data.keys import plain_type
 from tclose.model.attributes import Column
-from tclose.model.column_terms import Role
+from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import Distribution
 from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.transformations import describe_columns
@@ -73,7 +73,7 @@ class _Described:
             role=column.role,
             kind=column.kind,
             type=str(plain_type(column.type)),
-            format=describe_format(formats.get(name, TextFormat())),
+            format=describe_format(column.kind, formats.get(name, TextFormat())),
             distinct=distinct,
             distinct_among=among,
             missing=None if counted is None else counted.n_missing + self.imputed.get(name, 0),
@@ -94,13 +94,13 @@ class _Described:
         return int(np.unique(sampled).size), None if is_whole else int(sampled.size)
 
 
-def describe_format(text_format: TextFormat) -> str | None:
-    """Describe how texts of a CSV column are spelled; None where that is the plain way."""
+def describe_format(kind: Kind, text_format: TextFormat) -> str | None:
+    """Describe how numbers or dates of a CSV column are spelled; None for the plain way."""
+    if kind is Kind.DATE:
+        return text_format.date_format and f"dates {text_format.date_format}"
     said = []
-    if text_format.decimal != ".":
+    if kind is Kind.NUMERIC and text_format.decimal != ".":
         said.append(f"decimal {text_format.decimal!r}")
-    if text_format.thousands is not None:
+    if kind is Kind.NUMERIC and text_format.thousands is not None:
         said.append(f"thousands {text_format.thousands!r}")
-    if text_format.date_format is not None:
-        said.append(f"dates {text_format.date_format}")
     return ", ".join(said) or None
