@@ -150,7 +150,7 @@ def _loss_rows(loss: PlannedLoss | None) -> list[tuple[str, str]]:
     text = f"about {_format_between(loss.total, loss.of_sample)} (SSE per record and "
     text += f"quasi-identifier; estimated {among}"
     if loss.of_sample != loss.total:
-        text += ", whose loss is the larger one, and may fall to the other with all records"
+        text += ", which lose the larger figure; with all records it may fall to the other"
     return [("expected loss", text + (", by a shorter search)" if loss.is_faster else ")"))]
 
 

@@ -111,8 +111,7 @@ def test_less_than_a_task_may_need_is_a_warning(needed, is_said, monkeypatch, ca
 def test_threads_have_the_memory_for_their_blocks(engine, block, n_threads, monkeypatch):
     monkeypatch.setattr(type(engine), "threads_per_task", lambda *_: 8)
     monkeypatch.setattr(estimate, "task_megabytes", lambda plan: 300.0)
-    monkeypatch.setattr(estimate, "search_bytes", lambda plan: block // 2)
-    monkeypatch.setattr(estimate, "category_bytes", lambda plan: block - block // 2)
+    monkeypatch.setattr(estimate, "block_bytes", lambda plan: block)
     assert estimate.count_threads(ANY_PLAN, engine, 1) == n_threads
 
 

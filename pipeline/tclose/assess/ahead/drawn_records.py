@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tclose.data.files.input_partitions import read_partition
+from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.value_counts import complete_records, sampled_rows
 from tclose.model.input_pieces import Partition
 from tclose.passes.persons.person_keys import PERSON_KEY, hide_persons
@@ -25,12 +26,17 @@ class DrawnRecords:
     """Complete records in the order of the input, with all columns that decide over classes.
 
     ``is_left_out`` bool (n,): whether the release leaves it out as an isolated one; ``n_table``:
-    complete records that the release keeps.
+    complete records that the release keeps. Values that a record gets from its class are missing.
     """
 
     table: pa.Table
     is_left_out: NDArray[np.bool_]
     n_table: int
+
+    @property
+    def has_gaps(self) -> bool:
+        """True if a record gets a value from its class."""
+        return any(column.null_count for column in self.table.columns)
 
     @property
     def is_whole(self) -> bool:
@@ -78,9 +84,11 @@ def _draw(
     is_cleared = source.reading.hidden is None
     nobody = np.empty(0, dtype=np.int64)
     there = replace(partition, left_out=nobody) if is_cleared else partition
-    table = read_partition(there, source.reading.of(names))
-    positions = kept_positions(table, source.checked, partition.first_position)
-    mask = complete_records(table, source.checked)
+    reading = source.reading.of(names)
+    table = read_partition(there, reading.with_gaps())
+    filled = prepare_table(table, reading.filled_by_class)
+    positions = kept_positions(filled, source.checked, partition.first_position)
+    mask = complete_records(filled, source.checked)
     kept = table if mask is None else table.filter(mask)
     if share < 1:
         rows = sampled_rows(positions, source.seed, share)

@@ -6,7 +6,7 @@ the Nearest Neighbor Method*, 2015, chapter 2). So a quarter of the sample is re
 each column's loss may go on falling from the one to the whole table as it does between the two. It
 need not: of categories and small ranges it soon stays, and where tails are heavy it does not fall,
 as the outermost records have no near ones in a larger table either. So the loss of the sample is
-told, too, and the whole table's is between these, or thereabouts. Nothing is decided by it.
+told, too; the whole table's is often between these, but not always. Nothing is decided by it.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,13 @@ from tclose.assess.ahead.drawn_records import DrawnRecords, draw_records
 from tclose.assess.ahead.trial_release import TrialRelease, make_trial
 from tclose.data.column_scales import choose_scale
 from tclose.data.keys import Encoding
-from tclose.errors import DataError, InfeasibleError, PolicyError, VerificationError
+from tclose.errors import TcloseError
 from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Scale
 from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_compiled
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import choose_search_budget
+from tclose.passes.series.series_verdict import HOLD
 from tclose.policy.policy import Policy
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
@@ -68,6 +69,9 @@ def expect_losses(
     run : that has made the plan
     scratch : a private folder, for the samples
     """
+    over_time = run.policy.privacy.over_time
+    if over_time is not None and over_time.departures == HOLD:
+        return "records that are held are not in the table alone"
     drawn = draw_records(run, size, progress)
     if plan.keeps_persons and not drawn.is_whole:
         return "a sample of records would not have all records of a person"
@@ -82,8 +86,8 @@ def expect_losses(
     sizes = [len(drawn.table)] if drawn.is_whole else [len(drawn.table) // PARTS, len(drawn.table)]
     try:
         expected = ahead.estimate(sizes, progress, is_faster=is_faster)
-    except (InfeasibleError, VerificationError, DataError, PolicyError):
-        return f"a sample of {len(drawn.table):,} records cannot be released as the table can"
+    except TcloseError as error:  # the plan of all records is decided, whatever a trial comes to
+        return f"a trial release of {len(drawn.table):,} records failed: {error}"
     # The first release of all took what compiling takes.
     return expected if is_compiled or len(sizes) > 1 else replace(expected, seconds=None)
 
@@ -112,7 +116,8 @@ class _Ahead:
     def estimate(self, sizes: list[int], progress: Progress, *, is_faster: bool) -> ExpectedLosses:
         """Release samples of these sizes, the largest last, and that with those left out."""
         left_out, encodings = self.drawn.is_left_out, self.plan.encodings
-        is_priced = bool(left_out.any()) and not self.policy.method.generalises
+        by_record = not self.policy.method.generalises and not self.drawn.has_gaps
+        is_priced = bool(left_out.any()) and by_record
         with progress.following("try", len(sizes) + is_priced, label="trying on some") as step:
             counts, losses, seconds = [], [], []
             for size in sizes:
@@ -144,7 +149,8 @@ class _Ahead:
         if encoding.is_nominal or encoding.categories is not None:
             return False
         column = self.drawn.table[encoding.column.name].combine_chunks()
-        keys = np.sort(encoding.encode(column.filter(pa.array(~self.drawn.is_left_out))))
+        kept = column.filter(pa.array(~self.drawn.is_left_out)).drop_null()
+        keys = np.sort(encoding.encode(kept))
         span = float(encoding.high - encoding.low)
         return choose_scale((keys - keys[0]).astype(np.float64), span).kind is Scale.TRIMMED
 

@@ -96,7 +96,7 @@ class PlannedColumn(Section):
     """Mean squared difference in ranges, or distance, as manifests have it; if the loss goes on
     falling with the number of records as it does up to the sample."""
     loss_of_sample: float | None = None
-    """Of the release of the sample, which loses more."""
+    """Of the release of the sample."""
 
 
 class PlannedLoss(Section):
@@ -105,7 +105,7 @@ class PlannedLoss(Section):
     total: float | None = None
     """Mean over the quasi-identifiers, if the loss goes on falling with the number of records."""
     of_sample: float | None = None
-    """Of the release of the sample, which loses more."""
+    """Of the release of the sample."""
     sampled: int | None = None
     """Records that were released to estimate it."""
     of: int | None = None

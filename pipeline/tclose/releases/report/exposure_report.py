@@ -68,7 +68,7 @@ def _show_others(exposure: ExposureSection | None, k: int) -> Iterable[str]:
     if exposure is None:
         return
     apart = [one for one in exposure.earlier if not one.is_held]
-    if not apart:
+    if not apart and exposure.largest_share is None:
         yield paragraph(
             f"No other release in the output folder has persons of this one's {exposure.persons:,}."
         )
@@ -77,8 +77,10 @@ def _show_others(exposure: ExposureSection | None, k: int) -> Iterable[str]:
         f" One of them has {100 * exposure.largest_share:.3g} % of them, by estimate from "
         "sketches."
     )  # fmt: skip
+    at_least = "At least " if exposure.more else ""
+    count = f"{at_least}{max(1, len(apart)):,}"
     yield paragraph(
-        f"{len(apart) + exposure.more:,} earlier releases in the output folder are about some of "
+        f"{count} earlier releases in the output folder are about some of "
         f"this one's {exposure.persons:,} persons and are not held together with it.{share} Their "
         "classes were made without regard to each other, so that whoever has two can find persons "
         f"among fewer than k = {k:,}; tclose attack measures how many."

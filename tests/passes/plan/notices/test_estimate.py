@@ -12,6 +12,7 @@ from support.tables.small_plans import make_plan, make_release_partition
 from support.tables.value_encodings import encodings_of
 from tclose.errors import PolicyError
 from tclose.passes.plan.notices.estimate import (
+    block_bytes,
     category_bytes,
     check_memory,
     search_bytes,
@@ -39,13 +40,14 @@ def plan_of(n_nodes, search_budget=FAST, n_records=4_000, size=5, block_clusters
 
 class TestBytes:
     def test_grow_with_the_values_up_to_the_records_of_a_block(self):
-        """256 classes of 5: each counts 50 values; of more than its block has records, 1,280."""
-        assert search_bytes(plan_of(50)) == 256 * 50 * 4
-        assert search_bytes(plan_of(10**6)) == search_bytes(plan_of(10**9)) == 256 * 1_280 * 4
+        """512 classes of 5: each counts 50 values; of more than its block has records, 2,560."""
+        assert search_bytes(plan_of(50)) == 512 * 50 * 4
+        assert search_bytes(plan_of(10**6)) == search_bytes(plan_of(10**9)) == 512 * 2_560 * 4
 
     def test_grow_with_the_block(self):
         assert search_bytes(plan_of(50, SearchBudget(3))) == 800 * 50 * 4
         assert search_bytes(plan_of(50, FULL, block_clusters=2**62)) == 800 * 50 * 4
+        assert search_bytes(plan_of(50, FULL)) == search_bytes(plan_of(50))  # of what comes first
 
     def test_none_without_a_search_or_without_such_values(self):
         assert search_bytes(plan_of(50, OFF)) == 0
@@ -66,9 +68,9 @@ class TestBytesOfCategories:
             }
         )
         of_both = replace(plan_of(0), encodings=tuple(encodings_of(table)))
-        assert category_bytes(of_both) == 256 * 2 * 1_280 * 4
+        assert category_bytes(of_both) == 512 * 2 * 2_560 * 8
         of_one = replace(plan_of(0), encodings=tuple(encodings_of(table.select(["sex", "age"]))))
-        assert category_bytes(of_one) == 256 * 2 * 4
+        assert category_bytes(of_one) == 512 * 2 * 8
 
     def test_none_without_a_search_or_without_categories(self):
         assert category_bytes(plan_of(0)) == 0
@@ -104,8 +106,8 @@ class TestRefusal:
             plan_of(0, SearchBudget(3), n_records=200_000, size=50),
             encodings=tuple(encodings_of(zips)),
         )
-        assert category_bytes(plan) == 1_024 * 2 * 51_200 * 4
-        with pytest.raises(PolicyError, match=r"exchanges would need about 419\.4 MB") as refused:
+        assert category_bytes(plan) == 1_024 * 2 * 51_200 * 8
+        with pytest.raises(PolicyError, match=r"exchanges would need about 838\.9 MB") as refused:
             check_memory(plan, SMALL, 0)
         assert "'zip' has 200,000 categories, and as many are counted of each of 2" in str(
             refused.value
@@ -117,7 +119,7 @@ class TestRefusal:
         """Neither alone is too much for the half of 64 MB."""
         zips = pa.table({"zip": [f"{i:06}" for i in range(200_000)]})
         encodings = tuple(encodings_of(zips))
-        budget = SearchBudget(3, block_classes=350)
+        budget = SearchBudget(3, block_classes=280)
         plan = replace(plan_of(7_000, budget, 200_000, 50), encodings=encodings)
         values, categories = search_bytes(plan), category_bytes(plan)
         assert max(values, categories) <= 32_000_000 < values + categories
@@ -129,7 +131,7 @@ class TestRefusal:
         plan = replace(plan_of(50), encodings=tuple(encodings_of(zips)))
         without = replace(plan, search_budget=OFF)
         assert task_megabytes(plan) - task_megabytes(without) == pytest.approx(
-            (search_bytes(plan) + category_bytes(plan)) / 1e6
+            block_bytes(plan) / 1e6
         )
 
     def test_only_where_it_is_needed(self):

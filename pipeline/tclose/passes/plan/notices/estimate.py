@@ -8,7 +8,7 @@ from tclose.errors import PolicyError
 from tclose.model.column_terms import Distance
 from tclose.passes.plan.notices.footprint import refuse_wide, text_bytes, wide_bytes
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import MAX_SEARCHED
+from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import Engine, worker_memory
 from tclose.runtime.progress import Progress
@@ -38,28 +38,41 @@ def search_bytes(plan: Plan) -> int:
 def category_bytes(plan: Plan) -> int:
     """Bytes of the counts of quasi-identifiers' categories in the classes of a block, likewise.
 
-    Four for each class, row of a nominal one (a taxonomy has one a level), and category of that
-    with the most.
+    Eight for each class, row of a nominal one (a taxonomy has one a level), and category of that
+    with the most: a count, and the share by which partners are found.
     """
     trees = [tree_of(e) for e in plan.encodings if e.is_nominal]
     n_rows = sum(1 if tree is None else tree.columns().shape[0] for tree in trees)
     n_levels = max((len(e.categories or ()) for e in plan.encodings if e.is_nominal), default=0)
     return max(
-        4 * n_classes * n_rows * min(n_levels, n_records)
+        8 * n_classes * n_rows * min(n_levels, n_records)
         for n_classes, n_records in _searched_blocks(plan)
     )
+
+
+def block_bytes(plan: Plan) -> int:
+    """Bytes of all that grows with the square of a block, or with its values; 0 without a search.
+
+    Of each pair of classes eight: what an exchange promises, and whether it was tried.
+    """
+    pairs = max(8 * n_classes * n_classes for n_classes, _ in _searched_blocks(plan))
+    return search_bytes(plan) + category_bytes(plan) + pairs
 
 
 def _searched_blocks(plan: Plan) -> Iterator[tuple[int, int]]:
     """Classes and records of the largest blocks, of each release partition; at least one, empty."""
     yield 0, 0
+    budget: SearchBudget | None = plan.search_budget
     if not plan.search_budget.n_rounds:
         return
+    block_classes = 0
+    while budget is not None:
+        block_classes, budget = max(block_classes, budget.block_classes), budget.after
     for release_partition in plan.release_partitions:
         size = min(release_partition.class_size.adjusted, MAX_SEARCHED)
         of_region = -(-release_partition.n_clusters // max(1, release_partition.n_regions))
         repaired = min(plan.block_clusters, of_region)
-        for n_classes in (repaired, min(plan.search_budget.block_classes, of_region)):
+        for n_classes in (repaired, min(block_classes, of_region)):
             yield n_classes, n_classes * size
 
 
@@ -111,14 +124,14 @@ def task_megabytes(plan: Plan) -> float:
     """
     piece = piece_records(plan) * count_columns(plan) * 8
     wide = wide_bytes(plan) + text_bytes(plan)
-    searched = search_bytes(plan) + category_bytes(plan)
+    searched = block_bytes(plan)
     return BASE_MEGABYTES + (COPIES_OF_A_PIECE * piece + searched + wide) / 1e6
 
 
 def count_threads(plan: Plan, engine: Engine, n_tasks: int) -> int:
     """Threads that search each of so many regions, as far as there is memory for their blocks."""
     n_threads = engine.threads_per_task(n_tasks)
-    needed = search_bytes(plan) + category_bytes(plan)
+    needed = block_bytes(plan)
     limit = engine.memory_per_unit()
     spare = SPARE_BYTES if limit is None else max(0, int(limit - task_megabytes(plan) * 1e6))
     return min(n_threads, 1 + spare // needed) if needed else n_threads

@@ -7,9 +7,9 @@ from tclose.passes.plan.notices.estimate import (
     SECONDS_PER_DISTANCE,
     SECONDS_PER_KEPT_RECORD,
     START_SECONDS,
+    block_bytes,
     count_columns,
     count_distances,
-    search_bytes,
     task_megabytes,
 )
 from tclose.passes.plan.notices.footprint import text_bytes, wide_bytes
@@ -85,7 +85,7 @@ def _megabytes_of_passes(plan: Plan) -> dict[str, float]:
         "summarise": piece + texts,
         "plan": piece + texts,
         "encode": piece + texts + wide,
-        "microaggregate": region + search_bytes(plan),
+        "microaggregate": region + block_bytes(plan) + texts + wide,
         "verify": piece + wide,
         "publish": piece + wide,
     }
