@@ -132,7 +132,8 @@ class TestRun:
         assert run.state.message == f"already published: {place.parent}"
         account = artifacts_of(run)["release-people-2026-11-01"]
         assert account.startswith("# people-2026-11-01: PASS")
-        assert f"`{place}`" in account
+        assert f"- release: `{place.parent}`" in account
+        assert f"`{place.name}`" in account
 
     @pytest.mark.nightly
     def test_inline_policy_of_short_forms_bad_policy_and_schedule(self, deployed, policy, tmp_path):

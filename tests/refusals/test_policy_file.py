@@ -37,7 +37,7 @@ class TestPolicyFile:
         [
             ((), "about, attributes, engine, input, method, missing, name, output, privacy, seed"),
             (("input",), "date_format, decimal, delimiter, encoding, format, missing_values"),
-            (("privacy",), "joint, k, models, over_time, t"),
+            (("privacy",), "joint, k, models, over_time, persons, t"),
             (
                 ("attributes", "pay"),
                 "aggregate, bands, bottom, calendar, date_format, decimal, description, distance",
@@ -108,7 +108,7 @@ class TestPolicyFile:
             ("privacy.k.deep=5", "--set privacy.k.deep=5: 'deep' has no keys below it"),
             (
                 "privacy.colour=5",
-                "privacy.colour: unknown key; allowed: joint, k, models, over_time, t",
+                "privacy.colour: unknown key; allowed: joint, k, models, over_time, persons, t",
             ),
         ],
     )

@@ -26,7 +26,11 @@ POLICIES = {
     "noise": "noise",
     "sabre": "sabre",
 }
-OTHER_ROWS = {"quarter-1", "quarter-2"}  # policies whose methods have made other classes since
+OTHER_ROWS = {
+    "joint",
+    "quarter-1",
+    "quarter-2",
+}  # policies whose methods have made other classes since
 METHODS = {
     "buckets": "bucketization",
     "joint": "t-closeness-first",
