@@ -73,7 +73,7 @@ def _pictures(manifest: Manifest) -> list[str]:
 
 
 def _links(release: Location) -> list[str]:
-    """Where everything is: of a folder its path once, as phones cut long paths off."""
+    """List where everything is: of a folder its path once, as phones cut long paths off."""
     if isinstance(release, Path):
         return [
             f"- release: {_link(release)}",

@@ -54,7 +54,7 @@ class Preparation:
         return (f"below {ends[0]}", *inner, f"{ends[-1]} or more") if ends else ()
 
     def describe(self) -> str:
-        """What was done, in words; what is filled by class follows on what the class releases."""
+        """Say what was done; what is filled by class follows on what the class releases."""
         said = []
         if self.bottom is not None:
             said.append(f"values below {write_number(self.bottom)} set to it")
@@ -73,7 +73,7 @@ class Preparation:
         return ", ".join(said)
 
     def describe_source(self) -> str:
-        """What records without a value have, in words."""
+        """Say what records without a value have."""
         if self.by_class:
             return "the aggregate of the others of their class"
         return f"the {self.imputes} of the others"

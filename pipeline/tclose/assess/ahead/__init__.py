@@ -1,1 +1,1 @@
-"""What a release is expected to be before it is made: releases of a sample, which nobody sees."""
+"""Expectations of a release before it is made, from releases of a sample that nobody sees."""

@@ -102,7 +102,7 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
 
 
 def _find_gaps(plan: Plan, table: pa.Table, mask: pa.ChunkedArray | None) -> dict[str, Keys]:
-    """Which complete records lack what their class gives them, by the names of `record_type`."""
+    """Flags of complete records that lack what their class gives them, by `record_type`'s names."""
     lacking = {}
     for j in filled_by_class(plan):
         of_column = table[plan.encodings[j].column.name].is_null()

@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Which records of a region lack a value of a quasi-identifier.
+    """Flags of the records of a region that lack a value of a quasi-identifier.
 
     ``lacking``: of each quasi-identifier bool (n,), None where no record lacks it; none at all
     where no record lacks any.
@@ -25,12 +25,12 @@ class Gaps:
     lacking: tuple[Bools | None, ...] = ()
 
     def find_known(self, place: int, order: Int64) -> Bools | slice:
-        """Which of some records have the quasi-identifier at a place: bool (m,), or all of them."""
+        """Find the records that have the quasi-identifier at a place: bool (m,), or all of them."""
         lacking = self.lacking[place] if self.lacking else None
         return slice(None) if lacking is None else ~lacking[order]
 
     def find_complete(self, order: Int64) -> Bools | slice:
-        """Which of some records have every quasi-identifier: bool (m,), or all of them."""
+        """Find the records that have every quasi-identifier: bool (m,), or all of them."""
         known = [lacking for lacking in self.lacking if lacking is not None]
         return ~np.logical_or.reduce(known)[order] if known else slice(None)
 

@@ -184,7 +184,7 @@ def _gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> _Gath
 
 
 def _find_gaps(encoded: np.ndarray, plan: Plan) -> Gaps:
-    """Which of some encoded records lack what their class gives them."""
+    """Flags of encoded records that lack what their class gives them."""
     lacking = {j: encoded[f"{LACKS}{j}"].astype(bool) for j in filled_by_class(plan)}
     if not any(one.any() for one in lacking.values()):
         return NO_GAPS

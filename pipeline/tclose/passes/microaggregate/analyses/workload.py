@@ -100,7 +100,7 @@ WORKLOAD = Artifact("workload", Workload, 2)
 def plan_workload(
     plan: Plan, summary: InputSummary, distributions: Sequence[Distribution]
 ) -> Workload:
-    """What `make_workload` makes, or nothing to measure and why."""
+    """Return what `make_workload` makes, or nothing to measure and why."""
     made, failure = try_measuring(lambda: make_workload(plan, summary, distributions))
     if made is not None:
         return made

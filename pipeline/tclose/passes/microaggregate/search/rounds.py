@@ -39,7 +39,8 @@ def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
 def is_little(rounds: list[Round], search_budget: SearchBudget, *, is_free: bool) -> bool:
     """Return whether the last rounds saved little: of two, which group by different axes.
 
-    While effort is free they are as many as cut pools of all kinds four times, and less is enough.
+    While effort is free they are as many as cut pools of all kinds four times, or all there were,
+    and less is enough.
     """
     if is_free:
         return _save_little(rounds, 4 * len(PASSES), min(search_budget.least_gain, FREE_GAIN))
