@@ -4,6 +4,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
 from distributed import LocalCluster, system
@@ -142,7 +143,9 @@ def test_compiling_is_said_with_what_it_needs(engine, name, monkeypatch, capsys)
 
 
 def test_limit_of_a_cluster_is_shared_by_a_workers_threads():
-    with LocalCluster(
+    # A worker in this process is one that holds all that the tests before it have left there.
+    # It would be paused for that, as soon as its memory is looked at.
+    with dask.config.set({"distributed.worker.memory.pause": False}), LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, memory_limit="1GB",
         host="127.0.0.1", protocol="tcp", dashboard_address="127.0.0.1:0",
     ) as cluster, connect(cluster.scheduler_address) as engine:  # fmt: skip
