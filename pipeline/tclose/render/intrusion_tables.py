@@ -1,4 +1,4 @@
-"""What a motivated intruder found, as a table."""
+"""Results of a motivated intruder, as a table."""
 
 from tclose.releases.manifest.intrusion_section import IntrusionAttack, IntrusionSection
 from tclose.releases.report.intrusion_report import list_figures

@@ -105,7 +105,7 @@ def _format_t(t: TResult | JointResult) -> str:
 
 
 def _value_rows(values: RecordComparison | None) -> list[tuple[str, str]]:
-    """In which columns records were compared with the input's; earlier manifests do not say it."""
+    """List the columns that were compared with the input's; earlier manifests do not say it."""
     if values is None:
         return []
     buckets = values.as_buckets

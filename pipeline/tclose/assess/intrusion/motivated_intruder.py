@@ -174,7 +174,7 @@ _NAME_THEM = "name the policy and the input that {} was made with"
 def _describe(
     answer: Answer, planned: list[PlannedAttack], compared: ComparedTables, seed: int
 ) -> IntrusionSection:
-    """What was found; all or nothing.
+    """Describe the results of all attacks, or of none.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which of the library's attacks a release meets: what the intruder knows, and what he is after."""
+"""Attacks of the library that a release meets: what an intruder knows, and what they are after."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class PlannedAttack:
     secret: Columns = ()
 
     def to_request(self) -> dict[str, Any]:
-        """What the program beside the library is asked, which knows columns by their codes."""
+        """Return the request to the other program, which knows columns by their codes."""
         kind, _, mode = self.kind.partition("-out-")
         return {
             "kind": kind,

@@ -85,7 +85,7 @@ class RecordHashes:
     records: UInt64
 
     def beside(self, other: "RecordHashes") -> "RecordHashes":
-        """Those of other columns of the same records, too."""
+        """Add the hashes of other columns of the same records."""
         return RecordHashes(self.sums + other.sums, self.records + other.records)
 
     def close(self, key: bytes) -> RecordDigest:
@@ -97,7 +97,7 @@ class RecordHashes:
 
 
 def join_hashes(parts: Sequence[RecordHashes]) -> RecordHashes:
-    """Those of records one after the other."""
+    """Join the hashes of records one after the other."""
     sums = reduce(np.add, [part.sums for part in parts])
     return RecordHashes(sums, np.concatenate([part.records for part in parts]))
 

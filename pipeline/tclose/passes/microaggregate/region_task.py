@@ -226,7 +226,7 @@ def _cluster(workspace: Workspace, plan: Plan, gathered: _GatheredRegion) -> Reg
 
 
 def _load_units(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
-    """Who has to stay together, but in the first release."""
+    """Load the units that have to stay together; None in the first release."""
     if not series.window.releases:
         return None
     units = np.asarray(workspace.file(UNITS, 0).read())
@@ -322,7 +322,7 @@ def _gather_records(
 def _other_numbers(
     table: pa.Table, plan: Plan, codes: Int64, distributions: tuple[Distribution, ...]
 ) -> tuple[Pair, ...]:
-    """Of the compared columns that are no quasi-identifiers: what was read, what is released."""
+    """Pair what was read and what is released of compared columns without quasi-identifiers."""
     held = {e.column.name: a for a, e in enumerate(plan.confidential)}
     index_of = {column.name: i for i, column in enumerate(plan.passthrough)}
     pairs: list[Pair] = []

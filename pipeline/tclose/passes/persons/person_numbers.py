@@ -105,7 +105,7 @@ def number_persons(context: PassContext, k: int, n_partitions: int, n_records: i
 
 @dataclass(frozen=True, eq=False)
 class RecordPersons:
-    """Whose some records are: numbers of persons, and how many records each has in the table."""
+    """The persons of some records: their numbers, and how many records each has in the table."""
 
     numbers: Int64
     n_records: Int64
@@ -114,7 +114,7 @@ class RecordPersons:
 def find_persons(
     workspace: Workspace, counts: PersonCounts, hashes: UInt64, places: Int64
 ) -> RecordPersons:
-    """Whose each of some complete records is, by what `hash_partition` returns of them.
+    """Find the persons of some complete records, by what `hash_partition` returns of them.
 
     Raises
     ------

@@ -67,7 +67,7 @@ class Loss:
     per_attribute: dict[str, float]
 
     def rounded(self) -> "Loss":
-        """To three digits: all of them would tell what the rounding of a mean hides."""
+        """Return it to three digits: all of them would show what the rounding of a mean hides."""
         per_attribute = {name: float(f"{v:.3g}") for name, v in self.per_attribute.items()}
         return Loss(float(f"{self.total:.3g}"), per_attribute)
 
@@ -214,7 +214,7 @@ def describe_loss(loss: Loss) -> InformationLoss:
 
 
 def describe_comparison(account: ReleaseRecord) -> RecordComparison:
-    """In which columns every released record was found to be one of the input's, and none lost."""
+    """Name the columns in which each released record is one of the input's, and none is lost."""
     compared = account.compared
     return RecordComparison(
         compared=list(compared.columns),

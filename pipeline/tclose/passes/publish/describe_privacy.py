@@ -1,4 +1,4 @@
-"""What was asked and reached, as manifests have it; audits describe it again."""
+"""Requirements and what was achieved, as manifests have them; audits describe them again."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict

@@ -56,7 +56,7 @@ def _estimate(own: PersonSketch, origin: Origin) -> int | None:
 
 
 def _describe(place: Location, name: str, shared: int | None, *, is_held: bool) -> EarlierRelease:
-    """What is known of an earlier release; less where its internal manifest cannot be read."""
+    """Describe an earlier release, with less where its internal manifest cannot be read."""
     full: InternalManifest | None = None
     with contextlib.suppress(MalformedError, OutputError):
         full = read_internal(place)

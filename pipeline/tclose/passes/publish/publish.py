@@ -243,7 +243,7 @@ def _stage_files(run: Run, files: list[FileResult]) -> Path:
 def _write_internal(
     run: Run, account: ReleaseRecord, public: Manifest, lineage: Lineage, internal: Path
 ) -> None:
-    """What stays in the house, and the seals of it and of the public manifest."""
+    """Write what stays in the house, and the seals of it and of the public manifest."""
     internal.mkdir(mode=0o700)
     made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
     full = full_manifest(account, public, made_by)

@@ -63,34 +63,34 @@ class Manifest(Section):
     """
 
     format: Positive
-    """Of the manifest: a reader of an earlier format does not know what this one says."""
+    """Form of the manifest: a reader of an earlier one does not know what this one says."""
     name: str
     about: About | None = None
     """The publisher's words, where the policy has any."""
     release_id: str
     published_at: Annotated[str, AfterValidator(_check_date)]
-    """ISO 8601."""
+    """Time of publication, as in ISO 8601."""
     verdict: str
     """``pass``: nothing else is published."""
     method: str
     privacy: Privacy
     noise: dict[str, NoiseResult] = Field(default_factory=dict)
-    """Of each attribute that is released with noise, by its name."""
+    """Noise of each attribute that has some, by its name."""
     values: RecordComparison | None = None
     records: Count
     left_out: LeftOutSection | None = None
-    """Where records were left out for a missing value."""
+    """Present if records were left out for a missing value."""
     suppressed: SuppressedSection | None = None
-    """Where records were left out as isolated ones."""
+    """Present if records were left out as isolated ones."""
     held: HeldSection | None = None
-    """Where records of persons who left are held."""
+    """Present if records of persons who left are held."""
     classes: ClassesSection
     risk: RiskSection | None = None
     information_loss: InformationLoss
-    """To three digits."""
+    """Losses to three digits."""
     refinement: Refinement | None = None
     figures: ReleaseFigures | None = None
-    """Those that the report is drawn from."""
+    """Figures that the report is drawn from."""
     partition_by: Names
     """Columns whose values stand in the names of folders."""
     columns: list[ReleasedColumn]

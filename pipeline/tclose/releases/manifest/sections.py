@@ -108,7 +108,7 @@ class PrivacyModelResult(Section):
     holds_for: str | None = None
     """The subject of the model, if it is not the attribute's values."""
     epsilon: float | None = None
-    """Of Proposition 3 of ratio closeness."""
+    """Epsilon by Proposition 3 of ratio closeness."""
     epsilon_is_about: str | None = None
     epsilon_assumes: list[str] = Field(default_factory=list)
 
@@ -136,11 +136,11 @@ class PersonsResult(Section):
     """
 
     persons: Positive
-    """Of the whole table."""
+    """Persons of the whole table."""
     k: KResult
     """Achieved: persons of the smallest class."""
     t: dict[str, PersonT]
-    """Of each confidential attribute, and of each joint one by its parts, with ``with`` between."""
+    """Distances by confidential attribute, and by parts of joint ones, with ``with`` between."""
     classes: PersonClasses
     in_several_classes: Count | None = None
     """Persons with records in more than one class, counted where all of a person's had to be in
@@ -152,7 +152,7 @@ class Privacy(Section):
 
     k: KResult
     t: dict[str, TResult]
-    """Of each confidential attribute, by its name."""
+    """Distances by confidential attribute."""
     joint: list[JointResult] = Field(default_factory=list)
     models: list[PrivacyModelResult] | None = None
     """None: made by a version that had no further models."""
@@ -184,9 +184,9 @@ class NoiseResult(Section):
 
 
 class RecordComparison(Section):
-    """In which columns every released record was found to be one of the input's, and none lost.
+    """Columns in which every released record was found to be one of the input's, and none lost.
 
-    Or one of the release before, of a person who left, where such records are held.
+    Where records of persons who left are held, some may be those of the release before.
     """
 
     compared: Names
@@ -239,7 +239,7 @@ class RiskSection(Section):
     discernibility: Count
     average_class_size: Nonnegative
     attributes: dict[str, Attacks]
-    """Of each confidential attribute, by its name."""
+    """Risks by confidential attribute."""
 
 
 class InformationLoss(Section):
@@ -266,7 +266,7 @@ class Refinement(Section):
 
 
 class PreparedColumn(Section):
-    """What a policy has done to values as they are read; its numbers are known to everybody."""
+    """The preparation of values as they were read; its numbers are known to everybody."""
 
     bottom: float | None = None
     """Smaller values were set to it."""
@@ -280,8 +280,8 @@ class PreparedColumn(Section):
     """Records without a value have a category of their own, this centre of the others, or the
     aggregate of the others of their class."""
     imputed_percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Of the records read, those that got one of the latter, rounded up; finer figures are
-    internal."""
+    """Percentage of the records read that got a centre or an aggregate, rounded up; finer figures
+    are internal."""
 
 
 class LeftOutSection(Section):
@@ -292,7 +292,7 @@ class LeftOutSection(Section):
 
     percent: Annotated[int, Field(ge=1, le=100)]
     by_column: dict[str, Annotated[int, Field(ge=1, le=100)]]
-    """Of each released column that lacked values, records without one; they may lack several."""
+    """Percentages of records without a value, by released column; a record may lack several."""
 
 
 class SuppressedSection(Section):
@@ -321,15 +321,15 @@ class ReleasedColumn(Section):
     role: Annotated[Role, Field(strict=False)]
     kind: Annotated[Kind, Field(strict=False)]
     type: str
-    """Of Arrow, as the files have it."""
+    """Type of Arrow, as the files have it."""
     treatment: str
     generalised: bool = False
     noised: bool = False
     bucketed: bool = False
     prepared: PreparedColumn | None = None
-    """What was done to its values before anything was measured, if anything was."""
+    """Preparation of its values before anything was measured, if there was any."""
     distance: ReadDistance | None = None
-    """Of two values: of a confidential attribute, or of one that is released as an ancestor."""
+    """Distance of two values of a confidential attribute, or of one released as an ancestor."""
     loss: str | None = None
     """The measure of its information loss, if that is not the difference."""
     taxonomy: Annotated[list[list[str]], AfterValidator(_check_rows)] = Field(default_factory=list)
@@ -339,7 +339,7 @@ class ReleasedColumn(Section):
     calendar: list[Literal["month", "quarter", "year"]] = Field(default_factory=list)
     """Parts of the calendar: dates of the same one are a group of its taxonomy."""
     order: Names | None = None
-    """Of ordinal values, lowest first."""
+    """Ordinal values, lowest first."""
     label: str | None = None
     """Its name for people, as the publisher says; likewise the next two."""
     unit: str | None = None

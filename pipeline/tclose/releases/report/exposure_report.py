@@ -20,7 +20,7 @@ _HEAD = (
 
 
 def show_exposure(manifest: InternalManifest) -> str:
-    """What releases give away together, by the internal manifests of this one and earlier ones."""
+    """Show what releases give away together, by internal manifests of this one and earlier ones."""
     parts = [
         *_show_series(manifest.over_time),
         *_show_others(manifest.exposure, manifest.privacy.k.asked),

@@ -147,7 +147,7 @@ def _show_dropped(manifest: InternalManifest) -> str:
 
 
 def _show_traces(manifest: InternalManifest) -> str:
-    """What is left of persons all of whose records are in one class; nothing of others."""
+    """Show what is left of persons all of whose records are in one class; nothing of others."""
     traces = manifest.person_traces
     if traces is None or traces.by_classes is None:
         return ""
@@ -279,7 +279,7 @@ def _show_loss(manifest: InternalManifest) -> str:
 
 
 def _explain_gaps(manifest: InternalManifest) -> list[str]:
-    """What figures are about where records without a value have that of their class."""
+    """Explain figures where records without a value have that of their class."""
     prepared = {c.name: c.prepared for c in manifest.columns if c.prepared is not None}
     names = [name for name, one in prepared.items() if one.missing == OF_CLASS]
     if not names:

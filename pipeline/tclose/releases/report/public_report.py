@@ -91,7 +91,7 @@ def _head(manifest: Manifest) -> str:
 
 
 def count_persons(privacy: Privacy) -> list[tuple[str, str]]:
-    """How many persons there are, in all and in a class; nothing where k counts records."""
+    """List how many persons there are, in all and in a class; nothing where k counts records."""
     persons = privacy.persons
     if persons is None:
         return []
