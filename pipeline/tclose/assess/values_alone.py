@@ -34,8 +34,8 @@ from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import SOURCE, Source
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Privacy
 from tclose.releases.provenance import byte_versions, library_versions
 from tclose.releases.repository import read_internal
 from tclose.runtime.pipeline import run_pipeline

@@ -7,11 +7,11 @@ from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.manifest.inside.exposure_section import EarlierRelease, ExposureSection
+from tclose.releases.manifest.inside.series_sections import SeriesSection
 from tclose.releases.manifest.internal_manifest import (
     InternalManifest,
     Origin,
     PersonSketch,
-    SeriesSection,
 )
 from tclose.releases.noise_draws import read_neighbours
 from tclose.releases.repository import read_internal

@@ -8,11 +8,11 @@ import re
 from typing import Any
 
 from tclose.releases.manifest.figure_sections import About
+from tclose.releases.manifest.privacy_sections import PersonsResult
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
     HeldSection,
     LeftOutSection,
-    PersonsResult,
     RecordComparison,
     ReleasedColumn,
     SuppressedSection,

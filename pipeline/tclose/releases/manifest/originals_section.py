@@ -1,12 +1,12 @@
 """A release beside its originals, a population and other k and t: for the internal report alone."""
 
 from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.privacy_sections import PersonsResult
 from tclose.releases.manifest.sections import (
     AtMostOne,
     ClassesSection,
     Count,
     Nonnegative,
-    PersonsResult,
     Positive,
     Section,
 )

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from tclose.data.places.untrusted_files import MalformedError, parse_json
 from tclose.model.column_terms import Role
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
+from tclose.releases.manifest.privacy_sections import NoiseResult, Privacy
 from tclose.releases.manifest.sections import (
     ClassesSection,
     Code,
@@ -22,9 +23,7 @@ from tclose.releases.manifest.sections import (
     InformationLoss,
     LeftOutSection,
     Names,
-    NoiseResult,
     Positive,
-    Privacy,
     RecordComparison,
     Refinement,
     ReleasedColumn,

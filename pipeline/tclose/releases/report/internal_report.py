@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 from tclose.model.preparation import OF_CLASS
 from tclose.releases.manifest.figure_sections import Shares
+from tclose.releases.manifest.inside.intrusion_section import IntrusionSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     InternalManifest,
     PreviousRelease,
     Spread,
 )
-from tclose.releases.manifest.intrusion_section import IntrusionSection
 from tclose.releases.manifest.originals_section import FrontierSection, OriginalsResult
 from tclose.releases.report.analyses_before_after import show_analyses
 from tclose.releases.report.assessment_clauses import list_clauses, list_indicators

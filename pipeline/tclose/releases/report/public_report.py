@@ -13,8 +13,9 @@ from tclose.releases.manifest.dictionary import (
     describe_suppressed_records,
 )
 from tclose.releases.manifest.figure_sections import AttributeFigures, ReleaseFigures
+from tclose.releases.manifest.privacy_sections import Privacy, TResult
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Attacks, Privacy, ReleasedColumn, TResult
+from tclose.releases.manifest.sections import Attacks, ReleasedColumn
 from tclose.releases.report import advice
 from tclose.releases.report.html_parts import (
     bullets,
