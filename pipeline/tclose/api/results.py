@@ -53,7 +53,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """Name of the policy, and of the folder that its releases stand in."""
+        """Name of the policy, and of the folder that its releases are in."""
         return self.manifest.name
 
     @property

@@ -214,7 +214,7 @@ def _no_rows(compared: Compared) -> pa.Table:
 
 
 def _read_files(release: Location, manifest: Manifest, source: Source) -> Iterator[pa.Table]:
-    """The rows of each file, with the values that stand in the names of its folders."""
+    """The rows of each file, with the values that are in the names of its folders."""
     types = {column.name: column.type for column in source.columns if column.role in RELEASED}
     for file in manifest.files:
         with open_released(release / file.path) as released:

@@ -274,7 +274,7 @@ class Policy(Settings):
 
 
 def _find_long_integers(value: Any, place: str) -> Iterator[str]:
-    """Keys below which integers stand that need more than 64 bits, with a sign."""
+    """Keys that have integers which need more than 64 bits, with a sign."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         yield place
     elif isinstance(value, dict):

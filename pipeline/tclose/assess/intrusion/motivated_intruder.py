@@ -121,7 +121,7 @@ def _read_records(policy: Policy, progress: Progress) -> tuple[Source, pa.Table]
 
 
 def _read_released(release: Location, manifest: Manifest, source: Source) -> Iterator[pa.Table]:
-    """The rows of each file, with the values that stand in the names of its folders.
+    """The rows of each file, with the values that are in the names of its folders.
 
     Raises
     ------

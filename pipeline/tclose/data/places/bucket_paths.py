@@ -1,6 +1,6 @@
 """Object storage as a tree of files: read by path, written on condition.
 
-Whatever is written is written on the condition that nothing stands there, or what was seen there.
+Whatever is written is written on the condition that nothing is there, or what was seen there.
 """
 
 import contextlib

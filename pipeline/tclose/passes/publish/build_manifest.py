@@ -77,7 +77,7 @@ class ReleaseRecord:
     """The facts of a run that manifests are built from.
 
     ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
-    ``siblings``: releases of the same input files that stand in the output folder, with other rows;
+    ``siblings``: releases of the same input files in the output folder, with other rows;
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
     record was found to be one of the input's, or of those held; ``versions``: of the code, as in
     the release's id;

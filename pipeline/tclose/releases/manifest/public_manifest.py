@@ -91,7 +91,7 @@ class Manifest(Section):
     figures: ReleaseFigures | None = None
     """Figures that the report is drawn from."""
     partition_by: Names
-    """Columns whose values stand in the names of folders."""
+    """Columns whose values are in the names of folders."""
     columns: list[ReleasedColumn]
     files: list[DataFile]
     code: Code

@@ -2,7 +2,7 @@
 
 All that it says is in the internal manifest, beside which it is sealed: figures before and after,
 never a record's value. Releases do not change, so what a motivated intruder or an audit found later
-stands in another copy of the page, outside of the release.
+is in another copy of the page, outside of the release.
 """
 
 from collections.abc import Iterable
@@ -229,7 +229,7 @@ def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
 
 
 def _draw_shares(analysis: Analysis) -> Iterable[str]:
-    """A picture for each quasi-identifier; no value stands on an axis."""
+    """A picture for each quasi-identifier; no value is written on an axis."""
     yield paragraph(
         "Shares of the records by their values and by the released ones: of numbers and dates in "
         "ten equal parts of the range, of categories by frequency. Columns that are released as "

@@ -106,7 +106,7 @@ def find_window(
     Raises
     ------
     OutputError
-        One of them is missing, or the new one stands there already, and is damaged.
+        One of them is missing, or the new one is there already, and damaged.
     """
     there = list_series(output, series)
     if any(one.place == own for one in there):
