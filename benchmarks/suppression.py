@@ -21,8 +21,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
 from benchmarks.sources import SEED, Source, adult, census, generated
+from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.release import describe_only, run_release
+from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime.progress import Progress
 
@@ -141,7 +142,7 @@ def price_source(source: Source, t: float, shares: Sequence[float]) -> list[Pric
         priced = [Priced(0, mean, mean, mean, mean, 0.0)]
         for share in shares:
             policy = describe_policy_of(source, path, folder, t, share)
-            planned = describe_only(policy, Progress("none"))[0].suppression
+            planned = plan_ahead(policy, Progress("none"), 0)[0].suppression
             assert planned is not None
             kept = release_records(policy)
             numbers = kept[NUMBER].to_numpy()

@@ -36,6 +36,9 @@ def test_every_public_function_name_is_defined_once() -> None:
 
 def test_every_file_name_is_used_once() -> None:
     assert repeated(m.name for m in MODULES if not m.name.startswith("__")) == set()
+    for folder in ("benchmarks", "tests"):
+        names = (module.name for module in (ROOT / folder).rglob("*.py"))
+        assert repeated(names) <= {"__init__.py", "__main__.py", "conftest.py"}
 
 
 def test_folders_are_small() -> None:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.attacks.adult import METHODS, Method
-from benchmarks.attacks.measures import Setting, attack_unit
-from benchmarks.attacks.page import SETTINGS, Found, render_page, render_section
+from benchmarks.attacks.adult_subtables import METHODS, Method
+from benchmarks.attacks.attack_measures import Setting, attack_unit
+from benchmarks.attacks.attacks_page import SETTINGS, Found, render_page, render_section
 from benchmarks.results import describe_command
 
 SEEDS = (1, 2)

@@ -20,7 +20,8 @@ from tclose.model.distribution import Distribution
 from tclose.passes.encode.encode_task import HISTOGRAM
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
-    microaggregate_region,
+    cluster_region,
+    release_region,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.plan import PLAN, Plan
@@ -67,7 +68,8 @@ class Subtable:
 
     def _microaggregate(self, values: Int64) -> tuple[RegionClasses, list[Int64]]:
         rows, records = self._arrange(values)
-        made = microaggregate_region(records, self.plan, self.distributions)
+        clusters = cluster_region(records, self.plan, self.distributions, None)
+        made = release_region(clusters, records, self.plan)
         return made, [rows[part] for part in np.split(made.order, made.starts[1:-1])]
 
     def _arrange(self, values: Int64) -> tuple[Int64, RegionRecords]:

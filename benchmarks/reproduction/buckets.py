@@ -4,6 +4,7 @@ Domingo-Ferrer and Soria-Comas 2015.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
 
@@ -12,11 +13,9 @@ import numpy as np
 from benchmarks.reproduction.printed import FIGURE_2, table_1_shares
 from benchmarks.reproduction.records import distribute
 from benchmarks.results import render_table
-from tclose.methods.bucketization.bucketization import (
-    BucketClasses,
-    RatioDemand,
-    build_classes,
-)
+from tclose.methods.bucketization.bucketization import RatioDemand, fill_from_buckets
+from tclose.model.array_types import Int64
+from tclose.privacy.bucket_cuts import cut_buckets
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
 
 Shares = tuple[tuple[Fraction, ...], ...]
@@ -25,20 +24,41 @@ TABLE_1_TS = (2, 3)
 MASKED = ((100, 1_000, 0.0), (100, 1_000, 0.5), (5, 30_000, 1.0))
 
 
+@dataclass(frozen=True, eq=False)
+class BucketClasses:
+    """Class and bucket of each record: int64 (n,) both."""
+
+    labels: Int64
+    buckets: Int64
+
+    @property
+    def distance(self) -> Fraction:
+        """The largest ratio of a bucket's share in a class and in the table, either way."""
+        n_records = self.buckets.size
+        of_table = [Fraction(n, n_records) for n in np.bincount(self.buckets).tolist()]
+        return max(
+            max(share / whole, whole / share)
+            for shares in shares_of(self)
+            for share, whole in zip(shares, of_table, strict=True)
+        )
+
+
 def build(n_records: int, demand: RatioDemand) -> BucketClasses:
     """Classes of records with different confidential values; one quasi-identifier, the values."""
     values = np.arange(n_records)
     distribution = distribute(values, np.ones(n_records, dtype=np.int64))
     numeric = (values / n_records)[None, :]
-    return build_classes(
-        numeric, np.empty((0, n_records), dtype=np.int32), values, distribution, demand
-    )
+    cut = cut_buckets(distribution, demand.wanted_buckets)
+    buckets = cut.of_code[values]
+    nominal = np.empty((0, n_records), dtype=np.int32)
+    labels = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand)
+    return BucketClasses(labels, buckets)
 
 
 def shares_of(classes: BucketClasses) -> Shares:
     """Share of each bucket in each class, classes by the bucket that they emphasise."""
     n_classes = int(classes.labels.max()) + 1
-    counts = np.zeros((n_classes, classes.cut.sizes.size), dtype=np.int64)
+    counts = np.zeros((n_classes, int(classes.buckets.max()) + 1), dtype=np.int64)
     np.add.at(counts, (classes.labels, classes.buckets), 1)
     rows = [tuple(Fraction(int(n), int(row.sum())) for n in row) for row in counts]
     return tuple(sorted(rows, key=lambda row: row.index(max(row))))

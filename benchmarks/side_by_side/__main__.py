@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
-from benchmarks.side_by_side.releases import METHODS, Outcome, release_by
+from benchmarks.side_by_side.compared_releases import METHODS, Outcome, release_by
 from benchmarks.side_by_side.tables import discharges, many_columns
 from benchmarks.sources import Source
 from tclose.errors import TcloseError

@@ -54,7 +54,7 @@ class Audited:
 
     @property
     def row(self) -> tuple[str, str, str, str]:
-        """For a table: name, release, records, verdict."""
+        """Return a row of a table: name, release, records, verdict."""
         records = "" if self.n_records is None else f"{self.n_records:,}"
         verdict = "FAIL" if self.findings else "NOT AUDITED" if self.error else "PASS"
         return self.name, self.release_id, records, verdict

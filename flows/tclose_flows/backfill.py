@@ -33,7 +33,7 @@ class _DayOutcome:
 
     @property
     def row(self) -> tuple[str, str, str, str]:
-        """For a table: day, name, state, message."""
+        """Return a row of a table: day, name, state, message."""
         return str(self.day), self.name, str(self.state.name), self.state.message or ""
 
 

@@ -52,7 +52,7 @@ class _Server(SubprocessASGIServer):
             "PREFECT__SERVER_FINAL": "1",
         }
         settings = get_current_settings().to_environment_variables(exclude_unset=True)
-        # -P: nothing is imported from the folder that the user stands in
+        # -P: nothing is imported from the working folder
         command = [sys.executable, "-P", "-m", "tclose_flows.embedded_server"]
         ending, _held_open = os.pipe()  # the other end is never closed: it ends with this process
         try:

@@ -40,7 +40,7 @@ def check_prefect_files() -> None:
 
 
 def _distrust(path: Path) -> str | None:
-    """Why a file is not believed, if it is not."""
+    """Return why a file is not believed; None if it is."""
     try:
         if path.is_symlink() and path.lstat().st_uid in (0, os.geteuid()):
             path = path.resolve(strict=True)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.side_by_side.__main__ import COLUMNS, describe_outcomes
-from benchmarks.side_by_side.releases import Outcome, measure_one_class
+from benchmarks.side_by_side.compared_releases import Outcome, measure_one_class
 from benchmarks.side_by_side.tables import CATEGORIES, discharges, generate_mixed, many_columns
 from benchmarks.sources import Source
 from tclose.errors import InfeasibleError

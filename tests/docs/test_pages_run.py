@@ -12,7 +12,18 @@ from typing import Any
 
 import pytest
 
-from support.pages import DEPLOY, PAGES, README, Block, Shown, blocks_of, commands_of, is_shown
+from support.pages import (
+    DEPLOY,
+    PAGES,
+    README,
+    ROOT,
+    Block,
+    Shown,
+    blocks_of,
+    commands_of,
+    is_shown,
+    lines_of,
+)
 from tclose.cli.main import _parser, main
 from tclose.methods.method_registry import METHODS
 from tclose.policy.policy import Policy, parse_policy
@@ -24,6 +35,8 @@ LONG_PAGES = ("over-time.md", "tutorial.md")
 DAY = date(2026, 11, 1)
 BASE = "discharges.yaml"  # the quick start's policy, which parts of policies go into
 MOST_NOT_RUN = 3
+# Others are pictures in letters; an sh block needs data or minutes that tests have not.
+LANGUAGES = {"", "console", "python", "sh", "yaml"}
 
 
 class Page:
@@ -128,6 +141,17 @@ def test_page(path: Path, quick_start: Path, tmp_path: Path) -> None:
     shutil.copytree(quick_start, folder)
     with contextlib.chdir(folder):
         Page(path, folder).run()
+
+
+@pytest.mark.parametrize("path", [README, *PAGES], ids=lambda path: path.name)
+def test_commands_for_a_shell_are_those_of_today(path: Path) -> None:
+    """They are parsed, and the files of the project that they name are there."""
+    blocks = blocks_of(path)
+    assert {block.language for block in blocks} <= LANGUAGES
+    for line in [line for block in blocks if block.language == "sh" for line in lines_of(block)]:
+        assert parse_command(Shown(line, ())) or "tclose" not in line, line
+        for named in re.findall(r"\bconfig/[\w.-]+", line):
+            assert (ROOT / named).is_file(), named
 
 
 def test_guide_for_operators() -> None:

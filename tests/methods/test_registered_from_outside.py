@@ -15,6 +15,7 @@ from support.cases.patients import patient_document, patients, write_patients
 from support.cases.people import folder_of
 from support.cases.published import hand_out
 from support.checks.released import check_release
+from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import (
@@ -28,7 +29,6 @@ from tclose.errors import (
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.method import Method
 from tclose.methods.method_registry import METHODS, register_method
-from tclose.passes.release import describe_only
 from tclose.policy.policy import load_policy, parse_policy, policy_schema
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
 from tclose.privacy.model_registry import MODELS, register_model
@@ -258,7 +258,7 @@ def test_what_no_manifest_can_hold_is_refused_when_it_is_planned(
     document = document_of(source, tmp_path)
     document["privacy"]["models"] = [{"name": "largest-share", "share": 0.9}]
     with pytest.raises(UsageError, match=r"privacy model .*\.LargestShare: ") as refusal:
-        describe_only(parse_policy(document), Progress("none"))
+        plan_ahead(parse_policy(document), Progress("none"), 0)
     assert told in str(refusal.value)
 
 

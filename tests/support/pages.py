@@ -84,6 +84,11 @@ def commands_of(block: Block) -> list[Shown]:
     return [Shown(command, tuple(output)) for command, output in found]
 
 
+def lines_of(block: Block) -> list[str]:
+    """The command lines of a shell's block, which shows no output; backslashes join some."""
+    return [line.strip() for line in block.text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
 def is_shown(output: tuple[str, ...], printed: str, folder: Path) -> bool:
     """Return whether a page shows the printed output; ``...`` stands for any lines."""
     text = _unvaried(printed.replace(f"{folder}/", ""))

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tclose.passes import release
+from tclose.passes.release import Decided, deciding
+from tclose.policy.policy import Policy
 from tclose.runtime.pipeline import Pass, PassContext, Pipeline, Runner
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
@@ -26,6 +29,12 @@ def run_passes(run: Run, progress: Progress, *names: str) -> None:
     runner = Runner(run, progress)
     for name in names:
         runner.execute(find_pass(name))
+
+
+def decide_only(policy: Policy, scratch: Path, progress: Progress) -> Decided:
+    """What a run of the policy would be, decided in a scratch folder; its engine is closed."""
+    with deciding(policy, scratch, progress) as (_, decided):
+        return decided
 
 
 def replace_work(patch: pytest.MonkeyPatch, name: str, work: Work) -> None:

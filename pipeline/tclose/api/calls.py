@@ -293,7 +293,7 @@ def _read_policy(policy: PolicyLike, staged: Staged | None) -> Policy:
 
 
 def _check_seen(staged: Staged) -> None:
-    """Refuse workers that do not see the file in which a frame stands."""
+    """Refuse workers that do not see the file that a frame is in."""
     if staged.folder is None:
         return
     with connect(user_client_address()) as engine:

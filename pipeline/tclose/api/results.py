@@ -53,7 +53,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """Name of the policy, and of the folder that its releases stand in."""
+        """Name of the policy, and of the folder that its releases are in."""
         return self.manifest.name
 
     @property
@@ -223,7 +223,7 @@ class Chart:
         return self.svg
 
     def _repr_html_(self) -> str:
-        """As an image, so that its styles are not those of the page."""
+        """Return the chart as an image, so that its styles are not those of the page."""
         content = b64encode(self.svg.encode()).decode()
         return f'<img alt="chart" src="data:image/svg+xml;base64,{content}">'
 

@@ -40,7 +40,7 @@ class Staged:
 
 @contextlib.contextmanager
 def staged_data(data: "Data", client: Any = None) -> Iterator[Staged]:
-    """The input that a table is, for the block; frames stand in a scratch file meanwhile.
+    """The input that a table is, for the block; frames are in a scratch file meanwhile.
 
     Raises
     ------

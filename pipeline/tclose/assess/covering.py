@@ -27,7 +27,7 @@ def measure_covering(
 ) -> float:
     """Share of the original records that are linked to their own released record, as expected.
 
-    The mean over the originals of 1 / (released records that could be his); his own is one of them.
+    The mean over the originals of 1 / (released records that could be theirs); their own is one.
 
     Parameters
     ----------

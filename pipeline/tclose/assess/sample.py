@@ -1,6 +1,6 @@
 """The records that a frontier is computed on: the whole table or a random sample, in one file.
 
-The file stands in a private scratch folder. Beside the columns that decide over classes it has one
+The file is in a private scratch folder. Beside the columns that decide over classes it has one
 that numbers the complete records; the policy for it carries that column along, so that a released
 record can be told from which original one it came. Nothing that has it ever leaves the folder.
 """

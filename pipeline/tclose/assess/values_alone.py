@@ -34,8 +34,8 @@ from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import SOURCE, Source
 from tclose.policy.policy import Policy
+from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Privacy
 from tclose.releases.provenance import byte_versions, library_versions
 from tclose.releases.repository import read_internal
 from tclose.runtime.pipeline import run_pipeline
@@ -214,7 +214,7 @@ def _no_rows(compared: Compared) -> pa.Table:
 
 
 def _read_files(release: Location, manifest: Manifest, source: Source) -> Iterator[pa.Table]:
-    """The rows of each file, with the values that stand in the names of its folders."""
+    """The rows of each file, with the values that are in the names of its folders."""
     types = {column.name: column.type for column in source.columns if column.role in RELEASED}
     for file in manifest.files:
         with open_released(release / file.path) as released:

@@ -127,7 +127,7 @@ def _compute_frontier(policy: "Policy", progress: "Progress") -> "FrontierSectio
 
 
 def prepare_page(path: Path, release: "Location") -> "InternalManifest":
-    """What the page is made of beside what is measured; refused before anything is.
+    """Read what the page shows beside the measures; refuse the page before anything is measured.
 
     Raises
     ------

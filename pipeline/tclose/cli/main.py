@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import tclose
 from tclose.cli.attack_command import add_attack_options, attack
 from tclose.cli.audit_command import add_audit_options, audit
-from tclose.cli.catalog_command import ANSWERS, add_register_commands, answer
+from tclose.cli.catalog_command import ANSWERS, AddCommand, add_register_commands, answer
 from tclose.cli.command_parser import CommandParser, add_quiet
 from tclose.cli.completion_command import add_completion_options, make_completion
 from tclose.cli.forget_command import add_forget_options, forget
@@ -83,12 +83,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tclose {tclose.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add_init_options(_add(commands, "init", "suggest a first policy for a table",
-                          "tclose init patients.csv --out patients.yaml"))  # fmt: skip
-    add_release_commands(functools.partial(_add, commands))
+    add = functools.partial(_add, commands)
+    add_init_options(add("init", "suggest a first policy for a table",
+                         "tclose init patients.csv --out patients.yaml"))  # fmt: skip
+    add_release_commands(add)
+    _add_assessing_commands(add)
+    _add_trying_commands(add)
+    add_forget_options(add("forget", "forget a person in the registers of a series",
+                           "tclose forget panel.yaml < person.txt"))  # fmt: skip
+    add_keys_options(add("keys", "make a pair of keys for public signatures",
+                         "tclose keys --out ~/tclose-keys"))  # fmt: skip
+    add_register_commands(add)
+    _add_commands_for_machines(add)
+    return parser
+
+
+def _add_assessing_commands(add: AddCommand) -> None:
+    """Add the commands that look at releases from outside."""
     add_audit_options(
-        _add(
-            commands,
+        add(
             "audit",
             "re-verify a published release from its files alone",
             "tclose audit releases/demo            # the current release\n"
@@ -98,8 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     add_attack_options(
-        _add(
-            commands,
+        add(
             "attack",
             "attack several releases of the same persons, next to their originals",
             "tclose attack releases/panel/1f0c releases/panel/92ab --person person_id \\\n"
@@ -107,17 +119,19 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     add_intrude_options(
-        _add(
-            commands,
+        add(
             "intrude",
             "attack a release with an independent library, beside records that are not in it",
             "tclose intrude releases/demo --originals config/demo.yaml \\\n"
             "    --holdout held-out.csv --python .venv-intruder/bin/python --out intruder.html",
         )
     )
+
+
+def _add_trying_commands(add: AddCommand) -> None:
+    """Add a command that makes data to try others with, and one that tries other k and t."""
     add_generate_options(
-        _add(
-            commands,
+        add(
             "generate",
             "write realistic hospital discharges, or insured persons over months, of any size",
             "tclose generate --rows 1000000 --seed 7 --out discharges/\n"
@@ -125,36 +139,32 @@ def _parser() -> argparse.ArgumentParser:
         )
     )
     add_frontier_options(
-        _add(
-            commands,
+        add(
             "frontier",
             "show class sizes, loss and risk for other k and t",
             "tclose frontier config/demo.yaml --out frontier.svg\n"
             "  tclose frontier config/demo.yaml --t .02,.05,.1 --k 2,5,10",
         )
     )
-    add_forget_options(_add(commands, "forget", "forget a person in the registers of a series",
-                            "tclose forget panel.yaml < person.txt"))  # fmt: skip
-    add_keys_options(_add(commands, "keys", "make a pair of keys for public signatures",
-                          "tclose keys --out ~/tclose-keys"))  # fmt: skip
-    add_register_commands(functools.partial(_add, commands))
-    add_quiet(_add(commands, "warm-up", "compile the kernels now, instead of in the first run",
-                   "tclose warm-up"))  # fmt: skip
-    schema = _add(commands, "schema", "print the JSON Schema of a policy, or of a manifest",
-                  "tclose schema > policy.schema.json            # for editors\n"
-                  "  tclose schema --manifest > manifest.schema.json")  # fmt: skip
+
+
+def _add_commands_for_machines(add: AddCommand) -> None:
+    """Add what prepares a machine, an editor, a program or a shell."""
+    add_quiet(add("warm-up", "compile the kernels now, instead of in the first run",
+                  "tclose warm-up"))  # fmt: skip
+    schema = add("schema", "print the JSON Schema of a policy, or of a manifest",
+                 "tclose schema > policy.schema.json            # for editors\n"
+                 "  tclose schema --manifest > manifest.schema.json")  # fmt: skip
     schema.add_argument("--manifest", action="store_true", help="that of manifest.json, for "
                         "programs that read releases; later versions may add keys")  # fmt: skip
     add_completion_options(
-        _add(
-            commands,
+        add(
             "completion",
             "print a script that completes words in a shell",
             'eval "$(tclose completion bash)"        # in ~/.bashrc\n'
             "  tclose completion fish > ~/.config/fish/completions/tclose.fish",
         )
     )
-    return parser
 
 
 def _add(

@@ -83,10 +83,6 @@ class CategoryTree:
             n_apart += nodes[before] != nodes[after]
         return n_apart
 
-    def sum_distances(self, keys: Keys, released: Keys) -> float:
-        """Sum of these distances, divided by H."""
-        return float(self.count_apart(keys, released).sum()) / self.height
-
 
 @lru_cache(maxsize=64)
 def tree_of(encoding: Encoding) -> CategoryTree | None:

@@ -76,7 +76,7 @@ def choose_scale(offsets: Float64, span: float) -> ColumnScale:
 
 
 def quantile_span(offsets: Float64, parts: int) -> float:
-    """From the first to the last of the quantiles that cut sorted keys into equal ``parts``."""
+    """Return the span from the first to the last quantile that cuts sorted keys into ``parts``."""
     last = offsets.size - 1
     return float(offsets[last - last // parts] - offsets[last // parts])
 

@@ -30,7 +30,7 @@ class PassthroughWidths:
         )
 
     def beside(self, other: "PassthroughWidths") -> "PassthroughWidths":
-        """Those of other columns of the same records, too; none is larger than both largest."""
+        """Add the widths of other columns of the same records; none is larger than both largest."""
         return PassthroughWidths(
             self.columns | other.columns,
             max(self.n_records, other.n_records),

@@ -66,7 +66,7 @@ _POINTS_AT_ONCE = 512  # so that they stay in the processor's cache
 
 @kernel
 def count_candidates(numeric, nominal, weights, own, point_numeric, point_nominal, sizes):
-    """For each record, among how many released records the nearest ones hide its own.
+    """Count for each record the nearest released records, among which its own is hidden.
 
     The squared distance is the sum of squared differences of numeric quasi-identifiers, and the
     weight of each nominal column that differs, as in the clustering (Soria-Comas et al. 2015,

@@ -56,7 +56,7 @@ Refine = Annotated[
 
 Scope = Annotated[
     Literal["blocks", "table"],
-    Field(description="table: one block, as the algorithm is printed; slow."),
+    Field(description="table: one block, as the algorithm was published; quadratic."),
 ]
 
 ClassSizeKey = Annotated[

@@ -10,7 +10,7 @@ CALENDAR = ("month", "quarter", "year")  # finest first: each is within one of t
 
 @dataclass(frozen=True)
 class GroupRule:
-    """How values are grouped: by their first characters, or dates by parts of the calendar.
+    """The rule that groups values: by their first characters, or dates by parts of the calendar.
 
     ``prefixes``: numbers of characters, ascending; ``calendar``: of `CALENDAR`, in its order.
     """

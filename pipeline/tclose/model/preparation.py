@@ -12,7 +12,7 @@ OF_CLASS = "class"
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to a column's values before anything is counted or measured.
+    """The preparation of a column's values, before anything is counted or measured.
 
     ``bottom``, ``top``: smaller and larger values become these; ``step``: then values are rounded
     to its multiples, those in the middle to the even one; ``bands``: ends of the ranges that values

@@ -18,7 +18,7 @@ class Registrable(Settings):
     """Keys of a policy, and the work that they ask for, of a class that a registry has."""
 
     version: ClassVar[int] = 1
-    """Of what it makes of a release's bytes: raised when they change; part of the release's id."""
+    """Version of the bytes that it makes: raised when they change; part of a release's id."""
 
     name: str
 

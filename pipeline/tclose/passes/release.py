@@ -20,7 +20,6 @@ from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.describe_plan import describe_plan
 from tclose.passes.plan.notices.plan_warnings import PLAN_WARNINGS
 from tclose.passes.plan.notices.same_input_warning import warn_by_policy
-from tclose.passes.plan.notices.step_costs import estimate_run
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.publish.describe_series import plan_series
@@ -34,7 +33,6 @@ from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.manifest_signature import find_signer
 from tclose.releases.manifest.plan_document import (
-    CostEstimate,
     PlanDocument,
     PlannedSeries,
     PlannedSuppression,
@@ -54,7 +52,6 @@ from tclose.runtime.run import (
     Run,
     outcome_of,
 )
-from tclose.runtime.scratch import scratch_folder
 from tclose.runtime.strictness import refuse_warnings
 
 RELEASE = Pipeline(
@@ -121,12 +118,6 @@ def deciding(policy: Policy, scratch: Path, progress: Progress) -> Iterator[tupl
         )
 
 
-def decide_only(policy: Policy, scratch: Path, progress: Progress) -> Decided:
-    """Return what a run of the policy would be, decided in a scratch folder."""
-    with deciding(policy, scratch, progress) as (_, decided):
-        return decided
-
-
 def describe_decided(run: Run, decided: Decided) -> tuple[PlanDocument, int]:
     """Describe what a run would be, column by column, and count the records it would drop."""
     plan, table = decided.plan, decided.table
@@ -138,11 +129,3 @@ def describe_decided(run: Run, decided: Decided) -> tuple[PlanDocument, int]:
     columns = describe_planned_columns(run.policy, plan, summary, distributions)
     described = described.model_copy(update={"columns": columns})
     return described, table.n_read - table.n_complete
-
-
-def describe_only(policy: Policy, progress: Progress) -> tuple[PlanDocument, CostEstimate, int]:
-    """Return what a release would be, its expected cost, and how many records would be dropped."""
-    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
-    with scratch_folder("plan") as scratch, deciding(policy, scratch, progress) as (run, decided):
-        described, n_dropped = describe_decided(run, decided)
-        return described, estimate_run(decided.plan, policy.engine, n_bytes), n_dropped

@@ -12,7 +12,7 @@ from typing import Any
 
 from tclose.errors import PolicyError
 
-PLACES = ("name",), ("input", "path")  # the keys in which a placeholder may stand
+PLACES = ("name",), ("input", "path")  # the keys in which a placeholder may be
 NAME_WITH_DATE = r"^([A-Za-z0-9]|\{as_of[^{}]*\})([A-Za-z0-9._-]|\{as_of[^{}]*\})*$"
 _PLACEHOLDER = re.compile(r"\{as_of(?P<pattern>[^{}]*)\}")
 _PATTERN = re.compile(r":(%[YymdjqGVu]|[A-Za-z0-9._/-])+")
@@ -84,7 +84,7 @@ def fill_as_of(document: dict[str, Any], day: date | None) -> dict[str, Any]:
 
 
 def _texts(document: Any) -> dict[str, str]:
-    """The texts in which a placeholder may stand, by their key."""
+    """The texts in which a placeholder may be, by their key."""
     values_of = {}
     for place in PLACES:
         value = document

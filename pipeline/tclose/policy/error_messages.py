@@ -69,7 +69,7 @@ def _wanted_of_model(location: tuple[str, ...]) -> str | None:
 _DNS_LABEL = "has to be small letters, digits and '-', beginning with a letter, 40 at most"
 
 # What pydantic says of a key of several types or with a pattern is no help to a release officer.
-# Keys of an attribute stand here without its name.
+# Keys of an attribute are listed without its name.
 _WANTED: dict[tuple[str, ...], str] = {
     ("name",): "has to be letters, digits, '.', '_' and '-', beginning with one of the first two",
     ("input", "delimiter"): "has to be one ASCII character, not a quote or a line end",

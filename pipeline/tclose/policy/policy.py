@@ -17,12 +17,17 @@ from tclose.data.files.input_settings import InputSettings, check_marks
 from tclose.errors import PolicyError
 from tclose.methods.method import name_methods
 from tclose.model.attributes import ANCESTOR, Attribute
-from tclose.model.column_terms import UNRELEASED, Distance, Role
-from tclose.model.preparation import OF_CLASS
+from tclose.model.column_terms import UNRELEASED, Role
 from tclose.model.setting_fields import Settings
 from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of
 from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.error_messages import describe_problems
+from tclose.policy.method_attributes import (
+    check_bucketed,
+    check_generalisation,
+    check_no_t,
+    check_noise_keys,
+)
 from tclose.policy.person_role import check_held, check_over_time, check_person_role, check_together
 from tclose.policy.sections.about_settings import AboutSettings
 from tclose.policy.sections.attribute_settings import AttributeSettings
@@ -112,8 +117,8 @@ class Policy(Settings):
         self.privacy.check_attributes(self.confidential, self._noised)
         self._check_joint()
         for name, attribute in self.attributes.items():
-            self._check_noise(name, attribute)
-            self._check_generalisation(name, attribute)
+            check_noise_keys(name, attribute, self.method)
+            check_generalisation(name, attribute, self.method)
             self._check_spelling(name, attribute)
             needs_t = attribute.role is Role.CONFIDENTIAL and attribute.t is None
             needs_t = needs_t and attribute.noise is None and not self.method.require_models([name])
@@ -131,7 +136,11 @@ class Policy(Settings):
             )
         self._check_names()
         self.output.check_columns(self.attributes)
-        self._check_held()
+        if self.method.draws_noise:
+            check_no_t(self.method, self.privacy.t)
+        if self.method.releases_buckets:
+            for name in self.confidential:
+                check_bucketed(name, self.attributes[name])
         self._check_series()
         if self.suppress is not None:
             check_suppression(
@@ -160,72 +169,12 @@ class Policy(Settings):
                 f"{', '.join(others)} or {last}"
             )
 
-    def _check_held(self) -> None:
-        """Refuse demands on confidential values that the method would not hold."""
-        if self.method.draws_noise and (self.privacy.t or 1) < 1:
-            raise ValueError(
-                f"privacy.t: {self.method.name} holds no class to a t; take it out, or ask a t of "
-                "the noise by stochastic-t-closeness"
-            )
-        if not self.method.releases_buckets:
-            return
-        for name in self.confidential:
-            attribute = self.attributes[name]
-            if attribute.taxonomy or attribute.distance not in (None, Distance.ORDERED):
-                raise ValueError(
-                    f"attributes.{name}: released as its bucket it has the distance of ordered "
-                    "values; take distance and taxonomy out, or take release: value"
-                )
-
     def _check_spelling(self, name: str, attribute: AttributeSettings) -> None:
         spelled = attribute.text_format(self.input.text_format)
         try:
             check_marks(spelled.decimal, spelled.thousands)
         except ValueError as error:
             raise ValueError(f"attributes.{name}: {error}") from None
-
-    def _check_noise(self, name: str, attribute: AttributeSettings) -> None:
-        with_noise = self.method.draws_noise
-        if attribute.noise is not None and not with_noise:
-            names = " or ".join(name_methods(lambda m: m.draws_noise))
-            raise ValueError(f"attributes.{name}: noise goes with method.name: {names}")
-        if with_noise and attribute.role is Role.CONFIDENTIAL and attribute.noise is None:
-            raise ValueError(
-                f"attributes.{name}: noise is missing; {self.method.name} needs its epsilon, and "
-                "low and high or values"
-            )
-
-    def _check_generalisation(self, name: str, attribute: AttributeSettings) -> None:
-        """Refuse keys of how a quasi-identifier is released that the method does not look at."""
-        method = self.method
-        if attribute.intervals is not None and not method.uses_intervals:
-            names = " or ".join(name_methods(lambda m: m.uses_intervals))
-            raise ValueError(
-                f"attributes.{name}: intervals go with method.name: {names}, not with {method.name}"
-            )
-        if not method.generalises:
-            return
-        if attribute.missing == OF_CLASS:
-            names = " or ".join(name_methods(lambda m: not m.generalises))
-            raise ValueError(
-                f"attributes.{name}: {method.name} generalises, so its classes have no aggregate; "
-                f"missing: {OF_CLASS} goes with {names}; say missing: category, median or mode"
-            )
-        if attribute.aggregate == ANCESTOR:
-            raise ValueError(
-                f"attributes.{name}: {method.name} releases nodes of a taxonomy of its own accord; "
-                "take aggregate: ancestor out"
-            )
-        if attribute.aggregate or attribute.round is False:
-            names = " or ".join(name_methods(lambda m: not m.generalises))
-            raise ValueError(
-                f"attributes.{name}: {method.name} generalises; aggregate and round go with {names}"
-            )
-        if attribute.scale or attribute.weight != 1:
-            names = " or ".join(name_methods(lambda m: not m.generalises))
-            raise ValueError(
-                f"attributes.{name}: {method.name} generalises; scale and weight go with {names}"
-            )
 
     def _check_series(self) -> None:
         """Refuse what is not held over time, and a series that nothing is held over."""
@@ -325,7 +274,7 @@ class Policy(Settings):
 
 
 def _find_long_integers(value: Any, place: str) -> Iterator[str]:
-    """Keys below which integers stand that need more than 64 bits, with a sign."""
+    """Keys that have integers which need more than 64 bits, with a sign."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         yield place
     elif isinstance(value, dict):

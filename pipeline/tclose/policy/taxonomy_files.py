@@ -79,7 +79,7 @@ def _read_yaml(text: str) -> Taxonomy:
 
 
 def _refuse_repeated_keys(root: yaml.Node | None) -> None:
-    """Refuse a name that stands twice in one mapping: the second would replace the first."""
+    """Refuse a name that appears twice in one mapping: the second would replace the first."""
     pending, seen = [root], set()
     while pending:
         node = pending.pop()

@@ -38,7 +38,7 @@ def read_document(path: str | Path) -> Any:
 
 
 def override_key(document: dict[str, Any], override: str) -> dict[str, Any]:
-    """Apply ``a.b=value``; a part with dots in it stands in double quotes.
+    """Apply ``a.b=value``; a part with dots in it is in double quotes.
 
     Raises
     ------

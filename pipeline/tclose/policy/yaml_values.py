@@ -14,7 +14,7 @@ class _PolicyLoader(yaml.SafeLoader):
     Of what is not in quotes, ``true`` and ``false``, whole numbers and decimals, ``.inf`` and
     ``.nan``, and ``null`` are what they say. YAML 1.1 also reads 1:30 as 90, 1_000 as 1000, no as
     false, and days as dates: values of a column that are written so would be other ones. Readers
-    of YAML 1.2 (ruamel.yaml) still do so with 1_000 and days. A key that stands twice is an error:
+    of YAML 1.2 (ruamel.yaml) still do so with 1_000 and days. A key that appears twice is an error:
     a column has one role.
     """
 

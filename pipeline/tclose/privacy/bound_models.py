@@ -30,12 +30,12 @@ class PrivacyModels:
 
     @property
     def by_class(self) -> tuple[PrivacyModel, ...]:
-        """Those that are decided class by class; all of them are monotone."""
+        """The models that are decided class by class; all of them are monotone."""
         return tuple(r for r in self.requirements if not r.needs_table)
 
     @property
     def by_table(self) -> tuple[PrivacyModel, ...]:
-        """Those that need all classes of the table."""
+        """The models that need all classes of the table."""
         return tuple(r for r in self.requirements if r.needs_table)
 
 

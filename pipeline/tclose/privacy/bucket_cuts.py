@@ -17,7 +17,7 @@ from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 
 OPEN_END = ".."
-"""In place of the lowest and the highest value of a table; a value of that text is quoted."""
+"""Text for the lowest and the highest value of a table; a value of that text is quoted."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The register: which releases stand in a folder, told apart by their manifests alone.
+"""The catalog: the releases of a folder, told apart by their manifests alone.
 
 No file of the data is opened here: whether one has changed is what an audit finds out.
 """

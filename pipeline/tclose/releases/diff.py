@@ -36,7 +36,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class ReleaseDiff:
-    """All that differs, and whether the policies could be compared."""
+    """All differences of two releases, and whether their policies could be compared."""
 
     differences: tuple[Difference, ...]
     has_policies: bool

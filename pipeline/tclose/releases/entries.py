@@ -18,7 +18,7 @@ class Entries:
 
     @property
     def names(self) -> set[str]:
-        """Paths at which anything stands."""
+        """Paths at which there is anything."""
         return {*self.files, *(name for name, _ in self.others)}
 
 

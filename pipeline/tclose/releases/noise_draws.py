@@ -1,4 +1,4 @@
-"""Noise that stands in an output folder already: draws of the same records can be averaged."""
+"""Noise in releases of an output folder: draws of the same records can be averaged."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping

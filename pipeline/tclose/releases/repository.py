@@ -1,4 +1,4 @@
-"""The repository: where the releases of one name stand, who may write to it, and what is current.
+"""The repository: where the releases of one name are, who may write to it, and what is current.
 
 ``<output>/<name>/<release id>/``  ``data/``, ``manifest.json`` and documents: may be handed out
                                    ``internal/``: stays; readable by its owner only
@@ -10,7 +10,7 @@
 ``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
 ``<output>/.release-key``          keys the release ids; private
 
-In a bucket what is private or internal stands below ``.internal/`` (see `stores.object_store`), and
+In a bucket what is private or internal is below ``.internal/`` (see `stores.object_store`), and
 the working files in a private folder of this machine (see `work_folders`).
 """
 
@@ -188,12 +188,12 @@ class ReleaseRepository:
         return self.store.staging(self._lease_token.token, release_id, work)
 
     def commit(self, staging: Path, release_id: str) -> None:
-        """Move a staged release to its place; one that stands there whole stays as it is."""
+        """Move a staged release to its place; one that is there whole stays as it is."""
         if not is_intact(self.release(release_id)):
             self.store.commit(staging, release_id, self._lease_token.token, self.check_lease)
 
     def sign(self, release_id: str, signer: Signer) -> bool:
-        """Sign a release that stands, unless it is signed by that key; whether it was not."""
+        """Sign a published release; return False if it is signed by that key already."""
         release = self.release(release_id)
         manifest = read_content(release)
         if not find_wrong_signature(release, manifest, signer.public):

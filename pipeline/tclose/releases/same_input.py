@@ -1,4 +1,4 @@
-"""Other releases of the same input files that stand in an output folder.
+"""Other releases of the same input files in an output folder.
 
 Whoever has two of them can intersect their classes: records that one keeps together the other one
 may tell apart. Neither k nor t holds for the pair.

@@ -67,7 +67,7 @@ def open_folder(folder: Path) -> None:
     Raises
     ------
     OutputError
-        It cannot be made, is somebody else's, or stands where somebody else could move it.
+        It cannot be made, is somebody else's, or is where somebody else could move it.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

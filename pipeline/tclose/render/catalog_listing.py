@@ -6,8 +6,9 @@ from tclose.data.places.locations import Location
 from tclose.releases.catalog import list_releases
 from tclose.releases.manifest.internal_manifest import GitState, InternalManifest, MadeBy, Utility
 from tclose.releases.manifest.manifest_signature import find_signing_key
+from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Count, Privacy, Section
+from tclose.releases.manifest.sections import Count, Section
 from tclose.releases.operations_log import LogLine, read_lines
 from tclose.releases.repository import ReleaseRepository, read_internal, read_manifest
 

@@ -6,8 +6,8 @@ from typing import Any
 from tclose.data.places.locations import Location
 from tclose.releases.diff import JsonScalar, ReleaseDiff
 from tclose.releases.manifest.dictionary import printable
+from tclose.releases.manifest.privacy_sections import JointResult, Privacy, TResult
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import JointResult, Privacy, TResult
 from tclose.render.catalog_listing import ListedRelease, Maker, RepositoryListing, ShownRelease
 from tclose.render.release_tables import release_rows, utility_rows
 from tclose.render.text_tables import align_rows, render_table

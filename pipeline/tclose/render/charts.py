@@ -121,7 +121,7 @@ def line_styles(n_lines: int, *, thinnest: float, step: float) -> list[dict[str,
 
 
 def to_svg(figure: "Figure", title: str) -> str:
-    """The figure as SVG text, which can stand in a file of its own or in a page."""
+    """The figure as SVG text, for a file of its own or for a page."""
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", dpi=_DOTS_PER_INCH, metadata=_NOT_SAID | {"Title": title})
     text = drawn.getvalue()

@@ -13,7 +13,7 @@ SAMPLED = (
 
 
 def describe_basis(frontier: ComputedFrontier) -> str:
-    """On which records the figures were computed."""
+    """Describe the records that the figures were computed on."""
     if frontier.is_whole:
         return f"the whole table: {frontier.n_table:,} records"
     drawn = f"{frontier.n_records:,} of {frontier.n_table:,} records"

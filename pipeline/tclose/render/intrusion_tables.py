@@ -1,6 +1,6 @@
-"""What a motivated intruder found, as a table."""
+"""Results of a motivated intruder, as a table."""
 
-from tclose.releases.manifest.intrusion_section import IntrusionAttack, IntrusionSection
+from tclose.releases.manifest.inside.intrusion_section import IntrusionAttack, IntrusionSection
 from tclose.releases.report.intrusion_report import list_figures
 from tclose.render.text_tables import align_rows, render_table
 

@@ -111,7 +111,7 @@ def _suppression_rows(suppression: PlannedSuppression | None) -> list[tuple[str,
 
 
 def _format_price(price: PlannedPrice | None) -> str:
-    """What those that are kept gain, by releases of a sample without and with the others."""
+    """Format what kept records gain, by releases of a sample without and with the others."""
     if price is None:
         return "; by how much the loss changes was not tried"
     whole = price.loss_with_all

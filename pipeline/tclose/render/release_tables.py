@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING
 from tclose.model.column_terms import Distance
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.internal_manifest import CategoryShares, Utility
+from tclose.releases.manifest.privacy_sections import (
+    JointResult,
+    NoiseResult,
+    PersonsResult,
+    Privacy,
+    PrivacyModelResult,
+    TResult,
+)
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
     ClassesSection,
     DataFile,
     Exposed,
     InformationLoss,
-    JointResult,
-    NoiseResult,
-    PersonsResult,
-    Privacy,
-    PrivacyModelResult,
     RecordComparison,
     RiskSection,
     SkewnessSection,
-    TResult,
 )
 from tclose.render.analyses_rows import analyses_rows
 from tclose.render.text_tables import render_table
@@ -105,7 +107,7 @@ def _format_t(t: TResult | JointResult) -> str:
 
 
 def _value_rows(values: RecordComparison | None) -> list[tuple[str, str]]:
-    """In which columns records were compared with the input's; earlier manifests do not say it."""
+    """List the columns that were compared with the input's; earlier manifests do not say it."""
     if values is None:
         return []
     buckets = values.as_buckets

@@ -1,6 +1,6 @@
 """Metrics of runs for Prometheus: a file for each release name, where ``TCLOSE_METRICS`` says.
 
-A run is over before anybody could ask it. So its figures stand in a file, which the textfile
+A run is over before anybody could ask it. So its figures are in a file, which the textfile
 collector of Prometheus's node exporter reads with the machine's own. They are those of manifests,
 which are handed out, and counts of runs.
 """

@@ -162,15 +162,7 @@ def _begin(
     )
     repository.clear_leftovers(keep=release_id)
     if is_intact(repository.release(release_id)):
-        # A run that was stopped between its two last steps is finished; so is a lost pointer.
-        current = repository.current()
-        if workspace.root.exists() or current is None or not repository.release(current).is_dir():
-            repository.set_current(release_id)
-        repository.clear_work()
-        full = read_internal(repository.release(release_id))
-        refuse_warnings([] if full is None else full.warnings, policy.engine)
-        signer = find_signer(policy.output.signing_key)
-        return replace(run, signed_now=signer is not None and repository.sign(release_id, signer))
+        return _finish_published(run, repository)
     repository.clear_work(keep=release_id)
     key_id = find_key_id(policy, repository.release_key())
     made_for: dict[Artifact[object], object] = {SOURCES: source_digest(), PERSON_KEY_ID: key_id}
@@ -183,6 +175,21 @@ def _begin(
     _open_workspace(workspace, made_for)
     workspace.save(INSPECTION, contents)
     return run
+
+
+def _finish_published(run: Run, repository: ReleaseRepository) -> Run:
+    """Do what is left of a release that is published: move the pointer to it, clean up, sign it."""
+    policy, release_id = run.policy, run.release_id
+    # A run that was stopped between its two last steps is finished; so is a lost pointer.
+    current = repository.current()
+    is_left = run.workspace.root.exists()
+    if is_left or current is None or not repository.release(current).is_dir():
+        repository.set_current(release_id)
+    repository.clear_work()
+    full = read_internal(repository.release(release_id))
+    refuse_warnings([] if full is None else full.warnings, policy.engine)
+    signer = find_signer(policy.output.signing_key)
+    return replace(run, signed_now=signer is not None and repository.sign(release_id, signer))
 
 
 def _open_workspace(workspace: Workspace, made_for: Mapping[Artifact[object], object]) -> None:

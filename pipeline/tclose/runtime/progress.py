@@ -68,7 +68,7 @@ class Work:
         return min(self._part(tasks, self.records_before + self.records_done), 1.0)
 
     def _part(self, tasks: int, records: int) -> float:
-        """By records where they are known, as tasks differ in size."""
+        """Return the part done, by records where they are known, as tasks differ in size."""
         return records / self.n_records if self.n_records else tasks / self.n_tasks
 
     @property

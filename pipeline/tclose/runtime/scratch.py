@@ -1,6 +1,6 @@
 """Scratch folders with raw records: gone with their command, or with the next one if it was killed.
 
-They stand in one private folder of the user below TMPDIR, each locked by the process that works in
+They are in one private folder of the user below TMPDIR, each locked by the process that works in
 it. A lock ends with its process, however that ends, so what is not locked was left by a kill, and
 any later command of the user removes it. Commands may have different folders for TMPDIR: each one
 that was used is noted in the user's cache, where there is one.

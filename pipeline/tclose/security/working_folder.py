@@ -1,4 +1,4 @@
-"""Imports of libraries that would take settings from the folder that the user stands in.
+"""Imports of libraries that would take settings from the working folder.
 
 Others may have put files there, and those settings name code to import, files to write, or servers.
 """

@@ -25,8 +25,10 @@ noted.with_suffix(".part").write_text(f"{{__import__('os').getpid()}} {{child.pi
 noted.with_suffix(".part").rename(noted)
 time.sleep(600)
 """
+# A shell has its background jobs ignore Ctrl-C, and so whatever they start.
 CALLER = """
-import os, pathlib, sys
+import os, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tclose.assess.intrusion.other_python import _run_to_its_end
 from tclose.runtime.interrupts import hear_interrupts
 hear_interrupts()

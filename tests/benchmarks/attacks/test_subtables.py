@@ -8,9 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.attacks.adult import CONFIDENTIAL, METHODS, Method, draw_subtable, read_adult
-from benchmarks.attacks.adult import write_document as document_of
-from benchmarks.attacks.measures import Setting, attack_table
+from benchmarks.attacks.adult_subtables import (
+    CONFIDENTIAL,
+    METHODS,
+    Method,
+    draw_subtable,
+    read_adult,
+)
+from benchmarks.attacks.adult_subtables import write_document as document_of
+from benchmarks.attacks.attack_measures import Setting, attack_table
 from benchmarks.attacks.minimality import SearchBudget
 from benchmarks.attacks.subtables import prepare
 from support.cases.discharge_policies import shared_file

@@ -15,11 +15,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from support.cases.people import people, policy_for, write_parquet
 from support.cases.published import hand_out
+from support.passes import decide_only
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.auditing.audit_result import SignatureResult
 from tclose.cli.main import main
 from tclose.errors import PolicyError, UsageError
-from tclose.passes.release import decide_only, run_release
+from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.catalog import open_repository
 from tclose.releases.contents import is_intact

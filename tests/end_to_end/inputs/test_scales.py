@@ -12,8 +12,8 @@ from support.cases.discharge_policies import data_digests
 from support.cases.method_cases import publish
 from support.cases.people import QUASI, folder_of, people, policy_for
 from support.sizes import Sizes
+from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.data import column_scales
-from tclose.passes.release import describe_only
 from tclose.passes.summarise import source
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.plan_document import PlanDocument
@@ -52,7 +52,7 @@ HEAVY = (
 
 
 def plan_of(document: dict[str, Any]) -> PlanDocument:
-    return describe_only(parse_policy(document), Progress("none"))[0]
+    return plan_ahead(parse_policy(document), Progress("none"), 0)[0]
 
 
 def test_scales_are_in_plan_and_manifest(tmp_path: Path) -> None:

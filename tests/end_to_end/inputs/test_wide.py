@@ -17,6 +17,7 @@ from support.cases.people import (
     write_csv,
     write_parquet,
 )
+from support.passes import decide_only
 from tclose.data.files import input_partitions
 from tclose.errors import DataError, PolicyError, VerificationError
 from tclose.passes.encode.wide_columns import References
@@ -24,7 +25,6 @@ from tclose.passes.plan import plan
 from tclose.passes.plan.notices import footprint
 from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.publish import write_task
-from tclose.passes.release import decide_only
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
 

@@ -1,5 +1,6 @@
 """Bucketization: buckets are sets of values, classes are within k and the ratio t."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
@@ -16,21 +17,39 @@ from support.tables.random_tables import (
     repeatable,
     seeds,
 )
-from tclose.errors import DataError, InfeasibleError, PolicyError
-from tclose.methods.bucketization.bucketization import (
-    BucketClasses,
-    RatioDemand,
-    build_classes,
-)
-from tclose.privacy.bucket_cuts import cut_buckets, name_buckets
+from tclose.errors import InfeasibleError, PolicyError
+from tclose.methods.bucketization.bucketization import RatioDemand, fill_from_buckets
+from tclose.privacy.bucket_cuts import BucketCut, cut_buckets, name_buckets
 
 
-def build(values: list, demand: RatioDemand, seed: int = 0) -> tuple[BucketClasses, np.ndarray]:
+@dataclass(frozen=True, eq=False)
+class BucketClasses:
+    """Class, bucket and code of each record."""
+
+    labels: np.ndarray
+    buckets: np.ndarray
+    codes: np.ndarray
+    cut: BucketCut
+
+    @property
+    def members(self) -> list[np.ndarray]:
+        return [np.flatnonzero(self.labels == c) for c in np.unique(self.labels)]
+
+    def distance(self, of: np.ndarray) -> Fraction | float:
+        """The largest ratio of a class, by the twin."""
+        table = of.tolist()
+        return max(naive_ratio.ratio_distance(of[rows].tolist(), table) for rows in self.members)
+
+
+def build(values: list, demand: RatioDemand, seed: int = 0) -> BucketClasses:
     rng = np.random.default_rng(seed)
     numeric = rng.integers(0, 64, (2, len(values))) / 64
     nominal = rng.integers(0, 3, (1, len(values)), dtype=np.int32)
     distribution, codes = distribution_of(values)
-    return build_classes(numeric, nominal, codes, distribution, demand), codes
+    cut = cut_buckets(distribution, demand.wanted_buckets)
+    buckets = cut.of_code[codes]
+    labels = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand)
+    return BucketClasses(labels, buckets, codes, cut)
 
 
 class TestBuckets:
@@ -118,23 +137,17 @@ class TestClasses:
     )
     def test_are_within_k_and_t(self, values, k, t, n_buckets, seed) -> None:
         try:
-            classes, codes = build(values, RatioDemand(k, t, n_buckets), seed)
+            classes = build(values, RatioDemand(k, t, n_buckets), seed)
         except InfeasibleError:
             assume(False)
-        members = [np.flatnonzero(classes.labels == c) for c in np.unique(classes.labels)]
+        members = classes.members
         assert sorted(i for rows in members for i in rows) == list(range(len(values)))
         assert min(rows.size for rows in members) >= k
-        assert classes.buckets.tolist() == classes.cut.of_code[codes].tolist()
-        distances = [
-            naive_ratio.ratio_distance(classes.buckets[rows].tolist(), classes.buckets.tolist())
-            for rows in members
-        ]
-        assert max(distances) == classes.distance
-        assert max(distances) <= t
+        assert classes.distance(classes.buckets) <= t
 
     def test_of_figure_2(self) -> None:
-        classes, _ = build(list(range(12)), RatioDemand(4, Fraction(3, 2), 3))
-        assert classes.distance == Fraction(3, 2)
+        classes = build(list(range(12)), RatioDemand(4, Fraction(3, 2), 3))
+        assert classes.distance(classes.buckets) == Fraction(3, 2)
         shares = np.zeros((3, 3), int)
         np.add.at(shares, (classes.labels, classes.buckets), 1)
         assert sorted(map(tuple, shares.tolist())) == [(1, 1, 2), (1, 2, 1), (2, 1, 1)]
@@ -144,28 +157,20 @@ class TestClasses:
 
         Domingo-Ferrer and Soria-Comas 2015, section 6.
         """
-        classes, _ = build(list(range(12)), RatioDemand(4, Fraction(3, 2), 3))
-        assert classes.distance_of_values == inf
+        classes = build(list(range(12)), RatioDemand(4, Fraction(3, 2), 3))
+        assert classes.distance(classes.codes) == inf
 
     def test_values_that_are_their_own_buckets_cost_nothing_more(self) -> None:
-        classes, _ = build([0] * 20 + [1] * 20 + [2] * 20, RatioDemand(6, Fraction(2)))
-        assert classes.distance_of_values == classes.distance
-
-    def test_codes_of_another_table_are_refused(self) -> None:
-        distribution, codes = distribution_of([1, 2, 3, 4])
-        demand = RatioDemand(2, Fraction(2))
-        numeric = np.zeros((1, 4))
-        with pytest.raises(DataError, match="not those that"):
-            build_classes(numeric, np.empty((0, 4), np.int32), codes * 0, distribution, demand)
-        with pytest.raises(DataError, match="without a value"):
-            build_classes(numeric, np.empty((0, 4), np.int32), codes - 1, distribution, demand)
+        classes = build([0] * 20 + [1] * 20 + [2] * 20, RatioDemand(6, Fraction(2)))
+        assert classes.buckets.tolist() == classes.codes.tolist()
+        assert classes.distance(classes.codes) <= 2
 
     def test_are_as_many_as_k_allows_when_values_are_distinct(self) -> None:
         """(t+1) l classes, l = floor(N / ((t+1) k)); t = 2, k = 6.
 
         Domingo-Ferrer and Soria-Comas 2015, section 6.2.
         """
-        classes, _ = build(list(range(900)), RatioDemand(6, Fraction(2)))
+        classes = build(list(range(900)), RatioDemand(6, Fraction(2)))
         assert classes.labels.max() + 1 == 3 * (900 // 18)
 
     def test_are_nearer_than_chance(self) -> None:
@@ -175,8 +180,10 @@ class TestClasses:
         distribution, codes = distribution_of(rng.integers(0, 500, 1200))
         nominal = np.empty((0, 1200), np.int32)
         demand = RatioDemand(6, Fraction(2))
-        labels = build_classes(numeric, nominal, codes, distribution, demand).labels
-        again = build_classes(numeric, nominal, codes, distribution, demand).labels
+        cut = cut_buckets(distribution, demand.wanted_buckets)
+        buckets = cut.of_code[codes]
+        labels = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand)
+        again = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand)
         assert labels.tolist() == again.tolist()
         within = sum(
             float(((numeric[:, labels == c].T - numeric[:, labels == c].mean(axis=1)) ** 2).sum())

@@ -36,7 +36,7 @@ from tclose.passes.compare.record_digests import Compared, RecordDigest
 from tclose.passes.encode import encode_task
 from tclose.passes.microaggregate import class_files, region_task
 from tclose.passes.plan.plan_files import confidential_codes
-from tclose.passes.publish import publish as publishing
+from tclose.passes.publish import write_task
 from tclose.passes.release import run_release
 from tclose.passes.summarise import summarise_task
 from tclose.passes.verify import key_range_task
@@ -194,7 +194,7 @@ class TestBugs:
 
     @pytest.mark.parametrize("partition_by", [["site"], ["site", "sex"]])
     def test_folders_change_places(self, partition_by, source, monkeypatch):
-        original = publishing._folder_names
+        original = write_task._folder_names
         other = {"site=north": "site=south", "site=south": "site=north"}
 
         def names(made, prefix):
@@ -203,7 +203,7 @@ class TestBugs:
         output = {"path": str(source.parent / "releases"), "partition_by": partition_by}
         document = make_document(source, output=output, privacy={"k": 2, "t": 0.6})
         assert release(document).manifest["values"]["compared"][-2:] == ["site", "sum"]
-        monkeypatch.setattr(publishing, "_folder_names", names)
+        monkeypatch.setattr(write_task, "_folder_names", names)
         check_refused(document | {"name": "other"}, "in another order")
 
     def test_buckets_are_those_of_other_values(self, source, monkeypatch):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from support.cases.discharge_policies import DISCHARGE_ROLES, discharge_policy, write_discharges
+from support.passes import decide_only
 from support.sizes import Sizes
-from tclose.passes import release
 from tclose.passes.grow import grow_trees
 from tclose.passes.plan.plan import Plan
 from tclose.policy.policy import Policy
@@ -30,7 +30,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 
 
 def plan_of(policy: Policy, folder: Path) -> Plan:
-    return release.decide_only(policy, folder, Progress("none"))[0]
+    return decide_only(policy, folder, Progress("none"))[0]
 
 
 @pytest.mark.usefixtures("small_regions")

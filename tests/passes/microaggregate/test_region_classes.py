@@ -27,7 +27,8 @@ from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate import region_classes
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
-    microaggregate_region,
+    cluster_region,
+    release_region,
 )
 from tclose.passes.microaggregate.region_records import RegionRecords
 from tclose.passes.plan.class_sizes import choose_class_size
@@ -67,6 +68,12 @@ def released_value(name: str, keys: np.ndarray) -> float:
     return naive.float_mean(members) if name == "float" else naive.integer_mean(members)
 
 
+def release(
+    records: RegionRecords, plan: Plan, distributions: tuple[Distribution, ...]
+) -> RegionClasses:
+    return release_region(cluster_region(records, plan, distributions, None), records, plan)
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A region that is the whole table, in the order that a region's records come in."""
@@ -92,9 +99,7 @@ class Case:
         return replace(draft, method=TClosenessFirst(class_size="paper"))  # no natural classes
 
     def run(self, max_emd: Fraction, block_clusters: int = 2**62) -> RegionClasses:
-        return microaggregate_region(
-            self.records, self.plan(max_emd, block_clusters), self.distributions
-        )
+        return release(self.records, self.plan(max_emd, block_clusters), self.distributions)
 
     def emd(self, attribute: int, members: list[int]) -> Fraction:
         values = self.values[attribute]
@@ -277,7 +282,7 @@ class TestRepair:
         case = make_case(["integer"], keys, [[i % 10 for i in range(30)]], 3)
         table, _ = distribution_of([i % 10 for i in range(30)] + [9] * 60)
         plan = case.plan(Fraction(1, 10), 4)
-        classes = microaggregate_region(case.records, plan, (table,))
+        classes = release(case.records, plan, (table,))
         assert classes.starts.tolist() == [0, 30]
         assert classes.n_violating == 1
         assert classes.n_repaired > 1
@@ -328,7 +333,7 @@ class TestStarts:
         with pytest.MonkeyPatch.context() as patch:
             start = Clustering(labels[starts[0]], beside=beside)
             patch.setattr(region_classes, "_make_clusters", lambda *_: start)
-            return microaggregate_region(case.records, plan, case.distributions)
+            return release(case.records, plan, case.distributions)
 
     @pytest.mark.parametrize(
         ("starts", "seconds", "released"),

@@ -26,7 +26,7 @@ pieces = st.lists(st.integers(0, 7), max_size=6)
 @given(pieces, st.integers(1, 9))
 def test_rows_are_cut_in_their_order(sizes: list[int], rows_per_file: int) -> None:
     given_pieces = [(index, 10, 10 + size) for index, size in enumerate(sizes)]
-    files = publish._split_pieces(given_pieces, rows_per_file)
+    files = write_task._split_pieces(given_pieces, rows_per_file)
     rows = [(i, row) for file in files for i, start, stop in file for row in range(start, stop)]
     assert rows == [(i, row) for i, start, stop in given_pieces for row in range(start, stop)]
     held = [sum(stop - start for _, start, stop in file) for file in files]

@@ -19,9 +19,8 @@ from openlineage.client import OpenLineageClient, generated
 from openlineage.client.event_v2 import RunState
 
 from support.cases.people import people, policy_for, write_parquet
-from support.passes import find_pass, replace_work
+from support.passes import decide_only, find_pass, replace_work
 from tclose.errors import DataError, InfeasibleError, TcloseError
-from tclose.passes import release
 from tclose.passes.release import open_release, run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.lineage import facets, run_events
@@ -141,7 +140,7 @@ def test_second_run_tells_nothing(heard, tmp_path):
 
 
 def test_plan_tells_nothing(heard, tmp_path):
-    release.decide_only(make(tmp_path), tmp_path / "scratch", Progress("none"))
+    decide_only(make(tmp_path), tmp_path / "scratch", Progress("none"))
     assert heard == []
 
 

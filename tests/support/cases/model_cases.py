@@ -10,8 +10,8 @@ from support.cases.discharge_policies import discharge_document
 from tclose.assess.auditing.audit_result import AuditResult
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
+from tclose.releases.manifest.privacy_sections import PrivacyModelResult
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import PrivacyModelResult
 from tclose.runtime.progress import Progress
 from tclose.runtime.run import Outcome
 

@@ -11,6 +11,7 @@ said to be so, and is checked all at once.
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from tclose.assess.auditing.audit_result import AuditResult, SignatureResult
 from tclose.assess.auditing.class_checker import ClassChecker, NotInOrderError
@@ -31,6 +32,8 @@ from tclose.assess.auditing.released_rows import (
 from tclose.data.places.locations import Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import OutputError
+from tclose.model.attributes import Column
+from tclose.model.verification import Verdict
 from tclose.passes.publish.build_manifest import is_earlier
 from tclose.passes.publish.describe_privacy import describe_privacy, describe_sizes
 from tclose.passes.verify.class_checks import add_whole_table, decide
@@ -155,14 +158,51 @@ def _find_release(location: Location) -> Location:
 def _check_rows(
     release: Location, manifest: Manifest, audit: AuditResult, lacking: Lacking
 ) -> AuditResult:
+    """Decide what the rows hold, and compare it with what the manifest says."""
     manifest = lacking.leave_out(manifest)
-    roles = column_roles(manifest)
     paths = [release / file.path for file in manifest.files]
-    stated = manifest.privacy
+    decided = _decide_rows(release, manifest, paths)
+    verdict, notes = decided.verdict, [EARLIER] if decided.is_old else []
+    findings = list(decided.findings)
+    findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
+    privacy = describe_privacy(verdict, decided.columns, manifest.bucketed)
+    risk = describe_risk(verdict, verdict.k)
+    noise = measure_noise(manifest, verdict.n_records, verdict.sizes)
+    findings += compare_noise(manifest, noise, paths)
+    classes = describe_sizes(verdict.sizes)
+    findings += find_false_claims(manifest, privacy, classes, None if decided.is_old else risk)
+    if manifest.privacy.counted == "persons" or manifest.privacy.persons:
+        notes = [*notes, PERSONS]
+    return audit.extended(
+        findings,
+        notes,
+        checked=True,
+        records=verdict.n_records,
+        privacy=privacy,
+        classes=classes,
+        risk=risk,
+        noise=noise,
+    )
+
+
+class _DecidedRows(NamedTuple):
+    """The verdict on a release's rows, with the columns that it is about.
+
+    ``is_old``: the release was made by a version that said less.
+    """
+
+    verdict: Verdict
+    columns: tuple[Column, ...]
+    findings: list[str]
+    is_old: bool
+
+
+def _decide_rows(release: Location, manifest: Manifest, paths: list[Location]) -> _DecidedRows:
+    """Find the classes of the rows, and decide what is asked of them."""
+    stated, roles = manifest.privacy, column_roles(manifest)
     check_roles(roles, stated, has_files=bool(paths))
     categories, distributions = survey_files(paths, roles)
     limits = tuple(Fraction(str(stated.t[c.name].asked)) for c in roles.confidential)
-    findings: list[str] = []
     encode = partial(encode_files, paths, roles, categories, distributions)
     columns = released_columns(paths, roles)
     joint = find_joint(stated.joint, columns, distributions, (r.codes for r in encode()))
@@ -173,6 +213,7 @@ def _check_rows(
         raise MalformedError("lacks further models or attacks")
     privacy_models = bind_models(stated, columns, distributions, categories)
     checker = ClassChecker(distributions, limits, privacy_models, [], joint.joints)
+    findings: list[str] = []
     try:
         checks = checker.check_in_order(encode())
     except NotInOrderError:
@@ -189,24 +230,7 @@ def _check_rows(
         n_changed={},
         privacy_models=privacy_models,
     )
-    findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    privacy = describe_privacy(verdict, columns, manifest.bucketed)
-    risk = describe_risk(verdict, verdict.k)
-    noise = measure_noise(manifest, verdict.n_records, verdict.sizes)
-    findings += compare_noise(manifest, noise, paths)
-    classes = describe_sizes(verdict.sizes)
-    findings += find_false_claims(manifest, privacy, classes, None if is_old else risk)
-    notes = [EARLIER] if is_old else []
-    return audit.extended(
-        findings,
-        [*notes, PERSONS] if stated.counted == "persons" or stated.persons else notes,
-        checked=True,
-        records=verdict.n_records,
-        privacy=privacy,
-        classes=classes,
-        risk=risk,
-        noise=noise,
-    )
+    return _DecidedRows(verdict, columns, findings, is_old)
 
 
 def _read_dictionary(release: Location) -> str:

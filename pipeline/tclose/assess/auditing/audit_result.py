@@ -6,14 +6,8 @@ from typing import Self
 from pydantic import ConfigDict, Field
 
 from tclose.releases.manifest.originals_section import OriginalsResult
-from tclose.releases.manifest.sections import (
-    ClassesSection,
-    Count,
-    NoiseResult,
-    Privacy,
-    RiskSection,
-    Section,
-)
+from tclose.releases.manifest.privacy_sections import NoiseResult, Privacy
+from tclose.releases.manifest.sections import ClassesSection, Count, RiskSection, Section
 
 
 class SignatureResult(Section):

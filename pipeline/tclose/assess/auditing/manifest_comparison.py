@@ -1,9 +1,10 @@
 """Comparison of a manifest's statements with the released rows."""
 
 from tclose.model.column_terms import Distance
+from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.privacy_summary import find_differences
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import ClassesSection, Privacy, RiskSection
+from tclose.releases.manifest.sections import ClassesSection, RiskSection
 
 LARGEST_DIFFERENCE = 1e-12  # of a distance, computed twice in another order of its terms
 

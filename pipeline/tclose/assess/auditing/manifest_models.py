@@ -12,7 +12,7 @@ from tclose.privacy.bound_models import PrivacyModels, bind, privacy_model_of
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
-from tclose.releases.manifest.sections import Privacy, PrivacyModelResult
+from tclose.releases.manifest.privacy_sections import Privacy, PrivacyModelResult
 
 
 def bind_models(

@@ -22,9 +22,9 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.methods.dp.dp_confidential import NoiseGrid
 from tclose.model.verification import ClassSizes
 from tclose.passes.publish.describe_privacy import state_closeness
+from tclose.releases.manifest.privacy_sections import NoiseResult
 from tclose.releases.manifest.privacy_summary import find_differences
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import NoiseResult
 
 Noises = dict[str, NoiseResult]
 

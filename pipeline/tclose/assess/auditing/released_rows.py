@@ -21,8 +21,9 @@ from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Distance, Kind, Role
 from tclose.model.distribution import Distribution
 from tclose.privacy.t_closeness import with_metric
+from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Privacy, ReleasedColumn
+from tclose.releases.manifest.sections import ReleasedColumn
 from tclose.runtime.arrays import make_distribution
 
 

@@ -21,7 +21,7 @@ Result = dict[str, Any]
 
 
 def _link(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
-    """Whether both halves of what is known of a person have the same nearest released record."""
+    """Link both halves of what is known of a person by their nearest released records."""
     from anonymeter.evaluators import LinkabilityEvaluator
 
     evaluator = LinkabilityEvaluator(
@@ -35,7 +35,7 @@ def _link(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
 
 
 def _infer(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
-    """Whether the nearest released record has a person's value of the secret."""
+    """Infer a person's value of the secret from the nearest released record."""
     from anonymeter.evaluators import InferenceEvaluator
     from anonymeter.evaluators.inference_evaluator import evaluate_inference_guesses
 
@@ -60,7 +60,7 @@ def _infer(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
 
 
 def _single_out(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Result:
-    """Whether predicates that hold for one released record hold for one original one."""
+    """Single out original records by predicates that hold for one released record."""
     from anonymeter.evaluators import singling_out_evaluator as library
     from anonymeter.stats.confidence import EvaluationResults
 
@@ -136,7 +136,7 @@ def _attack(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> R
 
 
 def answer_request(folder: Path) -> dict[str, Any]:
-    """All that is asked for, or the name of a module that is missing."""
+    """Return all that is asked for, or the name of a module that is missing."""
     try:
         from importlib.metadata import version
 

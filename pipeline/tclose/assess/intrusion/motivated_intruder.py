@@ -31,7 +31,7 @@ from tclose.passes.compare.digest_task import restore_folders
 from tclose.passes.summarise.records import Source
 from tclose.policy.policy import Policy
 from tclose.releases.contents import read_manifest, verify_checksums
-from tclose.releases.manifest.intrusion_section import IntrusionAttack, IntrusionSection
+from tclose.releases.manifest.inside.intrusion_section import IntrusionAttack, IntrusionSection
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.runtime.progress import Progress
 
@@ -121,7 +121,7 @@ def _read_records(policy: Policy, progress: Progress) -> tuple[Source, pa.Table]
 
 
 def _read_released(release: Location, manifest: Manifest, source: Source) -> Iterator[pa.Table]:
-    """The rows of each file, with the values that stand in the names of its folders.
+    """The rows of each file, with the values that are in the names of its folders.
 
     Raises
     ------
@@ -174,7 +174,7 @@ _NAME_THEM = "name the policy and the input that {} was made with"
 def _describe(
     answer: Answer, planned: list[PlannedAttack], compared: ComparedTables, seed: int
 ) -> IntrusionSection:
-    """What was found; all or nothing.
+    """Describe the results of all attacks, or of none.
 
     Raises
     ------

@@ -32,7 +32,7 @@ _FINDS_IT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
 class Answer(Section):
-    """What the program says: a version and results, or the module that it did not find."""
+    """The answer of the program: a version and results, or the module that it did not find."""
 
     missing: str | None = None
     version: str = ""

@@ -1,4 +1,4 @@
-"""Which of the library's attacks a release meets: what the intruder knows, and what he is after."""
+"""Attacks of the library that a release meets: what an intruder knows, and what they are after."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from tclose.assess.intrusion.compared_tables import ComparedColumn
 from tclose.model.column_terms import Role
-from tclose.releases.manifest.intrusion_section import AttackKind
+from tclose.releases.manifest.inside.intrusion_section import AttackKind
 
 N_COLUMNS = 3  # of a predicate of several columns, as the library has it
 
@@ -22,7 +22,7 @@ class PlannedAttack:
     secret: Columns = ()
 
     def to_request(self) -> dict[str, Any]:
-        """What the program beside the library is asked, which knows columns by their codes."""
+        """Return the request to the other program, which knows columns by their codes."""
         kind, _, mode = self.kind.partition("-out-")
         return {
             "kind": kind,

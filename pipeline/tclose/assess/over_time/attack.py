@@ -67,13 +67,7 @@ def attack_releases(
     TcloseError
         Releases or originals that cannot be read, or are not of persons.
     """
-    if len(places) != len(policies):
-        raise UsageError(
-            f"{len(places)} releases and {len(policies)} --originals: give the policy of each "
-            "release's originals, in the same order"
-        )
-    if k is not None and k < 1:
-        raise UsageError(f"--k {k}: has to be at least 1")
+    _check_call(len(places), len(policies), k)
     published, records = [], []
     with progress.following("reading releases and originals", len(places)) as step:
         for place, policy in zip(places, policies, strict=True):
@@ -109,6 +103,16 @@ def attack_releases(
         else _check(intruder.k, t, true, persons, published, policies),
         notes=tuple(_describe_unknown(p) for p, r, _ in pairs if r.person_of_row is None),
     )
+
+
+def _check_call(n_releases: int, n_policies: int, k: int | None) -> None:
+    if n_releases != n_policies:
+        raise UsageError(
+            f"{n_releases} releases and {n_policies} --originals: give the policy of each "
+            "release's originals, in the same order"
+        )
+    if k is not None and k < 1:
+        raise UsageError(f"--k {k}: has to be at least 1")
 
 
 def _check(

@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Intruder:
-    """Originals that his findings are compared with.
+    """Originals that what an intruder finds is compared with.
 
     ``values``: the lasting values of all releases; ``true_values`` int64 (n_persons,): of each
     person, as of the last release that she is in.

@@ -1,4 +1,4 @@
-"""Whom each row of a release of a series is about, by its register, where that is at hand.
+"""Persons of the rows of a release of a series, by its register, where that is at hand.
 
 The classes of such a release depend on those before it, so it is not made again. Its register has
 the rows in the order of the released ones. Confidential values are compared with those of the
@@ -32,7 +32,7 @@ def is_of_series(published: Published) -> bool:
 def find_registered(
     policy: Policy, published: Published, table: pa.Table, person: Column
 ) -> Int64 | None:
-    """Which record of a table each row of a release is: int64 (rows,); None if it is not found.
+    """Find the record of a table that each row of a release is: int64 (rows,); None if unknown.
 
     Parameters
     ----------

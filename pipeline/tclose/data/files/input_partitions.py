@@ -118,7 +118,7 @@ def leave_out(partitions: Sequence[Partition], positions: Int64) -> tuple[Partit
 
 
 def name_files(bad: Sequence[Partition], among: Sequence[Partition]) -> str:
-    """In which files of several something is wrong, as the end of a message."""
+    """Name the files, of several, in which something is wrong, as the end of a message."""
     names = list(dict.fromkeys(partition.name for partition in bad))
     if len({partition.path for partition in among}) < 2 or not names:
         return ""

@@ -42,7 +42,7 @@ def check_date_format(text: str) -> str:
     Raises
     ------
     ValueError
-        An unknown directive, one that stands twice, or no day, month or year.
+        An unknown directive, one that appears twice, or no day, month or year.
     """
     directives = [directive for directive, _ in _PART.findall(text) if directive]
     if "".join(f"%{d}" if d else plain for d, plain in _PART.findall(text)) != text:
@@ -60,7 +60,7 @@ def check_date_format(text: str) -> str:
 
 
 def has_separators(date_format: str) -> bool:
-    """Return whether something stands between the day, the month and the year."""
+    """Return whether there is something between the day, the month and the year."""
     return re.search(r"%[Yymd]%[Yymd]", date_format) is None
 
 

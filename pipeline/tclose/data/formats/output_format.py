@@ -33,7 +33,7 @@ class OutputFormat(Registrable):
     """The suffix of file names, without the dot, by which a file's format is recognised."""
     media_type: ClassVar[str]
     title: ClassVar[str]
-    """As texts name it, as in "3 Parquet files"."""
+    """The name of the format in texts, as in "3 Parquet files"."""
 
     name: str = DEFAULT_FORMAT
 

@@ -1,6 +1,6 @@
 """Object storage as a tree of files: read by path, written on condition.
 
-Whatever is written is written on the condition that nothing stands there, or what was seen there.
+Whatever is written is written on the condition that nothing is there, or what was seen there.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class BucketPath:
     kind: str | None = field(default=None, compare=False)  # "file" or "folder", where it is known
 
     def __str__(self) -> str:
-        """As it is written in a policy."""
+        """Return it as a policy spells it."""
         return f"{SCHEME}{self.bucket}/{self.key}".rstrip("/")
 
     def __truediv__(self, name: str) -> "BucketPath":

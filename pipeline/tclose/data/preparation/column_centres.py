@@ -49,13 +49,13 @@ class KeyRanks:
 
     @property
     def most_before(self) -> Int64:
-        """How many of the piece's keys are smaller than each, and than any larger one, at most."""
+        """The most of the piece's keys that can be smaller than each, and than any larger one."""
         last = self.up_to[-1:] if self.up_to.size else [self.n_below]
         before: Int64 = np.r_[self.up_to - self.alike, last]
         return before
 
     def most_below(self, key: Key) -> int:
-        """How many of the piece's keys are smaller than this, at most."""
+        """Return the most of the piece's keys that can be smaller than this one."""
         place = int(np.searchsorted(self.keys, key))
         if place == self.keys.size:
             return int(self.up_to[-1]) if place else self.n_below

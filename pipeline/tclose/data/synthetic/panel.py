@@ -73,7 +73,7 @@ _INCOMES = np.array((1_900, 2_900, 2_500, 3_600.0))  # of the tariffs
 
 
 class _Holders(NamedTuple):
-    """Who has each seat in a month: person, and month of joining (0: there at the start)."""
+    """The holders of all seats in a month: persons, and months of joining (0: from the start)."""
 
     person: Int64
     joined: Int64
@@ -212,7 +212,7 @@ def _draw_income(person: Int64, tariff: Int64, seed: int) -> NDArray[np.int32]:
 
 
 def _draw_cost(person: Int64, diagnosis: Int64, month: int, seed: int) -> Float64:
-    """Of this month alone, to the cent: log-normal about what the diagnosis costs."""
+    """Draw the cost of this month alone, to the cent: log-normal about what the diagnosis costs."""
     normal = _draw_normal(person, seed, (_COST, _ANGLE), month)
     cost: Float64 = np.round(_COSTS[diagnosis] * np.exp(0.9 * normal), 2)
     return cost

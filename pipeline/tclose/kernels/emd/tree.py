@@ -59,7 +59,7 @@ def untouched_work(weights: Float64, table_counts: Int64) -> float:
 
 @kernel
 def class_tree_emds(codes, class_starts, paths, weights, table_counts, untouched):
-    """As `tree_emds`; ``untouched``: the distance of a class that had nothing below any node."""
+    """Return `tree_emds`; ``untouched``: the distance of a class with nothing below any node."""
     n_records = table_counts.max()
     n_classes = class_starts.size - 1
     counts = np.zeros(weights.size, dtype=np.int64)

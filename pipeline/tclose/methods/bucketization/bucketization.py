@@ -25,15 +25,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tclose.errors import DataError, PolicyError, VerificationError
+from tclose.errors import PolicyError, VerificationError
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.fill_buckets import cut_class_ranges, fill_blocks
 from tclose.methods.bucketization.plan_counts import plan_counts
 from tclose.model.array_types import Float64, Int64
-from tclose.model.distribution import Distribution
-from tclose.privacy.bucket_cuts import BucketCut, cut_buckets
-from tclose.privacy.class_counts import ClassCounts, count_by_class, require_limit
-from tclose.privacy.models.ratio_closeness import check_ratio, largest_ratio
+from tclose.privacy.class_counts import count_by_class, require_limit
+from tclose.privacy.models.ratio_closeness import check_ratio
 
 # Classes that are filled from one another's records; the time to fill grows with it.
 BLOCK_CLASSES = 64
@@ -64,56 +62,6 @@ class RatioDemand:
         return int(self.t) + 1 if self.n_buckets is None else self.n_buckets
 
 
-@dataclass(frozen=True, eq=False)
-class BucketClasses:
-    """Classes within k and t: ``labels`` and ``buckets`` int64 (n,).
-
-    ``distance``: the largest ratio of a class. ``distance_of_values``: the same with the values
-    released as they are; infinite where a class lacks one, as section 6 says.
-    """
-
-    labels: Int64
-    buckets: Int64
-    cut: BucketCut
-    distance: Fraction | float
-    distance_of_values: Fraction | float
-
-
-def build_classes(
-    numeric: Float64,
-    nominal: NDArray[np.int32],
-    codes: Int64,
-    distribution: Distribution,
-    demand: RatioDemand,
-    order: Int64 | None = None,
-    weights: Float64 | None = None,
-) -> BucketClasses:
-    """Classes of at least k records whose buckets are within the ratio t of the table's.
-
-    Parameters
-    ----------
-    numeric : float64 (d, n): quasi-identifiers divided by their range
-    nominal : int32 (q, n): category codes
-    codes : int64 (n,): confidential values of all records, as positions in ``distribution``
-    order : as in `cut_buckets`
-    weights : float64 (q,), as in `Scaled`; by default 1 each
-
-    Raises
-    ------
-    InfeasibleError
-        No such classes; the message names a t that can be met.
-    DataError
-        The codes are not those of the distribution.
-    """
-    _check_codes(codes, distribution)
-    cut = cut_buckets(distribution, demand.wanted_buckets, order)
-    buckets = cut.of_code[codes]
-    labels = fill_from_buckets(numeric, nominal, buckets, cut.sizes, demand, weights)
-    distance = largest_ratio(_count_in(labels, buckets), cut.sizes)
-    of_values = largest_ratio(_count_in(labels, codes), distribution.counts)
-    return BucketClasses(labels, buckets, cut, distance, of_values)
-
-
 def fill_from_buckets(
     numeric: Float64,
     nominal: NDArray[np.int32],
@@ -123,36 +71,35 @@ def fill_from_buckets(
     weights: Float64 | None = None,
     heights: Int64 | None = None,
 ) -> Int64:
-    """The same where the buckets are there: int64 (n,) of each record, ``sizes`` (b,) of each.
+    """Classes of at least k records whose buckets are within the ratio t of the table's.
 
-    ``heights`` : int64 (q,), as in `Scaled`; by default 1 each.
+    Parameters
+    ----------
+    numeric : float64 (d, n): quasi-identifiers divided by their range
+    nominal : int32 (q, n): category codes
+    buckets : int64 (n,): bucket of each record
+    sizes : int64 (b,): records of each bucket
+    weights, heights : float64 (q,), int64 (q,): as in `Scaled`; by default 1 each
 
     Returns
     -------
     Class of each record, int64 (n,)
+
+    Raises
+    ------
+    InfeasibleError
+        No such classes; the message names a t that can be met.
     """
     planned = plan_counts(sizes, demand.k, demand.t)
     weighed = np.ones(nominal.shape[0]) if weights is None else weights
     high = np.ones(nominal.shape[0], np.int64) if heights is None else heights
     labels = _place_records((numeric, nominal, weighed, high), buckets, planned)
-    counted = _count_in(labels, buckets)
+    order, starts = group_by_label(labels, int(labels.max()) + 1)
+    counted = count_by_class(starts, buckets[order])
     n_violating = check_ratio(counted, sizes, demand.t).n_failing
     if n_violating or int(counted.sizes.min()) < demand.k:
         raise VerificationError(f"{n_violating:,} classes were built above t = {demand.t}")
     return labels
-
-
-def _count_in(labels: Int64, codes: Int64) -> ClassCounts:
-    order, starts = group_by_label(labels, int(labels.max()) + 1)
-    return count_by_class(starts, codes[order])
-
-
-def _check_codes(codes: Int64, distribution: Distribution) -> None:
-    n_values = distribution.values.size
-    if codes.size and not 0 <= codes.min() <= codes.max() < n_values:
-        raise DataError("confidential codes outside the distribution; records without a value?")
-    if not np.array_equal(np.bincount(codes, minlength=n_values), distribution.counts):
-        raise DataError("the records are not those that the distribution was counted from")
 
 
 def _place_records(

@@ -103,7 +103,7 @@ def _check_grid(column: Column, where: str) -> None:
 
 
 def _listed(column: Column) -> tuple[str, ...]:
-    """All that a value that is no number can be released as."""
+    """Return all that a value that is no number can be released as."""
     assert column.attribute.noise is not None
     is_ordinal = column.kind is Kind.ORDINAL
     return column.attribute.order if is_ordinal else column.attribute.noise.values

@@ -54,7 +54,7 @@ class TClosenessFirst(Method):
         """Clusters of each block, and where each block's begin; natural classes after them.
 
         Near records are together where t allows that. A table that is one block, or whose class
-        size the policy says, is clustered as the algorithm is printed.
+        size the policy says, is clustered as the algorithm was published.
         """
         from tclose.methods.microaggregation.starts import choose_start, cluster_by_subsets
 

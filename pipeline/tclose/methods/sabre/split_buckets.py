@@ -135,7 +135,7 @@ class _OrderedWorst:
     moments: Int64
 
     def __call__(self, starts: Int64, stops: Int64) -> Int64:
-        """Of the values starts..stops-1: int64, as the arguments broadcast."""
+        """Return the sums of values starts..stops-1: int64, as the arguments broadcast."""
         n_records = self.below[stops] - self.below[starts]
         total = self.moments[stops] - self.moments[starts]
         return np.maximum(total - n_records * starts, n_records * (stops - 1) - total)

@@ -68,7 +68,7 @@ def _check_tree(ancestors: Int64) -> None:
 
 
 def _worst_of_nodes(ancestors: Int64, counts: Int64) -> Int64:
-    """Of each value's node at each level: the most steps that the node's records can be moved.
+    """Return the most steps that records of each value's node can be moved, at each level.
 
     That is when all go to one value: each moves up to where it meets that value. int64 (levels, m).
     """

@@ -45,7 +45,7 @@ class InputDigests:
         self._columns = source.columns
 
     def digest(self, table: pa.Table) -> RecordDigest | None:
-        """Of the complete among records, of which all columns are there."""
+        """Return the digest of the complete among records, of which all columns are there."""
         if self._compared is None:
             return None
         kept = keep_complete(table, self._compared.needed)
@@ -56,13 +56,13 @@ class InputDigests:
         return None if self._compared is None else find_complete(held, self._compared.needed)
 
     def hash_columns(self, table: pa.Table) -> RecordHashes | None:
-        """Of complete records, of which some columns are there."""
+        """Return the hashes of complete records, of which some columns are there."""
         if self._compared is None:
             return None
         return hash_columns(prepare_again(table, self._columns), self._compared, self._key)
 
     def close(self, parts: Sequence[RecordHashes | None]) -> RecordDigest | None:
-        """Of records, from the hashes of all their columns."""
+        """Return the digest of records from the hashes of all their columns."""
         return _close(parts, self._key)
 
 
@@ -82,21 +82,21 @@ class WrittenDigests:
         self._types = {c.name: c.type for c in source.columns if c.name in names}
 
     def hash_columns(self, table: pa.Table) -> RecordHashes | None:
-        """Of some columns of rows."""
+        """Return the hashes of some columns of rows."""
         return hash_columns(table, self._compared, self._key) if self._compared else None
 
     def hash_folders(self, path: str, n_rows: int) -> RecordHashes | None:
-        """Of what rows have by the place of their file."""
+        """Return the hashes of the values that rows have by the place of their file."""
         rows = restore_folders(pa.table({_ROW: pa.nulls(n_rows)}), path, self._types)
         return self.hash_columns(rows.drop_columns([_ROW])) if rows.num_columns > 1 else None
 
     def join(self, parts: Sequence[RecordHashes | None]) -> RecordHashes | None:
-        """Of rows one after the other."""
+        """Join the hashes of rows one after the other."""
         present = [part for part in parts if part is not None]
         return join_hashes(present) if present else None
 
     def close(self, parts: Sequence[RecordHashes | None]) -> RecordDigest | None:
-        """Of rows, from the hashes of all their columns."""
+        """Return the digest of rows from the hashes of all their columns."""
         return _close(parts, self._key)
 
 

@@ -57,7 +57,10 @@ def _choose(preparation: Preparation, dtype: pa.DataType) -> Callable[[Any], Any
 
 
 def _banding(preparation: Preparation, unit: int) -> Callable[[int], Any]:
-    """Of whole numbers of units: a band begins with the first of them that is not below its end."""
+    """Return the function that gives the band of a whole number of units.
+
+    A band begins with the first of them that is not below its end.
+    """
     ends = [-(-(end * unit).numerator // (end * unit).denominator) for end in preparation.bands]
     labels = preparation.labels
     return lambda value: labels[bisect_right(ends, value)]
@@ -69,7 +72,7 @@ def _banding_floats(preparation: Preparation) -> Callable[[float], Any]:
 
 
 def _rounding(preparation: Preparation, unit: int) -> Callable[[int], Any]:
-    """Of whole numbers of units."""
+    """Return the function that rounds a whole number of units."""
     bottom, top, step = (
         None if number is None else int(number * unit)
         for number in (preparation.bottom, preparation.top, preparation.step)

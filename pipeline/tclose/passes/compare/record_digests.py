@@ -2,7 +2,7 @@
 
 The digest is the number of records and the sum of their keyed hashes modulo 2^64, in two words
 (the additive multiset hash of Clarke et al., Incremental Multiset Hash Functions, 2003). Sums
-merge, so it is the same in whatever order records stand and however they are cut into pieces; a
+merge, so it is the same in whatever order records are and however they are cut into pieces; a
 record that is lost, doubled, altered, or has got another one's value changes it, but for a chance
 of about 2^-64 or less. Without the key the digest confirms no guess, and no records can be built to
 collide.
@@ -85,7 +85,7 @@ class RecordHashes:
     records: UInt64
 
     def beside(self, other: "RecordHashes") -> "RecordHashes":
-        """Those of other columns of the same records, too."""
+        """Add the hashes of other columns of the same records."""
         return RecordHashes(self.sums + other.sums, self.records + other.records)
 
     def close(self, key: bytes) -> RecordDigest:
@@ -97,7 +97,7 @@ class RecordHashes:
 
 
 def join_hashes(parts: Sequence[RecordHashes]) -> RecordHashes:
-    """Those of records one after the other."""
+    """Join the hashes of records one after the other."""
     sums = reduce(np.add, [part.sums for part in parts])
     return RecordHashes(sums, np.concatenate([part.records for part in parts]))
 
@@ -201,7 +201,7 @@ def _words_of(array: pa.Array, name: str, *, as_values: bool) -> UInt64:
 
 
 def _read_words(array: pa.Array) -> UInt64:
-    """The values' bits as they stand in memory, narrow ones made wider."""
+    """The values' bits as they are in memory, narrow ones made wider."""
     n_bytes = array.type.bit_width // 8
     width = max(n_bytes // 8, 1)
     bits = np.frombuffer(array.buffers()[1], dtype=f"u{min(n_bytes, 8)}")

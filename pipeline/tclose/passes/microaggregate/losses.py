@@ -37,7 +37,7 @@ RANGE_PARTS = 10  # equal parts of a column's range, by which its values are cou
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Of some records, but for the values that they lack.
+    """The losses of some records, without the values that they lack.
 
     ``squares`` float64 (QIs,): sums of squared normalised differences (Soria-Comas et al. 2015, eq.
     5) over ``n_values`` int64 (QIs,), the records that have a value; ``comparison``: of the columns
@@ -63,7 +63,7 @@ class Losses:
 
     @property
     def means(self) -> Float64:
-        """Of each quasi-identifier the mean over the records that have a value: float64 (QIs,)."""
+        """The mean of each quasi-identifier over the records that have a value: float64 (QIs,)."""
         return self.squares / np.maximum(self.n_values, 1)
 
     def merge(self, other: "Losses") -> "Losses":

@@ -7,16 +7,14 @@ from tclose.errors import InfeasibleError
 from tclose.passes.encode.encode_task import HISTOGRAM, PASSTHROUGH, RECORDS
 from tclose.passes.encode.region_bins import locate_regions
 from tclose.passes.microaggregate.analyses.workload import WORKLOAD, plan_workload
+from tclose.passes.microaggregate.gather_region import ROW_RANGES, RegionInput, write_row_ranges
 from tclose.passes.microaggregate.region_task import (
     CLASS_TYPES,
     CLUSTER_TASK,
     MICROAGGREGATE_TASK,
     REGION_RESULTS,
     REGIONS,
-    ROW_RANGES,
-    RegionInput,
     RegionResult,
-    write_row_ranges,
 )
 from tclose.passes.microaggregate.representatives import apportion_regions, represented
 from tclose.passes.microaggregate.search.rounds import merge_rounds

@@ -66,17 +66,6 @@ class RegionClasses:
     levels: tuple[int, ...] | None = None
 
 
-def microaggregate_region(
-    records: RegionRecords,
-    plan: Plan,
-    distributions: tuple[Distribution, ...],
-    person_demand: PersonDemand | None = None,
-) -> RegionClasses:
-    """Classes of a region, each within t wherever merging within the region can achieve that."""
-    clusters = cluster_region(records, plan, distributions, person_demand)
-    return release_region(clusters, records, plan)
-
-
 def cluster_region(
     records: RegionRecords,
     plan: Plan,

@@ -1,26 +1,26 @@
 """Pass 2: a region is gathered from the partitions and microaggregated."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.keys import Keys, to_keys
-from tclose.model.array_types import Float64, Int64
-from tclose.model.column_terms import Role
-from tclose.model.distribution import Distribution
-from tclose.passes.encode.encode_task import PASSTHROUGH, RECORDS
-from tclose.passes.microaggregate.analyses.workload import WORKLOAD
+from tclose.data.keys import Keys
+from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.class_files import (
     CLASS_CODES,
     CLASS_PASSTHROUGH,
     CLASSES,
     StoredClasses,
 )
-from tclose.passes.microaggregate.gaps import NO_GAPS, Gaps
-from tclose.passes.microaggregate.losses import Losses, Pair, compared_columns
+from tclose.passes.microaggregate.gather_region import (
+    ClusteredRegion,
+    GatheredRegion,
+    RegionInput,
+    gather_region,
+)
+from tclose.passes.microaggregate.losses import Losses
 from tclose.passes.microaggregate.region_classes import (
     RegionClasses,
     RegionClusters,
@@ -35,88 +35,20 @@ from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits, clus
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan, Region
 from tclose.passes.plan.plan_files import (
-    LACKS,
-    ORIGINAL,
     PERSON,
     POSITION,
-    filled_by_class,
     key_encodings,
-    load_distributions,
-    record_type,
-    stack_codes,
 )
 from tclose.passes.series.link_persons import SERIES, SeriesLink
 from tclose.passes.series.series_units import EARLIER, UNITS
-from tclose.passes.summarise.records import JOINTS
-from tclose.runtime.arrays import ArrayFile, WorkingFile
+from tclose.runtime.arrays import ArrayFile
 from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 SPLITTERS_PER_REGION = 64
 
 
-ROW_RANGES = FileArtifact("microaggregate/places", WorkingFile)
 LABELS = FileArtifact("cluster/labels", ArrayFile)  # the cluster of each record of a region
-
-
-@dataclass(frozen=True, eq=False)
-class ClusteredRegion:
-    """The result of clustering a region, but for the labels, which are in a file.
-
-    ``counts``: of each quasi-identifier that is released as representatives, the records of each
-    value int64 (v,).
-    """
-
-    n_records: int
-    n_clusters: int
-    n_repaired: int
-    n_violating: int
-    rounds: tuple[Round, ...]
-    counts: tuple[Int64, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class RegionInput:
-    """A region, and where a file of the workspace has the positions of its records.
-
-    The file has starts, then stops: int64 of the ``shape`` (partitions, S * cells) each, from the
-    byte ``offset`` on. It is a part of the plan that grows with regions and partitions both.
-    ``clustered``: of a region whose clusters are made; ``wanted``: then the records that it has to
-    release of each value of what is released as representatives, int64 (v,) each. ``n_threads``:
-    that its task may have.
-    """
-
-    region: Region
-    n_records: int
-    offset: int
-    shape: tuple[int, int]
-    clustered: ClusteredRegion | None = None
-    wanted: tuple[Int64, ...] | None = None
-    n_threads: int = 1
-
-
-def write_row_ranges(
-    workspace: Workspace, regions: Sequence[Region], row_ranges: Iterable[tuple[Int64, Int64]]
-) -> list[RegionInput]:
-    """Write the places of all regions to a file, for their tasks to read."""
-    path = workspace.new_file(ROW_RANGES).path
-    draft = path.with_name(f"{path.name}.draft")
-    items = []
-    with draft.open("wb") as stream:
-        for region, (starts, stops) in zip(regions, row_ranges, strict=True):
-            n_records, shape = int((stops - starts).sum()), (starts.shape[0], starts.shape[1])
-            items.append(RegionInput(region, n_records, stream.tell(), shape))
-            for rows in (starts, stops):
-                stream.write(np.ascontiguousarray(rows, dtype=np.int64).data)
-    draft.replace(path)
-    return items
-
-
-def _read_row_ranges(workspace: Workspace, item: RegionInput) -> Int64:
-    """Starts and sizes: int64 (2, partitions, S * cells)."""
-    path = workspace.file(ROW_RANGES, 0).path
-    ends = np.memmap(path, dtype=np.int64, mode="r", offset=item.offset, shape=(2, *item.shape))
-    return np.stack([ends[0], ends[1] - ends[0]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,58 +77,12 @@ CLASS_TYPES = Artifact("class-types", list[np.dtype])
 REGION_RESULTS = Artifact("region-results", list[RegionResult], version=4)
 
 
-@dataclass(frozen=True, eq=False)
-class _GatheredRegion:
-    """The records of a region as they are clustered, encoded, and their pass-through columns."""
-
-    records: RegionRecords
-    encoded: np.ndarray
-    passthrough: pa.Table
-    distributions: tuple[Distribution, ...]
-
-
-def _gather_region(workspace: Workspace, plan: Plan, item: RegionInput) -> _GatheredRegion:
-    """Read the records of a region from the partitions."""
-    release_partition = plan.release_partitions[item.region.release_partition]
-    n_cells = release_partition.cells.n_cells
-    starts, sizes_in = _read_row_ranges(workspace, item)
-    encoded, passthrough = _gather_records(workspace, plan, (starts, sizes_in), n_cells)
-    sizes = sizes_in.sum(axis=0).reshape(-1, n_cells).sum(axis=1)
-    subset_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    codes = stack_codes(encoded, plan, workspace.load_shared(JOINTS))
-    distributions = load_distributions(workspace, plan)
-    records = RegionRecords(
-        keys=[np.ascontiguousarray(encoded[f"q{j}"]) for j in range(len(plan.encodings))],
-        codes=codes,
-        cells=release_partition.cells.find(codes, plan.subset_attribute),
-        subset_starts=subset_starts,
-        take=release_partition.subsets.take.copy(),  # read-only ones are compiled for once more
-        n_clusters=item.region.n_clusters,
-        others=_other_numbers(passthrough, plan, codes, distributions),
-        name=(item.region.release_partition, item.region.first_cluster),
-        share=encoded.size / plan.n_records,
-        persons=None if plan.persons is None else encoded[PERSON],
-        n_threads=item.n_threads,
-        workload=workspace.load_shared(WORKLOAD),
-        gaps=_find_gaps(encoded, plan),
-    )
-    return _GatheredRegion(records, encoded, passthrough, distributions)
-
-
-def _find_gaps(encoded: np.ndarray, plan: Plan) -> Gaps:
-    """Flags of encoded records that lack what their class gives them."""
-    lacking = {j: encoded[f"{LACKS}{j}"].astype(bool) for j in filled_by_class(plan)}
-    if not any(one.any() for one in lacking.values()):
-        return NO_GAPS
-    return Gaps(tuple(lacking.get(j) for j in range(len(plan.encodings))))
-
-
 def microaggregate_task(
     workspace: Workspace, item: RegionInput, pending: PendingFiles
 ) -> RegionResult:
     """Make the classes of a region; they leave in the order of their keys."""
     plan = workspace.load_shared(PLAN)
-    gathered = _gather_region(workspace, plan, item)
+    gathered = gather_region(workspace, plan, item)
     if item.clustered is None:
         clusters = _cluster(workspace, plan, gathered)
     else:
@@ -210,7 +96,7 @@ def microaggregate_task(
     return _write_classes(plan, item.region, gathered, classes, pending)
 
 
-def _cluster(workspace: Workspace, plan: Plan, gathered: _GatheredRegion) -> RegionClusters:
+def _cluster(workspace: Workspace, plan: Plan, gathered: GatheredRegion) -> RegionClusters:
     demand, series = load_person_demand(workspace), workspace.load_shared(SERIES)
     if not series:
         cluster = cluster_persons if plan.keeps_persons else cluster_region
@@ -226,7 +112,7 @@ def _cluster(workspace: Workspace, plan: Plan, gathered: _GatheredRegion) -> Reg
 
 
 def _load_units(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
-    """Who has to stay together, but in the first release."""
+    """Load the units that have to stay together; None in the first release."""
     if not series.window.releases:
         return None
     units = np.asarray(workspace.file(UNITS, 0).read())
@@ -239,7 +125,7 @@ def _load_units(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
 def cluster_task(workspace: Workspace, item: RegionInput, pending: PendingFiles) -> ClusteredRegion:
     """Cluster a region, before it is decided what it releases; its labels stay in a file."""
     plan = workspace.load_shared(PLAN)
-    gathered = _gather_region(workspace, plan, item)
+    gathered = gather_region(workspace, plan, item)
     clusters = _cluster(workspace, plan, gathered)
     pending.new(LABELS).write(clusters.labels)
     return ClusteredRegion(
@@ -262,7 +148,7 @@ def _count_represented(plan: Plan, records: RegionRecords, labels: Int64) -> tup
 def _write_classes(
     plan: Plan,
     region: Region,
-    gathered: _GatheredRegion,
+    gathered: GatheredRegion,
     clustered: RegionClasses,
     pending: PendingFiles,
 ) -> RegionResult:
@@ -295,52 +181,6 @@ def _write_classes(
         class_type=class_type,
         levels=clustered.levels,
     )
-
-
-def _gather_records(
-    workspace: Workspace, plan: Plan, row_ranges: tuple[Int64, Int64], n_cells: int
-) -> tuple[np.ndarray, pa.Table]:
-    """Read the region's records and pass-through columns, by subset and then by position."""
-    (starts, sizes), dtype, has_passthrough = row_ranges, record_type(plan), bool(plan.along)
-    encoded, passthrough = [], []
-    for index in np.flatnonzero(sizes.any(axis=1)).tolist():
-        row_range = starts[index], sizes[index]
-        encoded.append(workspace.file(RECORDS, index).read(dtype, *row_range))
-        if has_passthrough:
-            passthrough.append(workspace.file(PASSTHROUGH, index).read_rows(*row_range))
-    records = np.concatenate(encoded)
-    subset_of = np.repeat(np.nonzero(sizes)[1].astype(np.int32) // n_cells, sizes[sizes > 0])
-    order = np.lexsort((records[POSITION], subset_of))
-    table = (
-        pa.Table.from_batches(passthrough).take(pa.array(order))
-        if has_passthrough
-        else pa.table({})
-    )
-    return records[order], table
-
-
-def _other_numbers(
-    table: pa.Table, plan: Plan, codes: Int64, distributions: tuple[Distribution, ...]
-) -> tuple[Pair, ...]:
-    """Of the compared columns that are no quasi-identifiers: what was read, what is released."""
-    held = {e.column.name: a for a, e in enumerate(plan.confidential)}
-    index_of = {column.name: i for i, column in enumerate(plan.passthrough)}
-    pairs: list[Pair] = []
-    for column in compared_columns(plan):
-        if column.role is Role.QUASI_IDENTIFIER:
-            continue
-        if column.name in held:
-            a = held[column.name]
-            values = distributions[a].values[codes[a]].astype(np.float64)
-            pairs.append((values, values))
-        else:
-            i = index_of[column.name]
-            pairs.append((_numbers(table, f"{ORIGINAL}{i}"), _numbers(table, f"x{i}")))
-    return tuple(pairs)
-
-
-def _numbers(table: pa.Table, name: str) -> Float64:
-    return to_keys(table[name].combine_chunks(), name).astype(np.float64)
 
 
 def _key_columns(plan: Plan, partition_codes: tuple[int, ...], released: list[Keys]) -> list[Keys]:

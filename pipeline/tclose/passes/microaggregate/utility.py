@@ -98,7 +98,7 @@ class ValueComparison:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """By how much released attributes differ from the original ones.
+    """Differences of released attributes from the original ones.
 
     ``means`` float64 (d,): difference of the means in standard deviations of the original.
     ``variances`` float64 (d,): relative, so -0.1 is a tenth lost. ``correlations`` float64 (d, d):

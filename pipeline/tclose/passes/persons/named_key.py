@@ -1,6 +1,6 @@
 """The key by which registers hash persons, where it is kept elsewhere than with the releases.
 
-Without one it is made from the release key, which stands in the output folder: whoever can read all
+Without one it is made from the release key, which is in the output folder: whoever can read all
 of that can then try identifiers. A file that ``engine.key_path`` or the environment names can stand
 on another machine's disk, or in a vault that mounts it.
 """

@@ -9,6 +9,7 @@ alone, so every key gives the same release.
 """
 
 import secrets
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from tclose.passes.persons.named_key import find_person_key
 from tclose.runtime.arrays import ArrayFile
 from tclose.runtime.artifacts import Artifact, FileArtifact
 from tclose.runtime.pipeline import PassContext
+
+Rows = TypeVar("Rows", UInt64, Int64)
 
 PERSON_KEY = Artifact("person-key", bytes)
 # Of a partition's persons, uint64 (3, persons): both words of the hash, and records; ascending.
@@ -83,15 +86,20 @@ def hide_persons(table: pa.Table, column: Column, key: bytes) -> pa.Table:
 def count_person_records(hashes: UInt64, places: Int64) -> UInt64:
     """Content of `PERSON_HASHES` for a partition."""
     counts = np.bincount(places, minlength=len(hashes)).astype(np.uint64)
-    return merge_persons(np.vstack([hashes.T, counts[np.newaxis]]))
+    return merge_key_counts(np.vstack([hashes.T, counts[np.newaxis]]))
 
 
-def merge_persons(rows: UInt64) -> UInt64:
-    """Persons of several pieces, each once, ascending by their hashes: uint64 (3, persons)."""
+def merge_key_counts(rows: Rows) -> Rows:
+    """Counts of several pieces, each key of two words once, ascending: (3, keys) as ``rows``.
+
+    Parameters
+    ----------
+    rows : uint64 or int64 (3, n): both words of a key, and what is counted of it
+    """
     rows = rows[:, np.lexsort((rows[1], rows[0]))]
     if not rows.shape[1]:
         return rows
     changes = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)
     first = np.flatnonzero(np.concatenate([[True], changes]))
-    merged: UInt64 = np.vstack([rows[:2, first], np.add.reduceat(rows[2], first)[np.newaxis]])
+    merged: Rows = np.vstack([rows[:2, first], np.add.reduceat(rows[2], first)[np.newaxis]])
     return merged

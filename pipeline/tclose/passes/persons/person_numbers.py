@@ -9,7 +9,7 @@ from tclose.model.array_types import Int64
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
-    merge_persons,
+    merge_key_counts,
 )
 from tclose.runtime.arrays import ArrayFile
 from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
@@ -65,7 +65,7 @@ def number_task(
         start = np.searchsorted(rows[0], ends[0])
         stop = np.searchsorted(rows[0], ends[1]) if len(ends) == 2 else rows.shape[1]
         pieces.append(rows[:, start:stop])
-    merged = merge_persons(np.concatenate(pieces, axis=1))
+    merged = merge_key_counts(np.concatenate(pieces, axis=1))
     pending.new(NUMBERED).write(merged)
     counts = merged[2].astype(np.int64)
     return counts.size, int(counts.max(initial=0)), int(np.count_nonzero(counts > 1))
@@ -105,7 +105,7 @@ def number_persons(context: PassContext, k: int, n_partitions: int, n_records: i
 
 @dataclass(frozen=True, eq=False)
 class RecordPersons:
-    """Whose some records are: numbers of persons, and how many records each has in the table."""
+    """The persons of some records: their numbers, and how many records each has in the table."""
 
     numbers: Int64
     n_records: Int64
@@ -114,7 +114,7 @@ class RecordPersons:
 def find_persons(
     workspace: Workspace, counts: PersonCounts, hashes: UInt64, places: Int64
 ) -> RecordPersons:
-    """Whose each of some complete records is, by what `hash_partition` returns of them.
+    """Find the persons of some complete records, by what `hash_partition` returns of them.
 
     Raises
     ------

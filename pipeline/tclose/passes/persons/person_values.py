@@ -13,6 +13,7 @@ import numpy as np
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.passes.persons.person_digest import WORD, digest_persons
+from tclose.passes.persons.person_keys import merge_key_counts
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.privacy.person_closeness import PersonDemand, weigh_persons
@@ -41,16 +42,6 @@ def count_person_values(codes: Int64, n_records: Int64) -> list[Int64]:
     return [np.vstack([pairs // base, pairs % base, counts]) for pairs, counts in counted]
 
 
-def _merge(rows: Int64) -> Int64:
-    rows = rows[:, np.lexsort((rows[1], rows[0]))]
-    if not rows.shape[1]:
-        return rows
-    changes = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)
-    first = np.flatnonzero(np.concatenate([[True], changes]))
-    merged: Int64 = np.vstack([rows[:2, first], np.add.reduceat(rows[2], first)[np.newaxis]])
-    return merged
-
-
 @dataclass(frozen=True)
 class WeighInput:
     """A range of an attribute's values, by their positions, of so many partitions."""
@@ -68,7 +59,7 @@ def weigh_task(workspace: Workspace, item: WeighInput, pending: PendingFiles) ->
         rows = workspace.file(PERSON_VALUES, partition, item.attribute).read()
         start, stop = np.searchsorted(rows[0], [item.first, item.last])
         pieces.append(rows[:, start:stop])
-    merged = _merge(np.concatenate(pieces, axis=1))
+    merged = merge_key_counts(np.concatenate(pieces, axis=1))
     pending.new(MERGED_PERSON_VALUES, item.attribute).write(merged)
     return int(merged.shape[1])
 

@@ -69,7 +69,7 @@ class Region:
 
     @property
     def name(self) -> str:
-        """As its files are named."""
+        """The name of its files."""
         return f"{self.release_partition:05d}-{self.first_cluster:012d}-{self.last_cluster:012d}"
 
     @property
@@ -80,7 +80,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """All that the passes need to know; equal input, policy and seed give an equal plan.
+    """The decisions that the passes follow; equal input, policy and seed give an equal plan.
 
     ``n_nodes``: of the trees over confidential values that have no order, ``tree_depth``: nodes
     above a value in all of them; they decide how much memory a search takes. ``widths``: of the

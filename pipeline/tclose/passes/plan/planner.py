@@ -1,4 +1,4 @@
-"""From merged summaries to the plan: what each column is encoded as, and what is asked of it."""
+"""The plan made of merged summaries: what columns are encoded as, and what is asked of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -78,7 +78,7 @@ class _PartitionPlanner:
         bounds = {key: self._bound(key) for key in keys}
         check_two_classes(list(bounds.values()), self.plan.k)
         drafts = [self._draft(key, emds_of[key], bounds[key]) for key in keys]
-        subset_attribute = self._choose_primary(drafts)
+        subset_attribute = self._choose_subset_attribute(drafts)
         release_partitions = place_bins(
             [self._plan_partition(draft, subset_attribute) for draft in drafts]
         )
@@ -200,7 +200,7 @@ class _PartitionPlanner:
             demands.append((of_partition, t))
         return fit_class_size(n_records, k, demands[:n_alone], demands[n_alone:])
 
-    def _choose_primary(self, drafts: list[_Draft]) -> int:
+    def _choose_subset_attribute(self, drafts: list[_Draft]) -> int:
         """The attribute whose subsets are taken: the one with the least distance left anywhere.
 
         Or a joint one that asks for larger classes: its subsets follow its first part, too.

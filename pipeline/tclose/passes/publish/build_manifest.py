@@ -25,11 +25,11 @@ from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
 from tclose.releases.manifest.inside.exposure_section import ExposureSection
+from tclose.releases.manifest.inside.series_sections import SeriesSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     PersonSketch,
     PreviousRelease,
-    SeriesSection,
     Utility,
 )
 from tclose.releases.manifest.plan_document import PlanWarning
@@ -67,7 +67,7 @@ class Loss:
     per_attribute: dict[str, float]
 
     def rounded(self) -> "Loss":
-        """To three digits: all of them would tell what the rounding of a mean hides."""
+        """Return it to three digits: all of them would show what the rounding of a mean hides."""
         per_attribute = {name: float(f"{v:.3g}") for name, v in self.per_attribute.items()}
         return Loss(float(f"{self.total:.3g}"), per_attribute)
 
@@ -77,7 +77,7 @@ class ReleaseRecord:
     """The facts of a run that manifests are built from.
 
     ``utility``: what the release changes for analysis; ``draws``: earlier ones of the same noise;
-    ``siblings``: releases of the same input files that stand in the output folder, with other rows;
+    ``siblings``: releases of the same input files in the output folder, with other rows;
     ``levels``: that each release partition was generalised to; ``compared``: in which columns every
     record was found to be one of the input's, or of those held; ``versions``: of the code, as in
     the release's id;
@@ -214,7 +214,7 @@ def describe_loss(loss: Loss) -> InformationLoss:
 
 
 def describe_comparison(account: ReleaseRecord) -> RecordComparison:
-    """In which columns every released record was found to be one of the input's, and none lost."""
+    """Name the columns in which each released record is one of the input's, and none is lost."""
     compared = account.compared
     return RecordComparison(
         compared=list(compared.columns),

@@ -1,4 +1,4 @@
-"""What was asked and reached, as manifests have it; audits describe it again."""
+"""Requirements and what was achieved, as manifests have them; audits describe them again."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
@@ -9,18 +9,18 @@ from tclose.model.attributes import Column
 from tclose.model.verification import ClassSizes, Verdict
 from tclose.passes.plan.plan import Plan
 from tclose.privacy.models.stochastic_closeness import stochastic_closeness
-from tclose.releases.manifest.privacy_summary import (
-    describe_models,
-    describe_persons,
-)
-from tclose.releases.manifest.sections import (
-    ClassesSection,
+from tclose.releases.manifest.privacy_sections import (
     JointResult,
     KResult,
     NoiseResult,
     Privacy,
     TResult,
 )
+from tclose.releases.manifest.privacy_summary import (
+    describe_models,
+    describe_persons,
+)
+from tclose.releases.manifest.sections import ClassesSection
 
 
 def describe_privacy(

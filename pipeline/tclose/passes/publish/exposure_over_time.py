@@ -7,11 +7,11 @@ from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.manifest.inside.exposure_section import EarlierRelease, ExposureSection
+from tclose.releases.manifest.inside.series_sections import SeriesSection
 from tclose.releases.manifest.internal_manifest import (
     InternalManifest,
     Origin,
     PersonSketch,
-    SeriesSection,
 )
 from tclose.releases.noise_draws import read_neighbours
 from tclose.releases.repository import read_internal
@@ -56,7 +56,7 @@ def _estimate(own: PersonSketch, origin: Origin) -> int | None:
 
 
 def _describe(place: Location, name: str, shared: int | None, *, is_held: bool) -> EarlierRelease:
-    """What is known of an earlier release; less where its internal manifest cannot be read."""
+    """Describe an earlier release, with less where its internal manifest cannot be read."""
     full: InternalManifest | None = None
     with contextlib.suppress(MalformedError, OutputError):
         full = read_internal(place)

@@ -1,4 +1,4 @@
-"""What a plan says of each column that the policy names, in counts."""
+"""Descriptions in a plan of each column that the policy names, in counts."""
 
 from collections.abc import Iterator, Sequence
 

@@ -6,11 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from tclose.data.keys import folder_name
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
@@ -33,7 +29,7 @@ from tclose.passes.plan.notices.plan_warnings import (
 )
 from tclose.passes.plan.notices.same_input_warning import find_others, warn_of_siblings
 from tclose.passes.plan.plan import PLAN, Plan
-from tclose.passes.plan.plan_files import key_encodings, load_distributions
+from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.publish.analyses_summary import add_analyses, warn_of_unmeasured
 from tclose.passes.publish.analysis import describe_analysis, find_previous
 from tclose.passes.publish.build_manifest import (
@@ -47,14 +43,14 @@ from tclose.passes.publish.figures import describe_figures
 from tclose.passes.publish.full_manifest import full_manifest
 from tclose.passes.publish.uniques_before_after import describe_uniques
 from tclose.passes.publish.utility_summary import describe_utility
-from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileInput, FileResult
+from tclose.passes.publish.write_task import WRITE_TASK, WRITTEN, FileResult, cut_files
 from tclose.passes.series.link_persons import SERIES, SeriesLink, look_up_window
 from tclose.passes.series.register_release import REGISTER, SERIES_VERDICT
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, SOURCE
 from tclose.passes.suppress.suppress_records import SUPPRESSION, plan_suppression
 from tclose.passes.verify.class_profiles import CLASS_PROFILE
-from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED, KeyRangeResult
+from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED
 from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
@@ -87,7 +83,7 @@ def publish(context: PassContext) -> None:
         raise VerificationError("no verdict, no release: the run was not verified")
     unplanned = warn_of_one_class(plan, verdict)
     report_warnings(unplanned, run.policy.engine, context.progress)
-    items = _cut_files(plan, context.read(KEY_RANGES))
+    items = cut_files(plan, context.read(KEY_RANGES))
     sizes = [sum(stop - start for _, start, stop in item.pieces) for item in items]
     files = context.map(WRITE_TASK, items, sizes=sizes)
     if sum(file.rows for file in files) != verdict.n_records:
@@ -131,49 +127,6 @@ def _read_register(run: Run) -> bytes:
     if not run.workspace.load(SERIES):
         return b""
     return bytes(run.workspace.file(REGISTER, 0).read().tobytes())
-
-
-def _cut_files(plan: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
-    """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
-    rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
-    for index, key_range in enumerate(key_ranges):
-        start = 0
-        for prefix, n_rows in key_range.segments:
-            rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
-            start += n_rows
-    columns = tuple(name for name in plan.released if name not in plan.partition_by)
-    items, suffix = [], plan.output_format.suffix
-    for prefix, pieces in rows_of.items():
-        folder = "/".join(("data", *_folder_names(plan, prefix)))
-        for number, part in enumerate(_split_pieces(pieces, plan.rows_per_file)):
-            items.append(FileInput(f"{folder}/part-{number:05d}.{suffix}", part, columns))
-    return items
-
-
-def _folder_names(plan: Plan, prefix: tuple[Any, ...]) -> list[str]:
-    encodings = key_encodings(plan)[: len(prefix)]
-    return [
-        folder_name(encoding.column.name, encoding.decode(np.array([key]))[0].as_py())
-        for encoding, key in zip(encodings, prefix, strict=True)
-    ]
-
-
-def _split_pieces(
-    pieces: list[tuple[int, int, int]], rows_per_file: int
-) -> list[tuple[tuple[int, int, int], ...]]:
-    files: list[list[tuple[int, int, int]]] = [[]]
-    room = rows_per_file
-    for index, start, stop in pieces:
-        at = start
-        while at < stop:
-            if room == 0:
-                files.append([])
-                room = rows_per_file
-            taken = min(room, stop - at)
-            files[-1].append((index, at, at + taken))
-            at += taken
-            room -= taken
-    return [tuple(file) for file in files]
 
 
 def _make_record(
@@ -243,7 +196,7 @@ def _stage_files(run: Run, files: list[FileResult]) -> Path:
 def _write_internal(
     run: Run, account: ReleaseRecord, public: Manifest, lineage: Lineage, internal: Path
 ) -> None:
-    """What stays in the house, and the seals of it and of the public manifest."""
+    """Write what stays in the house, and the seals of it and of the public manifest."""
     internal.mkdir(mode=0o700)
     made_by = MadeBy(**who(), flow_run=run.flow_run, lineage_run=lineage.run_id)
     full = full_manifest(account, public, made_by)

@@ -59,7 +59,7 @@ def _describe(column: Column, dtype: pa.DataType, treated: Keys) -> ReleasedColu
 
 
 def _describe_preparation(prepared: Preparation) -> PreparedColumn:
-    """What was done as values were read, in numbers."""
+    """Describe in numbers what was done as values were read."""
     bounds = {"bottom": prepared.bottom, "top": prepared.top, "multiples_of": prepared.step}
     keys: Keys = {key: float(number) for key, number in bounds.items() if number is not None}
     if prepared.bands:

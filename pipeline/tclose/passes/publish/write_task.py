@@ -4,16 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tclose.data.files.input_partitions import COLUMNS_AT_ONCE
 from tclose.data.formats.released_file import ReleasedFile
+from tclose.data.keys import folder_name
 from tclose.errors import VerificationError
 from tclose.passes.compare.digest_task import WrittenDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes
-from tclose.passes.plan.plan import PLAN
-from tclose.passes.verify.key_range_task import RELEASED
+from tclose.passes.plan.plan import PLAN, Plan
+from tclose.passes.plan.plan_files import key_encodings
+from tclose.passes.verify.key_range_task import RELEASED, KeyRangeResult
 from tclose.releases.repository import file_sha256
 from tclose.runtime.arrays import as_bits
 from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
@@ -42,6 +46,49 @@ class FileResult:
     bytes: int
     sha256: str
     digest: RecordDigest | None
+
+
+def cut_files(plan: Plan, key_ranges: list[KeyRangeResult]) -> list[FileInput]:
+    """The release's files: for each folder its rows in order, ``rows_per_file`` at a time."""
+    rows_of: dict[tuple[Any, ...], list[tuple[int, int, int]]] = {}
+    for index, key_range in enumerate(key_ranges):
+        start = 0
+        for prefix, n_rows in key_range.segments:
+            rows_of.setdefault(prefix, []).append((index, start, start + n_rows))
+            start += n_rows
+    columns = tuple(name for name in plan.released if name not in plan.partition_by)
+    items, suffix = [], plan.output_format.suffix
+    for prefix, pieces in rows_of.items():
+        folder = "/".join(("data", *_folder_names(plan, prefix)))
+        for number, part in enumerate(_split_pieces(pieces, plan.rows_per_file)):
+            items.append(FileInput(f"{folder}/part-{number:05d}.{suffix}", part, columns))
+    return items
+
+
+def _folder_names(plan: Plan, prefix: tuple[Any, ...]) -> list[str]:
+    encodings = key_encodings(plan)[: len(prefix)]
+    return [
+        folder_name(encoding.column.name, encoding.decode(np.array([key]))[0].as_py())
+        for encoding, key in zip(encodings, prefix, strict=True)
+    ]
+
+
+def _split_pieces(
+    pieces: list[tuple[int, int, int]], rows_per_file: int
+) -> list[tuple[tuple[int, int, int], ...]]:
+    files: list[list[tuple[int, int, int]]] = [[]]
+    room = rows_per_file
+    for index, start, stop in pieces:
+        at = start
+        while at < stop:
+            if room == 0:
+                files.append([])
+                room = rows_per_file
+            taken = min(room, stop - at)
+            files[-1].append((index, at, at + taken))
+            at += taken
+            room -= taken
+    return [tuple(file) for file in files]
 
 
 def write_task(workspace: Workspace, item: FileInput, pending: PendingFiles) -> FileResult:

@@ -41,7 +41,7 @@ def connect_classes(first: Int64, second: Int64) -> Int64:
 
 
 def measure_groups(earlier: KnownRelease, newest: KnownRelease) -> Int64:
-    """How many persons left each connected set of classes of two releases: int64 (sets,)."""
+    """Count the persons who left each connected set of classes of two releases: int64 (sets,)."""
     was = earlier.classes != ABSENT_CLASS
     stays = was & (newest.classes != ABSENT_CLASS)
     sets = connect_classes(
@@ -54,7 +54,7 @@ def measure_groups(earlier: KnownRelease, newest: KnownRelease) -> Int64:
 
 
 def count_torn(earlier: KnownRelease, newest: KnownRelease) -> int:
-    """How many classes of an earlier release have persons in several classes of the newest."""
+    """Count the classes of an earlier release with persons in several classes of the newest."""
     stays = (earlier.classes != ABSENT_CLASS) & (newest.classes != ABSENT_CLASS)
     n_newest = int(newest.classes.max(initial=0)) + 1
     links = np.unique(earlier.classes[stays] * n_newest + newest.classes[stays])

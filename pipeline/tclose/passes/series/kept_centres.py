@@ -1,4 +1,4 @@
-"""What classes of a series release of their records: decided as in the release before.
+"""Centres that classes of a series release: decided as in the release before.
 
 A class whose records are as they were is to be released as it was, byte for byte, whatever other
 records there are by now. The table decides three things of it otherwise: which category wins a tie,
@@ -21,7 +21,7 @@ from tclose.releases.series.register_file import Centre
 
 
 def describe_centres(encodings: Sequence[Encoding], key: bytes) -> tuple[Centre, ...]:
-    """What a release's classes release of each quasi-identifier, for its register.
+    """Describe for a register what a release's classes release of each quasi-identifier.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def keep_centres(
 
 
 def _keep_order(encoding: Encoding, order: Sequence[str], key: bytes) -> np.ndarray:
-    """Which category wins a tie: those of the release before in its order, then others."""
+    """Rank the categories for ties: those of the release before in its order, then others."""
     place = {category: i for i, category in enumerate(order)}
     places = np.array([place.get(one, len(place)) for one in _hash_categories(encoding, key)])
     assert encoding.priority is not None

@@ -70,7 +70,7 @@ def register_persons(
 
 
 def _find_stale(hashes: UInt64, partitions: Sequence[Partition]) -> Int64:
-    """For how many releases each row has been held, or nothing if none is: int64 (n,)."""
+    """Count the releases that each row has been held in: int64 (n,), empty if none is."""
     held = np.concatenate([partition.held for partition in partitions])
     if not len(held):
         return np.empty(0, dtype=np.int64)

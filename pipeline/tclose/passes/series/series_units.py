@@ -59,7 +59,7 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
 
 
 def _place_earlier(window: Sequence[KnownRelease], persons: Int64) -> Int64:
-    """What `EARLIER` has of the persons of a release, given by their numbers: int64 (n,)."""
+    """Return what `EARLIER` has of the persons of a release, given by their numbers: int64 (n,)."""
     placed = np.zeros((2, len(window), persons.size), dtype=np.int64)
     for r, release in enumerate(window):
         classes = release.classes[persons]

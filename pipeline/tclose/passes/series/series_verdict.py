@@ -166,7 +166,7 @@ def _refuse_share(newest: KnownRelease, most: Fraction | None) -> list[Failure]:
 
 
 def _count_ages(before: KnownRelease, persons: Int64) -> Int64:
-    """For how many releases persons are held now, by the release before; -1 of who is not in it."""
+    """Count the releases that persons are held in now, by the one before; -1: not in it."""
     ages = np.full(before.classes.size, -1, dtype=np.int64)
     ages[before.rows] = 1
     if before.stale.size:

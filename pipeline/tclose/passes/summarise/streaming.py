@@ -3,7 +3,7 @@
 Digests get the values as the files have them, all else gets them prepared.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow as pa
 from tclose.data.files.input_partitions import (
     Reading,
     column_groups,
+    read_partition,
     read_raw_batches,
 )
 from tclose.data.preparation.prepare_values import prepare_table
@@ -58,7 +59,7 @@ def _read_together(partition: Partition, source: Source, digests: InputDigests) 
 def _read_apart(partition: Partition, source: Source, digests: InputDigests) -> Streamed:
     """Columns group by group: first those that say which records are complete."""
     names = [column.name for column in source.checked]
-    raw = _read_raw(partition, source.reading.of(names))
+    raw = read_partition(partition, replace(source.reading.of(names), prepared=()))
     mask = digests.find_complete(raw)
     passthrough = NO_WIDTHS
     hashes = [digests.hash_columns(raw if mask is None else raw.filter(mask))]
@@ -69,12 +70,6 @@ def _read_apart(partition: Partition, source: Source, digests: InputDigests) -> 
         hashes.append(of_group)
     held = prepare_table(raw, source.reading.prepared)
     return Streamed(held, passthrough, digests.close(hashes))
-
-
-def _read_raw(partition: Partition, reading: Reading) -> pa.Table:
-    groups = column_groups(partition, reading)
-    tables = [pa.concat_tables(read_raw_batches(partition, group)) for group in groups]
-    return pa.table({name: table[name] for table in tables for name in table.column_names})
 
 
 def _read_group(

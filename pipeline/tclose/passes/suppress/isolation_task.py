@@ -151,7 +151,7 @@ POINTS = Artifact("point-tree", PointTree)
 
 @dataclass(frozen=True)
 class Search:
-    """What partitions are searched for: who is farther than ``least`` (a square) is a candidate.
+    """A search in partitions: records that are farther than ``least`` (a square) are candidates.
 
     ``most``: candidates that are wanted, the farthest; ``n_threads``: of each task.
     """

@@ -70,7 +70,7 @@ class ClassChecks:
         )
 
     def _merge_persons(self, other: "ClassChecks") -> PersonChecks | None:
-        """Those of both, if persons were counted in both."""
+        """Merge the checks of persons, if persons were counted in both."""
         if self.persons is None or other.persons is None:
             return None
         return self.persons.merge(other.persons)

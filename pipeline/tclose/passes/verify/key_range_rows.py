@@ -41,7 +41,7 @@ class KeyRangeRows:
     positions: Int64
 
     def classes(self, first: int, last: int) -> "KeyRangeRows":
-        """Those of some classes."""
+        """Return the rows of some classes."""
         start, stop = int(self.starts[first]), int(self.starts[last])
         return KeyRangeRows(
             [keys[first:last] for keys in self.class_keys],

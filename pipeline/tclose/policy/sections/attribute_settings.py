@@ -90,14 +90,14 @@ class AttributeSettings(AttributeFields):
         )
 
     def _group(self) -> GroupRule | None:
-        """How a taxonomy is made of the values; None where the policy has it, or there is none."""
+        """Return the rule that makes a taxonomy of the values; None where no key asks for one."""
         if not (self.prefixes or self.calendar):
             return None
         calendar = tuple(part for part in CALENDAR if part in self.calendar)
         return GroupRule(tuple(sorted(self.prefixes)), calendar)
 
     def _prepare(self) -> Preparation | None:
-        """What is done to the values as they are read; None where nothing is."""
+        """Return what is done to the values as they are read; None where nothing is."""
         rounding = None if isinstance(self.round, bool) else self.round
         bottom, top, step = (
             None if number is None else Fraction(str(number))

@@ -12,7 +12,7 @@ MOST_HELD = 0.5  # more would be the table of another month
 
 
 class HoldSettings(Settings):
-    """How many records of a release may be of persons who are not there any more."""
+    """Limits on the records of a release that are of persons who are not there any more."""
 
     at_most: Annotated[
         float,

@@ -12,7 +12,7 @@ from tclose.policy.suggest.suggest_roles import Suggestion, suggest_centre, sugg
 SCHEMA_NAME = "tclose.schema.json"
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*( [\w.-]+)*")
 _RESERVED = re.compile(r"(?i:null|true|false)")
-_WIDTH = 60  # of what stands before a comment
+_WIDTH = 60  # of what is before a comment
 _HEADINGS = {
     Role.IDENTIFIER: "Identifiers are never read and never released.",
     Role.QUASI_IDENTIFIER: "Quasi-identifiers may be known to others: a class shares one value.",

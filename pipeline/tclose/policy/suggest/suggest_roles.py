@@ -64,7 +64,7 @@ def _suggest(profile: ColumnProfile) -> Suggestion:
 
 
 def _find_identifier(profile: ColumnProfile) -> str | None:
-    """Why a column should not be read at all; None if it may be."""
+    """Return why a column should not be read at all; None if it may be."""
     if profile.kind is None:
         return "a type that no release holds"
     if profile.n_distinct <= 1:
@@ -88,7 +88,7 @@ def _names_a_thing(profile: ColumnProfile, word: str) -> bool:
 
 
 def _find_number(profile: ColumnProfile) -> str | None:
-    """Why the column numbers records or persons; None if it does not."""
+    """Return why the column seems to number records or persons; None if it does not."""
     if profile.kind not in (Kind.NUMERIC, Kind.NOMINAL):
         return None
     is_whole = profile.is_integer or profile.kind is Kind.NOMINAL
@@ -112,7 +112,7 @@ def _find_number(profile: ColumnProfile) -> str | None:
 
 
 def _find_text(profile: ColumnProfile) -> str | None:
-    """Why texts may say who somebody is; None if they are categories."""
+    """Return why texts may say who somebody is; None if they are categories."""
     if profile.n_words >= _FREE_WORDS and profile.n_distinct > _UNKNOWN_TEXTS:
         return "free text, in which there may be names"
     if profile.distinct > _MANY and profile.n_distinct > _UNKNOWN_TEXTS / 2:

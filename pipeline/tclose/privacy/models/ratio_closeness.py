@@ -115,13 +115,6 @@ def exact_ratio(counts: ClassCounts, table: Int64, i: int) -> Fraction | float:
     return max(*ratios, 1 / min(ratios))
 
 
-def largest_ratio(counts: ClassCounts, table: Int64) -> Fraction | float:
-    """The largest distance of all classes as a rational number; infinite where a value lacks."""
-    floats = check_ratio(counts, table, 1).values
-    near = np.flatnonzero(floats >= floats.max() * (1 - RATIO_ERROR))
-    return max(exact_ratio(counts, table, i) for i in near.tolist())
-
-
 def epsilon_of_ratio(ratio: Fraction | int) -> float:
     """Epsilon of the differential privacy that a ratio distance gives *under its assumptions*.
 

@@ -7,7 +7,7 @@ private Z. By inequality (3), Pr(B) <= t Pr_E(B) for every set B of outcomes wit
 
     t = max over E of |E|/N (1 + (N - |E|)/|E| exp(epsilon)) = w + (1 - w) exp(epsilon), w = |E|/N,
 
-and the other direction, Pr_E(B) <= t Pr(B), needs no more. The proposition as it is printed has
+and the other direction, Pr_E(B) <= t Pr(B), needs no more. The proposition as published has
 N - |E| - 1 for N - |E|; its own proof derives the latter, and the former does not hold: two records
 in two classes would get t = 1/2, while no ratio is below 1. What is proved is used.
 

@@ -8,11 +8,11 @@ import re
 from typing import Any
 
 from tclose.releases.manifest.figure_sections import About
+from tclose.releases.manifest.privacy_sections import PersonsResult
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import (
     HeldSection,
     LeftOutSection,
-    PersonsResult,
     RecordComparison,
     ReleasedColumn,
     SuppressedSection,
@@ -104,7 +104,7 @@ def _quote_publisher(about: About | None) -> list[str]:
 
 
 def describe_left_out_records(left_out: LeftOutSection) -> str:
-    """Which records the release lacks for a missing value, in words."""
+    """Describe which records the release lacks for a missing value."""
     columns = [f"{name} {percent} %" for name, percent in left_out.by_column.items()]
     lacking = f" Without a value were, at most: {', '.join(columns)}." if columns else ""
     return (
@@ -114,7 +114,7 @@ def describe_left_out_records(left_out: LeftOutSection) -> str:
 
 
 def describe_suppressed_records(suppressed: SuppressedSection) -> str:
-    """Which records the release lacks as no others were near them, in words."""
+    """Describe which records the release lacks as no others were near them."""
     return (
         "Records that no others are near by their quasi-identifiers were left out, at most "
         f"{suppressed.percent} % of those without a missing value: extreme values and rare "
@@ -124,7 +124,7 @@ def describe_suppressed_records(suppressed: SuppressedSection) -> str:
 
 
 def describe_held_records(held: HeldSection) -> str:
-    """How many records are of persons who had left, in words."""
+    """Describe how many records are of persons who had left."""
     if not held.percent:
         return "No record is of a person who had left; in other releases of the series some may be."
     return (
@@ -136,7 +136,7 @@ def describe_held_records(held: HeldSection) -> str:
 
 
 def _describe_comparison(values: RecordComparison) -> str:
-    """In which columns the records were compared with those of the input."""
+    """Describe in which columns the records were compared with those of the input."""
     named = ", ".join(escape(name) for name in values.compared)
     others = "" if values.result == "identical" else ", those held with the release before,"
     sentence = (

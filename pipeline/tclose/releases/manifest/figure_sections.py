@@ -41,9 +41,9 @@ class AttributeFigures(Section):
     """A confidential attribute: its values in the table and in the class farthest from it."""
 
     table: Shares
-    """Of all records."""
+    """Shares of all records."""
     farthest: Shares
-    """Of the records of the class that is farthest from the table, by the same labels."""
+    """Shares of the records of the class farthest from the table, by the same labels."""
     farthest_records: Count
     distances: list[AtMostOne]
     """Shares of the classes by their distance to the table, in equal steps from 0 to t."""
@@ -63,5 +63,5 @@ class ReleaseFigures(Section):
 
     class_sizes: Shares
     attributes: dict[str, AttributeFigures]
-    """Of each confidential attribute that is released without noise, by its name."""
+    """Confidential attributes that are released without noise, by name."""
     changes: MeasuredChanges | None = None

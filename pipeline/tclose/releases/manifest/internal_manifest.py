@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from tclose.releases.manifest.inside.analyses_section import AnalysesSection
 from tclose.releases.manifest.inside.exposure_section import ExposureSection
+from tclose.releases.manifest.inside.series_sections import SeriesEntry, SeriesSection
 from tclose.releases.manifest.inside.uniqueness_sections import SpecialUniquesSection
 from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.manifest.public_manifest import Manifest
@@ -32,13 +33,13 @@ class CategoryShares(Section):
     """
 
     categories: int
-    """That the records have."""
+    """Categories that the records have."""
     lost: int
     """Categories that no released row has."""
     shrunk: int
-    """Of those with at least 2k records, released by less than nine tenths of them."""
+    """Categories of at least 2k records that less than nine tenths of them release."""
     grown: int
-    """Of those with at least 2k records, released by more than eleven tenths of them."""
+    """Categories of at least 2k records that more than eleven tenths of them release."""
     total_variation: float
     """Half the sum of the shares' differences."""
 
@@ -49,13 +50,13 @@ class Utility(Section):
     il1s: float | None
     """Over the quasi-identifiers."""
     changes_of_means: Figures
-    """In standard deviations of the original column."""
+    """Changes in standard deviations of the original column."""
     changes_of_variances: Figures
-    """Relative."""
+    """Relative changes."""
     changes_of_correlations: Figures
     """Differences, by ``one and other``."""
     shares: dict[str, CategoryShares] = Field(default_factory=dict)
-    """Of each quasi-identifier with categories of which a class releases one."""
+    """Shares of each quasi-identifier with categories of which a class releases one."""
     analyses: AnalysesSection | None = None
     not_measured: str | None = None
     """Type and place of the error that stopped the analyses."""
@@ -65,9 +66,9 @@ class Spread(Section):
     """A column's mean and standard deviation, to three digits; None where there is none."""
 
     mean: float | str | None
-    """Of dates the day."""
+    """The mean; a day for dates."""
     deviation: float | None
-    """Of dates in days."""
+    """The standard deviation; in days for dates."""
 
 
 class Marginal(Section):
@@ -107,14 +108,14 @@ class SizeLoss(Section):
 
 
 class Analysis(Section):
-    """What a release changes: values before and after, and where information is lost."""
+    """Changes that a release makes: values before and after, and where information is lost."""
 
     marginals: dict[str, Marginal]
     correlations: dict[str, CorrelationPair]
-    """By ``one and other``."""
+    """Correlations by ``one and other``."""
     shares: dict[str, SharesPair] = Field(default_factory=dict)
-    """Of each quasi-identifier of which a class releases one value, and of generalised numbers, of
-    which it is the middle."""
+    """Shares of quasi-identifiers of which a class releases one value, and of generalised numbers,
+    for which it is the middle."""
     loss_by_class_size: list[SizeLoss]
     special_uniques: SpecialUniquesSection | None = None
 
@@ -142,7 +143,7 @@ class ClassTracesSection(Section):
     below_k: Count
     """Fewer than k persons are, with themselves; the lonely ones among them."""
     one_value_left: dict[str, Count]
-    """Of each attribute that lasts, persons whose classes have one value in common."""
+    """Persons whose classes have one value in common, for each attribute that lasts."""
 
 
 class PersonTracesSection(Section):
@@ -157,9 +158,9 @@ class PersonTracesSection(Section):
     below_k: Count
     """Fewer than k persons have, with themselves; the lonely ones among them."""
     one_value_left: dict[str, Count]
-    """Of each attribute that lasts, persons whose classes have one value in common."""
+    """Persons whose classes have one value in common, for each attribute that lasts."""
     by_classes: ClassTracesSection | None = None
-    """Where all records of a person had to be in one class."""
+    """Present if all records of a person had to be in one class."""
 
 
 class SourceFile(Section):
@@ -180,7 +181,7 @@ class EarlierDraw(Section):
     release: str
     """Its name and id."""
     epsilon: dict[str, float]
-    """Of each of these columns."""
+    """Epsilon of each of these columns."""
 
 
 class SameInput(Section):
@@ -204,7 +205,7 @@ class InternalCode(Code):
 
     git: GitState | None = None
     versions: dict[str, dict[str, int]] | None = None
-    """Of the format, the method, the models and the passes, by kind and name."""
+    """Versions of the format, the method, the models and the passes, by kind and name."""
 
 
 class MadeBy(Section):
@@ -213,7 +214,7 @@ class MadeBy(Section):
     user: str | None = None
     host: str | None = None
     flow_run: str | None = None
-    """Of Prefect, where a flow made the release."""
+    """Run of Prefect, if a flow made the release."""
     lineage_run: str | None = None
 
 
@@ -236,61 +237,6 @@ class PersonSketch(Section):
     """Distinct persons of the release."""
     hashes: list[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]]
     """Ascending, as hexadecimal digits."""
-
-
-class SeriesEntry(Section):
-    """The place of a release in its series, and what it was verified to hold together with others.
-
-    Releases are counted in the order of their publication.
-    """
-
-    series: str
-    number: Annotated[int, Field(ge=1)]
-    k: Count
-    """Persons of a cell, at least: of persons in the same classes of all releases of the window."""
-    t: dict[str, float]
-    """Of each confidential attribute, that cells are within of every release of the window."""
-    window: Annotated[int, Field(ge=2)]
-    departures: str
-    register_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    """Of ``internal/register.parquet``."""
-
-
-class SeriesSection(SeriesEntry):
-    """The measures of a release together with the earlier ones of its window."""
-
-    releases: list[str]
-    """The earlier ones, by name and id."""
-    cells: Count
-    """Of the persons of this release."""
-    smallest_cell: Count
-    largest_emd: dict[str, float]
-    """Of a cell, to the table of any release of the window that it is in."""
-    left_out: Count
-    """Records that were not released, as their cells have fewer than k persons or are above a t."""
-    newcomers: Count
-    """Persons in none of the earlier releases."""
-    leavers: Count
-    """Persons of the release before who are not in this one."""
-    leavers_exposed: Count
-    """Of these, those whose cell has fewer than k persons or is above a t: they are found by
-    subtraction, or by values that last, and that nobody else of their class had."""
-    churn: float | None = None
-    """Share of the persons that classes have room for, from one release to the next."""
-    made_k: Count | None = None
-    """Persons that classes are made for, as some leave."""
-    leaver_groups_below_k: Count | None = None
-    """Groups of 1 to k - 1 persons that subtracting classes from earlier ones finds."""
-    smallest_leaver_group: Count | None = None
-    """Of all such groups; 0 if there is none."""
-    forgotten: Count = 0
-    """Of the records left out, those of persons who were forgotten on request."""
-    stale: Count = 0
-    """Records of persons who left, held as the release before had them."""
-    stalest: Count = 0
-    """Releases that one of them has been held in, at most."""
-    most_held: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Share of the records that may be; None where none is held."""
 
 
 class Origin(Section):
@@ -316,15 +262,15 @@ class InternalManifest(Manifest):
     inside: list[str] = Field(default_factory=list)
     """Documents beside this one, which are sealed as it is."""
     policy: dict[str, JsonValue] | None = None
-    """With all defaults."""
+    """The policy with all defaults."""
     inputs: list[SourceFile] = Field(default_factory=list)
     records_read: Count | None = None
     records_dropped: Count | None = None
-    """Left out for a missing value."""
+    """Records left out for a missing value."""
     records_suppressed: Count | None = None
-    """Left out as isolated ones, and counted neither as read nor as dropped."""
+    """Records left out as isolated ones, and counted neither as read nor as dropped."""
     values_missing: dict[str, Count] = Field(default_factory=dict)
-    """Of each column that lacked needed values, records without one, by name."""
+    """Records without a value, by the name of each column that lacked needed ones."""
     values_imputed: dict[str, Count] = Field(default_factory=dict)
     """Of each column whose missing values got a centre, records without one, by name."""
     plan_sha256: str | None = None
@@ -332,7 +278,7 @@ class InternalManifest(Manifest):
     """Present if k counts persons."""
     earlier_draws: list[EarlierDraw] = Field(default_factory=list)
     epsilon_of_all_draws: dict[str, float] = Field(default_factory=dict)
-    """Of each column with noise, over the earlier draws and this one."""
+    """Epsilon of each column with noise, over the earlier draws and this one."""
     same_input: list[SameInput] = Field(default_factory=list)
     person_sketch: PersonSketch | None = None
     """Present if the policy has a column of persons."""

@@ -1,12 +1,12 @@
 """A release beside its originals, a population and other k and t: for the internal report alone."""
 
 from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.privacy_sections import PersonsResult
 from tclose.releases.manifest.sections import (
     AtMostOne,
     ClassesSection,
     Count,
     Nonnegative,
-    PersonsResult,
     Positive,
     Section,
 )
@@ -20,11 +20,11 @@ class PopulationResult(Section):
     """
 
     persons: Count
-    """Of the file who can be compared."""
+    """Persons of the file who can be compared."""
     left_out: Count
     """Persons without a value, or with a category that no record has: they are nobody's double."""
     classes: Positive
-    """Looked at: all, or drawn at random."""
+    """Classes looked at: all, or drawn at random."""
     of_classes: Positive
     smallest: Count
     """Persons who could be in a class, at least."""
@@ -44,9 +44,9 @@ class OriginalsResult(Utility):
     linkage: float
     """The share of them that are linked to their own record."""
     sse: float
-    """Per record and quasi-identifier."""
+    """Information loss per record and quasi-identifier."""
     sse_of: dict[str, float]
-    """Of each quasi-identifier."""
+    """Information loss of each quasi-identifier."""
     persons: PersonsResult | None = None
     """k and t over persons, where the policy has a column of them."""
     population: PopulationResult | None = None

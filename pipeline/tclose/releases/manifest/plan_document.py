@@ -16,7 +16,7 @@ class PlannedModel(Section):
 
 
 class PlannedTogether(Section):
-    """What classes are expected to be where all records of a person are in one."""
+    """Classes as they are expected where all records of a person are in one."""
 
     class_persons: int
     """Persons that classes are made of, before some are united."""
@@ -35,14 +35,14 @@ class PlannedPersons(Section):
     most: int
     """Records of one person, at most."""
     together: PlannedTogether | None = None
-    """Where all records of a person are in one class."""
+    """Present if all records of a person are in one class."""
 
 
 class PlannedSeries(Section):
     """The room that classes have for persons who leave, and what those who left cost."""
 
     number: int
-    """Of the release in its series."""
+    """Number of the release in its series."""
     earlier: int
     """Releases that it is held to."""
     k: int
@@ -51,7 +51,7 @@ class PlannedSeries(Section):
     made_k: int
     """Persons that new classes are made of, at least."""
     made_t: dict[str, float]
-    """Of each confidential attribute, that new classes are made within."""
+    """Distance of each confidential attribute that new classes are made within."""
     expected_left_out: float
     """Share of the records, over a window, of cells of ``made_k`` that fall below k."""
     expected_classes_left: float
@@ -65,7 +65,7 @@ class PlannedSeries(Section):
     """Classes of it that 1 to k - 1 persons left: they are reported, united or dropped. None
     of persons who are held."""
     forgotten: int = 0
-    """Of the records left out, those of persons who were forgotten on request."""
+    """Records left out that are of persons who were forgotten on request."""
     stale: int = 0
     """Records of persons who left, held as the release before had them."""
     stalest: int = 0
@@ -77,7 +77,7 @@ class PlannedSeries(Section):
 
 
 class PlannedColumn(Section):
-    """What is known of a column that the policy names, and what becomes of it."""
+    """A column that the policy names: what is known of it, and what becomes of it."""
 
     name: str
     role: str
@@ -85,7 +85,7 @@ class PlannedColumn(Section):
     """None of columns that are never read."""
     type: str | None = None
     format: str | None = None
-    """How texts are spelled, where the policy says so."""
+    """Spelling of texts, if the policy has it."""
     distinct: int | None = None
     """Distinct values of complete records; None where they are not counted."""
     distinct_among: int | None = None
@@ -96,7 +96,7 @@ class PlannedColumn(Section):
     """Mean squared difference in ranges, or distance, as manifests have it; if the loss goes on
     falling with the number of records as it does up to the sample."""
     loss_of_sample: float | None = None
-    """Of the release of the sample."""
+    """Loss of the release of the sample."""
 
 
 class PlannedLoss(Section):
@@ -105,7 +105,7 @@ class PlannedLoss(Section):
     total: float | None = None
     """Mean over the quasi-identifiers, if the loss goes on falling with the number of records."""
     of_sample: float | None = None
-    """Of the release of the sample."""
+    """Loss of the release of the sample."""
     sampled: int | None = None
     """Records that were released to estimate it."""
     of: int | None = None
@@ -115,11 +115,11 @@ class PlannedLoss(Section):
 
 
 class PlannedPrice(Section):
-    """What kept records of a sample lose without and with the isolated ones of that sample."""
+    """Losses of the kept records of a sample, without and with its isolated ones."""
 
     loss: float
     loss_with_all: float
-    """Of the same records, in the same ranges, where none is left out."""
+    """Loss of the same records, in the same ranges, where none is left out."""
     loss_of: dict[str, float]
     loss_with_all_of: dict[str, float]
     sampled: int
@@ -133,14 +133,14 @@ class PlannedSuppression(Section):
 
     left_out: int
     most: int
-    """That the policy allows."""
+    """Records that the policy allows to be left out."""
     of: int
     """Records without a missing value."""
     sampled: int
     """Records that neighbours were looked for among."""
     remaining: float
-    """Of the sample's mean squared distance to the neighbour that completes a class, the share
-    that is left. The loss falls by less, and may not fall at all: classes are made anew, on the
+    """Share that is left of the sample's mean squared distance to the neighbour that completes a
+    class. The loss falls by less, and may not fall at all: classes are made anew, on the
     scales of the records that are left."""
     price: PlannedPrice | None = None
 
@@ -165,7 +165,7 @@ class PlanWarning(Section):
     """A numbered warning, with the columns that it names and what can be done."""
 
     code: str
-    """As in TC-W001; `tclose.policy.warning_kinds` lists them."""
+    """Number, as in TC-W001; `tclose.policy.warning_kinds` lists them."""
     message: str
     remedy: str
     columns: list[str]
@@ -185,20 +185,20 @@ class PlanDocument(Section):
     method: str
     cut_by_subsets: bool
     scales: dict[str, str] = Field(default_factory=dict)
-    """Of quasi-identifiers that are not divided by their range, or have a weight."""
+    """Scales of quasi-identifiers that are not divided by their range, or have a weight."""
     imputed: dict[str, str] = Field(default_factory=dict)
-    """Of quasi-identifiers whose missing values get a centre, how many records do."""
+    """Numbers of records that get a centre for a missing value, by quasi-identifier."""
     verified_only: bool
     models: tuple[PlannedModel, ...] = ()
     subsets_of: str | None = None
     classes_repaired: int | None = None
-    """Of a plan that was followed."""
+    """Present in a plan that was followed."""
     warnings: tuple[PlanWarning, ...] = ()
     release_partitions: list[PlannedPartition]
     columns: tuple[PlannedColumn, ...] = ()
-    """Of a plan that is only shown, the columns that the policy names, in its order."""
+    """The columns that the policy names, in its order, in a plan that is only shown."""
     expected_loss: PlannedLoss | None = None
-    """Of a plan that is only shown."""
+    """Present in a plan that is only shown."""
     over_time: PlannedSeries | None = None
     suppression: PlannedSuppression | None = None
 

@@ -13,15 +13,17 @@ from tclose.model.verification import ModelResult, RiskResult, Verdict
 from tclose.privacy.bound_models import privacy_model_of
 from tclose.privacy.model_registry import MODELS
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.releases.manifest.public_manifest import parse_as
-from tclose.releases.manifest.sections import (
-    Attacks,
-    Exposed,
+from tclose.releases.manifest.privacy_sections import (
     KResult,
     PersonClasses,
     PersonsResult,
     PersonT,
     PrivacyModelResult,
+)
+from tclose.releases.manifest.public_manifest import parse_as
+from tclose.releases.manifest.sections import (
+    Attacks,
+    Exposed,
     RiskSection,
     Section,
     SkewnessSection,

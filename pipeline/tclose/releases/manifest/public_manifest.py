@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from tclose.data.places.untrusted_files import MalformedError, parse_json
 from tclose.model.column_terms import Role
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
+from tclose.releases.manifest.privacy_sections import NoiseResult, Privacy
 from tclose.releases.manifest.sections import (
     ClassesSection,
     Code,
@@ -22,9 +23,7 @@ from tclose.releases.manifest.sections import (
     InformationLoss,
     LeftOutSection,
     Names,
-    NoiseResult,
     Positive,
-    Privacy,
     RecordComparison,
     Refinement,
     ReleasedColumn,
@@ -63,36 +62,36 @@ class Manifest(Section):
     """
 
     format: Positive
-    """Of the manifest: a reader of an earlier format does not know what this one says."""
+    """Form of the manifest: a reader of an earlier one does not know what this one says."""
     name: str
     about: About | None = None
     """The publisher's words, where the policy has any."""
     release_id: str
     published_at: Annotated[str, AfterValidator(_check_date)]
-    """ISO 8601."""
+    """Time of publication, as in ISO 8601."""
     verdict: str
     """``pass``: nothing else is published."""
     method: str
     privacy: Privacy
     noise: dict[str, NoiseResult] = Field(default_factory=dict)
-    """Of each attribute that is released with noise, by its name."""
+    """Noise of each attribute that has some, by its name."""
     values: RecordComparison | None = None
     records: Count
     left_out: LeftOutSection | None = None
-    """Where records were left out for a missing value."""
+    """Present if records were left out for a missing value."""
     suppressed: SuppressedSection | None = None
-    """Where records were left out as isolated ones."""
+    """Present if records were left out as isolated ones."""
     held: HeldSection | None = None
-    """Where records of persons who left are held."""
+    """Present if records of persons who left are held."""
     classes: ClassesSection
     risk: RiskSection | None = None
     information_loss: InformationLoss
-    """To three digits."""
+    """Losses to three digits."""
     refinement: Refinement | None = None
     figures: ReleaseFigures | None = None
-    """Those that the report is drawn from."""
+    """Figures that the report is drawn from."""
     partition_by: Names
-    """Columns whose values stand in the names of folders."""
+    """Columns whose values are in the names of folders."""
     columns: list[ReleasedColumn]
     files: list[DataFile]
     code: Code

@@ -32,7 +32,6 @@ Nonnegative = Annotated[float, Field(ge=0)]
 AtMostOne = Annotated[float, Field(ge=0, le=1)]
 Names = Annotated[list[str], AfterValidator(_check_distinct)]
 ReadDistance = Annotated[Distance, Field(strict=False)]
-AskedValue = int | float | Literal["value"] | list[list[str]]
 
 
 class Section(BaseModel):
@@ -67,126 +66,10 @@ def _unknown_inside(value: Any, place: str) -> Iterator[str]:
             yield from _unknown_inside(inner, f"{place}.{key}")
 
 
-class KResult(Section):
-    """k-anonymity."""
-
-    asked: Positive
-    achieved: Count
-    """Records of the smallest class."""
-
-
-class TResult(Section):
-    """t-closeness of a confidential attribute."""
-
-    asked: AtMostOne
-    largest_emd: Nonnegative
-    """The largest distance of a class to the whole table."""
-    distance: ReadDistance | None = None
-    of: str | None = None
-    """``buckets``, where the attribute is released as these."""
-
-
-class JointResult(Section):
-    """t-closeness of the combinations of several confidential attributes' values."""
-
-    attributes: Annotated[Names, Field(min_length=2)]
-    asked: AtMostOne
-    largest_emd: Nonnegative
-    distance: Literal["equal"]
-
-
-class PrivacyModelResult(Section):
-    """A further privacy model, asked of a confidential attribute."""
-
-    name: str
-    attribute: str
-    asked: dict[str, AskedValue]
-    """The parameters that the policy has."""
-    reached: float | None
-    """The measure of the worst class; none where it has no finite one."""
-    failing_classes: Count
-    holds_for: str | None = None
-    """The subject of the model, if it is not the attribute's values."""
-    epsilon: float | None = None
-    """Of Proposition 3 of ratio closeness."""
-    epsilon_is_about: str | None = None
-    epsilon_assumes: list[str] = Field(default_factory=list)
-
-
-class PersonClasses(Section):
-    """Distinct persons of the equivalence classes."""
-
-    smallest: Count
-    largest: Count
-    mean: Nonnegative
-
-
-class PersonT(Section):
-    """t-closeness of a confidential attribute where each person weighs one."""
-
-    asked: AtMostOne
-    largest_emd: Nonnegative
-    """The largest distance of a class to the whole table; a person's rows share her weight."""
-
-
-class PersonsResult(Section):
-    """k and t over persons, each of whom may have several records.
-
-    No released column says whose a record is, so an audit beside the originals alone finds it.
-    """
-
-    persons: Positive
-    """Of the whole table."""
-    k: KResult
-    """Achieved: persons of the smallest class."""
-    t: dict[str, PersonT]
-    """Of each confidential attribute, and of each joint one by its parts, with ``with`` between."""
-    classes: PersonClasses
-    in_several_classes: Count | None = None
-    """Persons with records in more than one class, counted where all of a person's had to be in
-    one; None: they did not have to be."""
-
-
-class Privacy(Section):
-    """The privacy parameters of the policy, and the achieved measures."""
-
-    k: KResult
-    t: dict[str, TResult]
-    """Of each confidential attribute, by its name."""
-    joint: list[JointResult] = Field(default_factory=list)
-    models: list[PrivacyModelResult] | None = None
-    """None: made by a version that had no further models."""
-    counted: Literal["records", "persons"] | None = None
-    """Unit that k counts; None: made by a version that could count records alone."""
-    persons: PersonsResult | None = None
-    """Present if k counts persons."""
-
-
-class NoiseResult(Section):
-    """The differentially private noise on an attribute."""
-
-    epsilon: Annotated[float, Field(gt=0, le=100)]
-    mechanism: str
-    low: float | None
-    high: float | None
-    step: Annotated[float, Field(gt=0)]
-    values: list[str | int | float]
-    """The released values, if they are not the numbers from ``low`` to ``high``."""
-    stochastic_t: float
-    """The stochastic t that epsilon gives classes of these sizes."""
-    asked_t: float | None = None
-
-    @model_validator(mode="after")
-    def _check_ends(self) -> "NoiseResult":
-        if (self.low is None) != (self.high is None) or (self.low or 0) > (self.high or 0):
-            raise ValueError("low and high are no range")
-        return self
-
-
 class RecordComparison(Section):
-    """In which columns every released record was found to be one of the input's, and none lost.
+    """Columns in which every released record was found to be one of the input's, and none lost.
 
-    Or one of the release before, of a person who left, where such records are held.
+    Where records of persons who left are held, some may be those of the release before.
     """
 
     compared: Names
@@ -239,7 +122,7 @@ class RiskSection(Section):
     discernibility: Count
     average_class_size: Nonnegative
     attributes: dict[str, Attacks]
-    """Of each confidential attribute, by its name."""
+    """Risks by confidential attribute."""
 
 
 class InformationLoss(Section):
@@ -266,7 +149,7 @@ class Refinement(Section):
 
 
 class PreparedColumn(Section):
-    """What a policy has done to values as they are read; its numbers are known to everybody."""
+    """The preparation of values as they were read; its numbers are known to everybody."""
 
     bottom: float | None = None
     """Smaller values were set to it."""
@@ -280,8 +163,8 @@ class PreparedColumn(Section):
     """Records without a value have a category of their own, this centre of the others, or the
     aggregate of the others of their class."""
     imputed_percent: Annotated[int, Field(ge=0, le=100)] | None = None
-    """Of the records read, those that got one of the latter, rounded up; finer figures are
-    internal."""
+    """Percentage of the records read that got a centre or an aggregate, rounded up; finer figures
+    are internal."""
 
 
 class LeftOutSection(Section):
@@ -292,7 +175,7 @@ class LeftOutSection(Section):
 
     percent: Annotated[int, Field(ge=1, le=100)]
     by_column: dict[str, Annotated[int, Field(ge=1, le=100)]]
-    """Of each released column that lacked values, records without one; they may lack several."""
+    """Percentages of records without a value, by released column; a record may lack several."""
 
 
 class SuppressedSection(Section):
@@ -321,15 +204,15 @@ class ReleasedColumn(Section):
     role: Annotated[Role, Field(strict=False)]
     kind: Annotated[Kind, Field(strict=False)]
     type: str
-    """Of Arrow, as the files have it."""
+    """Type of Arrow, as the files have it."""
     treatment: str
     generalised: bool = False
     noised: bool = False
     bucketed: bool = False
     prepared: PreparedColumn | None = None
-    """What was done to its values before anything was measured, if anything was."""
+    """Preparation of its values before anything was measured, if there was any."""
     distance: ReadDistance | None = None
-    """Of two values: of a confidential attribute, or of one that is released as an ancestor."""
+    """Distance of two values of a confidential attribute, or of one released as an ancestor."""
     loss: str | None = None
     """The measure of its information loss, if that is not the difference."""
     taxonomy: Annotated[list[list[str]], AfterValidator(_check_rows)] = Field(default_factory=list)
@@ -339,7 +222,7 @@ class ReleasedColumn(Section):
     calendar: list[Literal["month", "quarter", "year"]] = Field(default_factory=list)
     """Parts of the calendar: dates of the same one are a group of its taxonomy."""
     order: Names | None = None
-    """Of ordinal values, lowest first."""
+    """Ordinal values, lowest first."""
     label: str | None = None
     """Its name for people, as the publisher says; likewise the next two."""
     unit: str | None = None

@@ -1,4 +1,4 @@
-"""What a release shows of two texts by which de-identified data are judged, point by point.
+"""Clauses of two texts by which de-identified data are judged, and what a release shows of each.
 
 ISO/IEC 27559:2022, *Privacy enhancing data de-identification framework*, and Opinion 05/2014 of the
 Article 29 Working Party on anonymisation techniques. The words are our own. What no program can see

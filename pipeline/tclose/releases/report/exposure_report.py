@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from tclose.releases.manifest.inside.exposure_section import EarlierRelease, ExposureSection
-from tclose.releases.manifest.internal_manifest import InternalManifest, SeriesSection
+from tclose.releases.manifest.inside.series_sections import SeriesSection
+from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.report.html_parts import data_table, paragraph, section
 
 _HEAD = (
@@ -20,7 +21,7 @@ _HEAD = (
 
 
 def show_exposure(manifest: InternalManifest) -> str:
-    """What releases give away together, by the internal manifests of this one and earlier ones."""
+    """Show what releases give away together, by internal manifests of this one and earlier ones."""
     parts = [
         *_show_series(manifest.over_time),
         *_show_others(manifest.exposure, manifest.privacy.k.asked),

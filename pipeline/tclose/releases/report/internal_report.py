@@ -2,20 +2,20 @@
 
 All that it says is in the internal manifest, beside which it is sealed: figures before and after,
 never a record's value. Releases do not change, so what a motivated intruder or an audit found later
-stands in another copy of the page, outside of the release.
+is in another copy of the page, outside of the release.
 """
 
 from collections.abc import Iterable
 
 from tclose.model.preparation import OF_CLASS
 from tclose.releases.manifest.figure_sections import Shares
+from tclose.releases.manifest.inside.intrusion_section import IntrusionSection
 from tclose.releases.manifest.internal_manifest import (
     Analysis,
     InternalManifest,
     PreviousRelease,
     Spread,
 )
-from tclose.releases.manifest.intrusion_section import IntrusionSection
 from tclose.releases.manifest.originals_section import FrontierSection, OriginalsResult
 from tclose.releases.report.analyses_before_after import show_analyses
 from tclose.releases.report.assessment_clauses import list_clauses, list_indicators
@@ -147,7 +147,7 @@ def _show_dropped(manifest: InternalManifest) -> str:
 
 
 def _show_traces(manifest: InternalManifest) -> str:
-    """What is left of persons all of whose records are in one class; nothing of others."""
+    """Show what is left of persons all of whose records are in one class; nothing of others."""
     traces = manifest.person_traces
     if traces is None or traces.by_classes is None:
         return ""
@@ -229,7 +229,7 @@ def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
 
 
 def _draw_shares(analysis: Analysis) -> Iterable[str]:
-    """A picture for each quasi-identifier; no value stands on an axis."""
+    """A picture for each quasi-identifier; no value is written on an axis."""
     yield paragraph(
         "Shares of the records by their values and by the released ones: of numbers and dates in "
         "ten equal parts of the range, of categories by frequency. Columns that are released as "
@@ -279,7 +279,7 @@ def _show_loss(manifest: InternalManifest) -> str:
 
 
 def _explain_gaps(manifest: InternalManifest) -> list[str]:
-    """What figures are about where records without a value have that of their class."""
+    """Explain figures where records without a value have that of their class."""
     prepared = {c.name: c.prepared for c in manifest.columns if c.prepared is not None}
     names = [name for name, one in prepared.items() if one.missing == OF_CLASS]
     if not names:

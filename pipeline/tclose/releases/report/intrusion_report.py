@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tclose.releases.manifest.intrusion_section import (
+from tclose.releases.manifest.inside.intrusion_section import (
     AttackKind,
     IntrusionAttack,
     IntrusionSection,

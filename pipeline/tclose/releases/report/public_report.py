@@ -13,8 +13,9 @@ from tclose.releases.manifest.dictionary import (
     describe_suppressed_records,
 )
 from tclose.releases.manifest.figure_sections import AttributeFigures, ReleaseFigures
+from tclose.releases.manifest.privacy_sections import Privacy, TResult
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.sections import Attacks, Privacy, ReleasedColumn, TResult
+from tclose.releases.manifest.sections import Attacks, ReleasedColumn
 from tclose.releases.report import advice
 from tclose.releases.report.html_parts import (
     bullets,
@@ -91,7 +92,7 @@ def _head(manifest: Manifest) -> str:
 
 
 def count_persons(privacy: Privacy) -> list[tuple[str, str]]:
-    """How many persons there are, in all and in a class; nothing where k counts records."""
+    """List how many persons there are, in all and in a class; nothing where k counts records."""
     persons = privacy.persons
     if persons is None:
         return []

@@ -34,7 +34,7 @@ NOBODY = np.empty((0, 2), dtype=np.uint64)
 
 @dataclass(frozen=True)
 class Centre:
-    """What classes release of a quasi-identifier, where the table decides it.
+    """The form in which classes release a quasi-identifier, where the table decides it.
 
     ``aggregate``: of a number, None if it is the usual one; ``order``: keyed hashes of the
     categories, as hexadecimal digits, the one first that wins a tie.

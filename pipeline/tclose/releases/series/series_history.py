@@ -13,7 +13,7 @@ from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
 from tclose.releases.contents import MANIFEST, open_store, read_origin
-from tclose.releases.manifest.internal_manifest import SeriesEntry
+from tclose.releases.manifest.inside.series_sections import SeriesEntry
 from tclose.releases.noise_draws import find_releases
 from tclose.releases.repository import ReleaseRepository
 
@@ -106,7 +106,7 @@ def find_window(
     Raises
     ------
     OutputError
-        One of them is missing, or the new one stands there already, and is damaged.
+        One of them is missing, or the new one is there already, and damaged.
     """
     there = list_series(output, series)
     if any(one.place == own for one in there):

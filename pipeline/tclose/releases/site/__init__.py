@@ -1,1 +1,1 @@
-"""A static site of the releases that stand in a folder: public figures only."""
+"""A static site of the releases in a folder: public figures only."""

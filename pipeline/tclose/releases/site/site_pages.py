@@ -147,7 +147,7 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
 
 
 def _describe(number: int, column: ReleasedColumn) -> str:
-    """What the publisher says of a column, and its values where they are listed."""
+    """Describe a column in the publisher's words, with its values where they are listed."""
     pairs = [("unit", column.unit), ("order", _join(column.order)), ("distance", column.distance)]
     known = [(term, str(said)) for term, said in pairs if said]
     title = f"{column.name}: {column.label}" if column.label else column.name

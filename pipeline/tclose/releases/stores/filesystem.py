@@ -226,7 +226,7 @@ class FolderStore:
             raise OutputError(f"{self.root}: cannot be read ({error.strerror})") from None
 
     def staging(self, token: str, release_id: str, work: Path) -> Path:
-        """On the file system of the release, so that it can be moved."""
+        """Return a folder on the file system of the release, so that it can be moved."""
         del work
         return self._prepare(token) / release_id
 

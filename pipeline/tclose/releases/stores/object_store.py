@@ -80,7 +80,7 @@ class BucketStore:
         return False
 
     def write(self, name: str, data: bytes) -> None:
-        """PUT over what stands there."""
+        """PUT over what is there."""
         path = self.private(name)
         self._put(path, data, path.tag())
 
@@ -227,7 +227,7 @@ class BucketStore:
         self.remove(f"{_BEGUN}/{release_id}-{token}")
 
     def attach(self, release_id: str, name: str, data: bytes, token: str, check: Check) -> None:
-        """PUT over what stands there, on the condition that it still does."""
+        """PUT over what is there, on the condition that it still is."""
         del token
         path = self.root / release_id / name
         if _is_internal(name):

@@ -20,7 +20,7 @@ fence        staged folders of others removed    releases that others began to c
 What a condition is of, as an object's tag, is looked up before that ``check``.
 
 A run that lost its lease between ``check`` and the step finds its condition broken: in a folder
-what it staged is gone, in a bucket something else stands there. Time plays no part in it.
+what it staged is gone, in a bucket something else is there. Time plays no part in it.
 """
 
 from collections.abc import Callable
@@ -126,7 +126,7 @@ class Store(Protocol):
         ...
 
     def attach(self, release_id: str, name: str, data: bytes, token: str, check: Check) -> None:
-        """Put a file into a release that stands, or into its internal part, whatever stood there.
+        """Put a file into a published release, or into its internal part, whatever was there.
 
         What is in the internal part is named ``internal/NAME``.
         """

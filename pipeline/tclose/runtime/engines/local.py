@@ -37,7 +37,7 @@ ALLOCATION = {
 # As Dask has it for workers; numpy's library reads these when it is loaded.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1)
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
-# Python puts the folder that the user stands in, where others may write, first among the places of
+# Python puts the working folder, where others may write, first among the places of
 # what a new process imports. A process that was begun without that folder stays without it.
 _NO_WORKING_FOLDER = {"PYTHONSAFEPATH": 1}
 # Elsewhere there are libraries of the system that do not stand a fork.

@@ -1,4 +1,4 @@
-"""In which functions a worker spends its time: its threads' stacks, looked at every 10 ms.
+"""Functions in which a worker spends its time, by its threads' stacks, looked at every 10 ms.
 
 Dask has samples of its own, but counts a function that calls no other for its caller, so that the
 functions that do the work cannot be told from each other.

@@ -96,7 +96,7 @@ def _short(version: str) -> str:
 
 
 def _name_places(places: list[str], n_workers: int) -> str:
-    """As in ``the scheduler and 2 of 3 workers (tcp://10.0.0.7:4123, ...)``."""
+    """Name processes, as in ``the scheduler and 2 of 3 workers (tcp://10.0.0.7:4123, ...)``."""
     workers = [place for place in places if place != "the scheduler"]
     named = ["the scheduler"] if len(workers) < len(places) else []
     if workers:

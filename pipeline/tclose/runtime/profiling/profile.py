@@ -59,7 +59,7 @@ def profiling(folder: Path, policy: Policy, progress: Progress) -> Iterator[None
 
 
 def _open_folder(folder: Path, policy: Policy) -> None:
-    """Make the folder; refuse one in which releases stand, as what is there is handed out."""
+    """Make the folder; refuse one that has releases, as what is in it is handed out."""
     place = folder.absolute().resolve()
     own = repository_of(policy).root.resolve()
     if any(at == own or (at / "CURRENT").is_file() for at in (place, *place.parents)):

@@ -38,7 +38,7 @@ class TaskSums:
     other_seconds: float
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return it as JSON has it."""
         values = asdict(self)
         return {"task": values.pop("task_name")} | _round(values)
 
@@ -54,7 +54,7 @@ class WorkerSums:
     peak_bytes: int
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return it as JSON has it."""
         return _round(asdict(self))
 
 

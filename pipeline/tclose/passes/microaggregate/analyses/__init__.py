@@ -1,1 +1,1 @@
-"""What analysts do with a release, tried on the records and on what is released for them."""
+"""Analyses that a release is made for, tried on the records and on what is released for them."""

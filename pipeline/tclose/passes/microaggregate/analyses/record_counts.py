@@ -1,4 +1,4 @@
-"""What the analyses count of some records: their values and those that are released for them."""
+"""Counts of some records for the analyses: of their values and of those released for them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

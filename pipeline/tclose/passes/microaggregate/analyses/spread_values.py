@@ -40,7 +40,7 @@ def spread_values(
 
 
 def _step(sizes: Int64, column: int) -> Float64:
-    """Where in its class's range each record is, 0 to 1 in equal steps: float64 (n,)."""
+    """Place each record in its class's range, 0 to 1 in equal steps: float64 (n,)."""
     starts = np.cumsum(sizes) - sizes
     steps = np.empty(int(sizes.sum()))
     for size in np.unique(sizes).tolist():

@@ -52,7 +52,7 @@ class ColumnParts:
 
     @property
     def n_parts(self) -> int:
-        """How many there are."""
+        """The number of parts."""
         return self.shares.size
 
     def find(self, keys: Keys) -> Parts8:
@@ -85,7 +85,7 @@ class Workload:
 
     @property
     def columns(self) -> tuple[ColumnParts, ...]:
-        """Of all columns."""
+        """The parts of all columns."""
         return (*self.quasi, *self.confidential)
 
     @property

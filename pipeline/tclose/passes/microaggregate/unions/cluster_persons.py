@@ -67,7 +67,7 @@ def cluster_persons(
 
 
 def find_medoids(scaled: Scaled, unit_of: Int64) -> Int64:
-    """Of each unit the record that is nearest to the middle of all of its: int64 (u,).
+    """Find the record of each unit that is nearest to the middle of all of its: int64 (u,).
 
     Of several the first one. ``unit_of`` int64 (n,): whose each record is, from 0 without gaps.
     """

@@ -28,7 +28,7 @@ from tclose.privacy.t_closeness import class_distances
 
 @dataclass(frozen=True, eq=False)
 class SeriesUnits:
-    """Who has to stay together.
+    """The units of persons who have to stay together.
 
     ``units`` int64 (persons,): of each person, -1 of newcomers; ``placed`` int64 (2, releases,
     persons): classes of the earlier releases, and who left these, where departures are united for

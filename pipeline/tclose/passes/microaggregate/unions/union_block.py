@@ -32,7 +32,7 @@ class BlockSums:
     k: int
 
     def measure(self, rows: Float64) -> Float64:
-        """What unions keep of the squared sizes of their records: all of it, less what they lose.
+        """Measure what unions keep of the squared sizes of their records: all, less what they lose.
 
         ``rows`` float64 (m, ...), sums of some of these.
         """

@@ -35,7 +35,7 @@ def warn_of_siblings(others: Sequence[Sibling], progress: Progress) -> None:
 
 
 def find_others(run: Run, data: frozenset[str]) -> tuple[Sibling, ...]:
-    """Those whose rows are others, as the digests of their data files say.
+    """Find the releases whose rows are others, as the digests of their data files say.
 
     Files that were cut elsewhere are others, too; then the policies decide.
     """

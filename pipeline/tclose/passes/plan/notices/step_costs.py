@@ -1,4 +1,4 @@
-"""What each pass of a run is expected to take: seconds, and megabytes per worker; approximate."""
+"""Expected costs of each pass of a run: seconds, and megabytes per worker; approximate."""
 
 from tclose.data.files.input_partitions import PARTITION_ROWS
 from tclose.passes.plan.notices.estimate import (
@@ -74,7 +74,7 @@ def _seconds_of_classes(plan: Plan, work: int) -> float:
 
 
 def _megabytes_of_passes(plan: Plan) -> dict[str, float]:
-    """Of each pass what a task holds at most: its process, and copies of its piece."""
+    """Return the most that a task of each pass holds: its process, and copies of its piece."""
     row = count_columns(plan) * 8
     regions = [one.n_records // min(one.n_regions, one.n_clusters)
                for one in plan.release_partitions]  # fmt: skip

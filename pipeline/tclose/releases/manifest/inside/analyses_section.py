@@ -25,7 +25,7 @@ class AssociationChanges(Section):
     """
 
     pairs: Count
-    """Of columns that are compared."""
+    """Pairs of columns that are compared."""
     mean: Nonnegative | None
     largest: Nonnegative | None
     largest_of: str | None
@@ -33,7 +33,7 @@ class AssociationChanges(Section):
 
 
 class AnalysesSection(Section):
-    """What analysts would find in a release and in the records, to three digits."""
+    """Results of analyses of a release and of the records, to three digits."""
 
     range_counts: RangeCountErrors | None
     """None without quasi-identifiers of several values."""
@@ -44,7 +44,7 @@ class AnalysesSection(Section):
     """Total variation of each quasi-identifier's shares: of categories as they are, of generalised
     ones of the commonest, of numbers in parts of about as many records."""
     associations: dict[str, AssociationChanges] = Field(default_factory=dict)
-    """By the measure: ``correlation`` of two columns with numbers, ``cramers_v`` of two with
+    """Changes by measure: ``correlation`` of two columns with numbers, ``cramers_v`` of two with
     categories, ``correlation_ratio`` of one of each."""
     unchanged: AtMostOne
     """Share of the records that are released with all quasi-identifiers as they are."""

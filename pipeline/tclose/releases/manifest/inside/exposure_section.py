@@ -19,9 +19,9 @@ class EarlierRelease(Section):
     shared: Count | None = None
     """Persons of this release who are in it, by estimate from sketches; None without a sketch."""
     is_held: bool = False
-    """Whether this release is held together with it."""
+    """True if this release is held together with it."""
     number: Count | None = None
-    """Of the release in the series; this and what follows are there where it is held."""
+    """Number of the release in the series; this and what follows are there where it is held."""
     cells: Count | None = None
     smallest_cell: Count | None = None
     left_out: Count | None = None
@@ -32,13 +32,13 @@ class EarlierRelease(Section):
 
 
 class ExposureSection(Section):
-    """What is known of the persons of this release in earlier ones."""
+    """The persons of this release in earlier ones."""
 
     persons: Count
-    """Of this release."""
+    """Persons of this release."""
     earlier: list[EarlierRelease] = Field(default_factory=list)
-    """By the time of publication, oldest first."""
+    """Earlier releases by the time of publication, oldest first."""
     more: Count = 0
     """Earlier releases of these persons that are not listed."""
     largest_share: AtMostOne | None = None
-    """Of this release's persons that one release which is not held has; None without any."""
+    """Largest share of the persons that one release which is not held has; None without any."""

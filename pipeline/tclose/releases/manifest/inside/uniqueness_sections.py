@@ -9,19 +9,19 @@ class UniquesOfSize(Section):
     size: Positive
     """Columns of a set."""
     sets: Count
-    """Of a record and columns that tell it from all others, as no part of them does."""
+    """Pairs of a record and columns that tell it from all others, as no part of them does."""
     records: Count
-    """That no smaller set tells from all others."""
+    """Records that no smaller set tells from all others."""
 
 
 class UniquesAfter(Section):
     """The same search in the released rows, which has to find none."""
 
     rows: Count
-    """Looked at: whole classes from the beginning of the release, in its order."""
+    """Rows looked at: whole classes from the beginning of the release, in its order."""
     sets: Count
     smallest_class: Positive
-    """Of all classes, as they were verified."""
+    """Records of the smallest of all classes, as they were verified."""
 
 
 class SpecialUniquesSection(Section):
@@ -31,19 +31,19 @@ class SpecialUniquesSection(Section):
     """
 
     records: Count
-    """Looked at: all, or drawn at random."""
+    """Records looked at: all, or drawn at random."""
     of: Count
     """Complete records of the input."""
     columns: Positive
     """Quasi-identifiers looked at, those of the most values."""
     of_columns: Positive
     fraction: AtMostOne
-    """Of the population that the records looked at are."""
+    """Share of the population that the records looked at are."""
     unique: Count
-    """By all of the columns."""
+    """Records that are unique by all of the columns."""
     by_size: list[UniquesOfSize]
     intrusion: AtMostOne | None
-    """That who matches a unique with somebody is right (DIS); None without uniques."""
+    """Probability that who matches a unique with somebody is right (DIS); None without uniques."""
     scores: list[Count]
     """Records by DIS-SUDA: of 0, then up to 0.1, 0.2, ... 1."""
     contributions: dict[str, Nonnegative]

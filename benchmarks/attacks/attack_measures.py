@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.attacks.adult import Method, draw_subtable, read_adult, write_document
+from benchmarks.attacks.adult_subtables import Method, draw_subtable, read_adult, write_document
 from benchmarks.attacks.minimality import Inference, SearchBudget, infer, ordered_distances
 from benchmarks.attacks.subtables import Subtable, prepare
 from tclose.errors import InfeasibleError

@@ -1,4 +1,4 @@
-"""What a motivated intruder with an independent library found: for the internal report alone."""
+"""Results of a motivated intruder with an independent library: for the internal report alone."""
 
 from typing import Literal
 
@@ -16,21 +16,22 @@ class IntrusionAttack(Section):
     known: Names
     """Columns whose values the intruder knows, or makes predicates of."""
     secret: Names
-    """What is inferred, or the columns that are linked to those known; empty of singling out."""
+    """Columns that are inferred, or that are linked to those known; none where records are singled
+    out."""
     attacks: Positive
     predicates: Count | None = None
-    """That hold for one released record and were tried on the originals."""
+    """Predicates that hold for one released record and were tried on the originals."""
     rate: AtMostOne
-    """Of attacks on the originals."""
+    """Share of the attacks on the originals that succeed."""
     control: AtMostOne | None
-    """Of the same attacks on the hold-out; None where the library has none to compare with."""
+    """The same of the hold-out; None where the library has none to compare with."""
     baseline: AtMostOne
-    """Of guesses at random."""
+    """Share of guesses at random that succeed."""
     risk: AtMostOne
-    """What the release adds: (rate - control) / (1 - control), from 0 on."""
+    """Risk that the release adds: (rate - control) / (1 - control), from 0 on."""
     low: AtMostOne
     high: AtMostOne
-    """Of the interval of 95 %."""
+    """The ends of the interval of 95 %: ``low`` and ``high``."""
 
 
 class IntrusionSection(Section):
@@ -40,11 +41,11 @@ class IntrusionSection(Section):
     """Name and version."""
     seed: Count
     records: Positive
-    """Of the originals."""
+    """Number of the originals."""
     held_out: Positive
     """Records that are not in the release."""
     alike: Count
-    """Of those, the ones that are like an original in all columns."""
+    """Records held out that are like an original in all columns."""
     left_out: Names
     """Released columns that cannot be compared with the originals' values."""
     attacks: list[IntrusionAttack]

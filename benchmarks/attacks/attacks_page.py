@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from benchmarks.attacks.adult import METHODS, Method
-from benchmarks.attacks.measures import Figures, Setting, estimate
+from benchmarks.attacks.adult_subtables import METHODS, Method
+from benchmarks.attacks.attack_measures import Figures, Setting, estimate
 from benchmarks.attacks.minimality import SearchBudget
 from benchmarks.results import render_table
 

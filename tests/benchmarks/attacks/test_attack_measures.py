@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.attacks.adult import METHODS
-from benchmarks.attacks.measures import Figures, Setting, estimate, measure
+from benchmarks.attacks.adult_subtables import METHODS
+from benchmarks.attacks.attack_measures import Figures, Setting, estimate, measure
+from benchmarks.attacks.attacks_page import COLUMNS, SETTINGS, render_page, render_section
 from benchmarks.attacks.minimality import Inference, SearchBudget
-from benchmarks.attacks.page import COLUMNS, SETTINGS, render_page, render_section
 
 # Four records, three values; the table has two of the first, one of each other.
 TABLE: Any = SimpleNamespace(counts=np.array([2, 1, 1]))
