@@ -85,7 +85,7 @@ def start_trying(n_classes):
     return Tried(changed, np.zeros((n_classes, n_classes), dtype=np.int32))
 
 
-@kernel
+@kernel(borrows=True)
 def is_tried(tried, a, b):
     """Return whether a pair was tried in vain, and neither class has changed since."""
     return max(tried.changed[a], tried.changed[b]) <= tried.seen[a, b]
