@@ -76,11 +76,13 @@ def kernel(
     ----------
     inline : "never", or "always" for what costs less than a call
     borrows : the function neither makes an array nor returns one, so that who holds an array need
-        not be counted; in kernels that do little with many arrays counting takes most of the time
+        not be counted; in kernels that do little with many arrays counting takes most of the time.
+        One that makes an array does not compile
     """
     if function is None:
         return functools.partial(kernel, inline=inline, borrows=borrows)
-    dispatcher: Any = numba.njit(nogil=True, inline=inline, _nrt=not borrows)(function)
+    options: dict[str, Any] = {"nogil": True, "inline": inline, "_nrt": not borrows}
+    dispatcher: Any = numba.njit(**options)(function)
     link_parts(dispatcher)
     own, ready = (
         found if isinstance(found, TrustedFolder) else None

@@ -24,6 +24,7 @@ from tclose.kernels.refinement.screen import fill_lanes, make_lanes
 #   trees   the attributes whose values are leaves of a tree, see `tree_delta`
 #   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
 #       block is below; sums over all nodes
+#   lanes   the classes' quasi-identifiers as `screen` scans them
 Block = namedtuple(
     "Block",
     "values levels weights record_terms sums limits members ranks rank_terms sizes totals counts "

@@ -188,7 +188,8 @@ def screen_exchanges(lanes, a, b, m, sizes, screen, least):
 
     Returns
     -------
-    how many save more than ``least``, float32; lanes without a record may be counted, too
+    how many may save more than ``least``, float32; lanes without a record may be counted, too, and
+    numbers that single precision does not hold are
     """
     values, levels, gains, parts = lanes.values, lanes.levels, screen.gains, screen.parts
     weight = np.float32(1.0 / sizes[a] + 1.0 / sizes[b])
@@ -208,5 +209,5 @@ def screen_exchanges(lanes, a, b, m, sizes, screen, least):
             for n in range(first, first + WIDTH):
                 gains[n] -= alike * np.float32(levels[b, j, n] == level)
         for n in range(first, first + WIDTH):
-            n_more += gains[n] > least
+            n_more += not gains[n] <= least
     return n_more

@@ -41,7 +41,7 @@ def find_swap(block, a, b, screen, error, least_gain):
 
     Parameters
     ----------
-    screen : of these two classes, as from `screen_pair`; ``error``: what it errs at most
+    screen, error : of these two classes, and what it errs at most, as from `screen_records`
 
     Returns
     -------
@@ -56,7 +56,7 @@ def find_swap(block, a, b, screen, error, least_gain):
             continue
         x = members[0, a, m]
         for n in range(block.sizes[b]):
-            if not gains[n] > least:
+            if gains[n] <= least:
                 continue
             y = members[0, b, n]
             at = insertion_ranks[1, n], insertion_ranks[0, m]
@@ -78,7 +78,7 @@ def _gain_of_swap(block, a, b, x, y):
     values, levels, counts, weights = block.values, block.levels, block.counts, block.weights
     size_a, size_b = block.sizes[a], block.sizes[b]
     weight = 1.0 / size_a + 1.0 / size_b
-    of_x, of_y, crossed = 0.0, 0.0, 0.0
+    of_x, of_y = 0.0, 0.0
     for j in range(values.shape[1]):
         step = 2.0 * (block.totals[a, j] / size_a - block.totals[b, j] / size_b)
         of_x += values[x, j] * (weight * values[x, j] - step)
@@ -141,7 +141,7 @@ def find_move(block, a, b, side, screen, error, best):
     before = block.excess[a] + block.excess[b]
     best_x = -1
     for m in range(block.sizes[a]):
-        if before == 0.0 and not screen.moves[side, m] > best - error:
+        if before == 0.0 and screen.moves[side, m] <= best - error:
             continue
         x = block.members[0, a, m]
         after = _excess_after_move(block, a, b, x, screen.insertion_ranks[side, m], before)
@@ -243,10 +243,11 @@ def search_block(block, partners, tried, k, n_sweeps, least_gain):
 
 @kernel(borrows=True)
 def search_pairs(block, partners, tried, screen, k, n_sweeps, least_gain):
-    """See."""
-    start = clock = np.int32(1)
+    """Search as `search_block` does, with the working arrays of `make_screen`."""
+    start = np.int32(0)
     for changed in tried.changed:
-        start = clock = max(start, changed)
+        start = max(start, changed)
+    clock = start
     for _ in range(n_sweeps):
         clock_before = clock
         for a in range(block.sizes.size):
