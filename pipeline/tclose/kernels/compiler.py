@@ -64,16 +64,25 @@ _PART = ".part"  # of one that is linked into those
 Inline = Literal["never", "always"]
 
 
-def kernel(function: Callable[..., Any] | None = None, *, inline: Inline = "never") -> Any:
+def kernel(
+    function: Callable[..., Any] | None = None,
+    *,
+    inline: Inline = "never",
+    borrows: bool = False,
+) -> Any:
     """Compile a function on first use, to run without the interpreter's lock.
 
     Parameters
     ----------
     inline : "never", or "always" for what costs less than a call
+    borrows : the function neither makes an array nor returns one, so that who holds an array need
+        not be counted; in kernels that do little with many arrays counting takes most of the time.
+        One that makes an array does not compile
     """
     if function is None:
-        return functools.partial(kernel, inline=inline)
-    dispatcher: Any = numba.njit(nogil=True, inline=inline)(function)
+        return functools.partial(kernel, inline=inline, borrows=borrows)
+    options: dict[str, Any] = {"nogil": True, "inline": inline, "_nrt": not borrows}
+    dispatcher: Any = numba.njit(**options)(function)
     link_parts(dispatcher)
     own, ready = (
         found if isinstance(found, TrustedFolder) else None

@@ -20,8 +20,8 @@ from support.tables.classed_records import (
 )
 from support.tables.random_tables import distribution_of, repeatable
 from tclose.kernels.refinement.block import Block, measure_block
-from tclose.kernels.refinement.pair_arrays import find_insertion_ranks, make_scratch
 from tclose.kernels.refinement.partners import start_trying
+from tclose.kernels.refinement.screen import find_insertion_ranks, make_screen, screen_records
 from tclose.kernels.refinement.search import (
     EXCESS_PRICE,
     LEAST_GAIN,
@@ -46,10 +46,10 @@ def search_all(block: Block, partners: np.ndarray, *how: float) -> int:
 
 
 def prepared(block: Block):
-    scratch = make_scratch(block)
-    find_insertion_ranks(block, 0, 1, scratch.insertion_ranks_a)
-    find_insertion_ranks(block, 1, 0, scratch.insertion_ranks_b)
-    return scratch
+    """The screen of both classes, and what it errs at most."""
+    screen = make_screen(block)
+    find_insertion_ranks(block, 0, 1, screen.insertion_ranks)
+    return screen, screen_records(block.lanes, 0, 1, block.sizes, screen)
 
 
 def check_best(
@@ -83,7 +83,7 @@ class TestPairs:
     @given(pairs)
     def test_best_swap(self, records: ClassedRecords) -> None:
         block, rows = records.gather()
-        score, x, y = find_swap(block, 0, 1, prepared(block), LEAST_GAIN)
+        score, x, y = find_swap(block, 0, 1, *prepared(block), LEAST_GAIN)
         assert (x < 0) == (y < 0)
         exchange = ([int(rows[x])], [int(rows[y])]) if x >= 0 else None
         check_best(records, score, exchange, (1, 1))
@@ -93,13 +93,10 @@ class TestPairs:
     @given(pairs, st.booleans())
     def test_best_move(self, records: ClassedRecords, is_back: bool) -> None:
         block, rows = records.gather()
-        scratch = prepared(block)
         a, b = (1, 0) if is_back else (0, 1)
         if block.sizes[a] == 1:
             return
-        means = tuple(block.totals[c] / block.sizes[c] for c in (a, b))
-        insertion_ranks = scratch.insertion_ranks_a if is_back else scratch.insertion_ranks_b
-        score, x = find_move(block, a, b, means, insertion_ranks, LEAST_GAIN)
+        score, x = find_move(block, a, b, a, *prepared(block), LEAST_GAIN)
         exchange = None
         if x >= 0:
             exchange = ([], [int(rows[x])]) if is_back else ([int(rows[x])], [])
@@ -112,8 +109,8 @@ class TestPairs:
         self, records: ClassedRecords, least_gain: float
     ) -> None:
         block, _ = records.gather()
-        best, _, _ = find_swap(block, 0, 1, prepared(block), LEAST_GAIN)
-        _, x, _ = find_swap(block, 0, 1, prepared(block), least_gain)
+        best, _, _ = find_swap(block, 0, 1, *prepared(block), LEAST_GAIN)
+        _, x, _ = find_swap(block, 0, 1, *prepared(block), least_gain)
         assert (x >= 0) == (best > least_gain)
 
     @repeatable
@@ -125,7 +122,7 @@ class TestPairs:
         all_tried = naive_refine.exchanges(a, b, records.k, cap)
         best, _ = naive_refine.best_worth(records, a, b, all_tried, EXCESS_PRICE)
         first, second = (1, 0) if order else (0, 1)
-        done = improve_pair(block, first, second, records.k, make_scratch(block), LEAST_GAIN)
+        done = improve_pair(block, first, second, records.k, make_screen(block), LEAST_GAIN)
         new_a, new_b = classes_of(block, rows)
         check_state(block, rows, records)
         assert min(len(new_a), len(new_b)) >= records.k
@@ -141,7 +138,7 @@ class TestPairs:
         records = line_of([0, 1, 2, 60, 61, 62, 64], [4, 3])
         for k, sizes in ((3, [3, 4]), (4, [4, 3])):
             block, _ = records.gather()
-            assert improve_pair(block, 0, 1, k, make_scratch(block), LEAST_GAIN) == (k == 3)
+            assert improve_pair(block, 0, 1, k, make_screen(block), LEAST_GAIN) == (k == 3)
             assert block.sizes.tolist() == sizes
 
     @pytest.mark.nightly
@@ -160,19 +157,19 @@ class TestPairs:
         records = line_of([0, 0, 0, 64, 64, 64], [3, 3], values=[1, 1, 1, 2, 2, 2], limit=0.2)
         block, _ = records.gather()
         assert block.excess.tolist() == pytest.approx([0.3, 0.3], abs=MARGIN)
-        assert improve_pair(block, 0, 1, 3, make_scratch(block), LEAST_GAIN)
+        assert improve_pair(block, 0, 1, 3, make_screen(block), LEAST_GAIN)
         assert block.excess.tolist() == [0.0, 0.0]
         assert measure_block(block) > 1
-        assert not improve_pair(block, 0, 1, 3, make_scratch(block), LEAST_GAIN)
+        assert not improve_pair(block, 0, 1, 3, make_screen(block), LEAST_GAIN)
 
     @pytest.mark.parametrize("limit", [0.2, 0.499])
     def test_limits_keep_records_where_they_are(self, limit: float) -> None:
         """However much there were to gain, and however little both came above."""
         records = line_of([0, 0, 64, 0, 64, 64], [3, 3], values=[1, 1, 2, 1, 2, 2], limit=limit)
         block, _ = records.gather()
-        assert not improve_pair(block, 0, 1, 3, make_scratch(block), LEAST_GAIN)
+        assert not improve_pair(block, 0, 1, 3, make_screen(block), LEAST_GAIN)
         free, _ = records.with_limits(0.6).gather()
-        assert improve_pair(free, 0, 1, 3, make_scratch(free), LEAST_GAIN)
+        assert improve_pair(free, 0, 1, 3, make_screen(free), LEAST_GAIN)
         assert measure_block(free) == 0.0
 
 

@@ -76,7 +76,7 @@ def rank_work(record_terms, a, i, sums, row, j, size):
     return z * (2 * share - low - high) - 2 * record_terms[a, i, 2] + sum_low + sum_high
 
 
-@kernel
+@kernel(borrows=True)
 def fill_rank_terms(block, c):
     """Fill the running sums of work that give the distance of class c after any exchange.
 

@@ -25,7 +25,7 @@ Trees = namedtuple("Trees", "nodes columns ends weights shares limits absent")
 SAME, LESS, MORE = range(3)
 
 
-@kernel
+@kernel(borrows=True)
 def sum_nodes(trees, counts, size, sums):
     """Fill ``sums`` float64 (u, 3) of a class of ``size`` with ``counts`` int32 (nodes,)."""
     weights, shares, ends = trees.weights, trees.shares, trees.ends

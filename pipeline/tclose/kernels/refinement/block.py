@@ -8,6 +8,7 @@ from tclose.kernels.clustering.algorithm3 import compact_codes
 from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered_delta import N_RANK_TERMS, SAME, fill_rank_terms
 from tclose.kernels.emd.tree_delta import sum_nodes, take_records
+from tclose.kernels.refinement.screen import fill_lanes, make_lanes
 
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
@@ -23,10 +24,11 @@ from tclose.kernels.emd.tree_delta import sum_nodes, take_records
 #   trees   the attributes whose values are leaves of a tree, see `tree_delta`
 #   below int32 (c, nodes), tree_sums float64 (c, u, 3)   records below each node that one of the
 #       block is below; sums over all nodes
+#   lanes   the classes' quasi-identifiers as `screen` scans them
 Block = namedtuple(
     "Block",
     "values levels weights record_terms sums limits members ranks rank_terms sizes totals counts "
-    "squares excess alike trees below tree_sums",
+    "squares excess alike trees below tree_sums lanes",
 )
 
 # Room in a class for records that join it.
@@ -86,6 +88,7 @@ def gather_block(records, by_class, classes):
         own_trees,
         np.zeros((sizes.size, own_trees.weights.size), dtype=np.int32),
         np.zeros((sizes.size, trees.limits.size, 3)),
+        make_lanes(own_values, weights, sizes.size, cap, n_levels),
     )  # fmt: skip
     _fill_classes(block)
     return block, rows
@@ -117,7 +120,7 @@ def _fill_classes(block):
         first += size
 
 
-@kernel
+@kernel(borrows=True)
 def measure_block(block):
     """Loss of a block as a release has it: squared differences to means, records off the mode.
 
@@ -130,11 +133,14 @@ def measure_block(block):
             for j in range(block.values.shape[1]):
                 loss += (block.values[i, j] - block.totals[c, j] / block.sizes[c]) ** 2
         for j in range(block.levels.shape[1]):
-            loss += block.weights[j] * (block.sizes[c] - block.counts[c, j].max())
+            most = 0
+            for count in block.counts[c, j]:
+                most = max(most, count)
+            loss += block.weights[j] * (block.sizes[c] - most)
     return loss
 
 
-@kernel
+@kernel(borrows=True)
 def exchange(block, a, b, x, y):
     """Let record x go from class a to b and y from b to a; -1: none goes."""
     if x >= 0:
@@ -148,7 +154,7 @@ def exchange(block, a, b, x, y):
     update_class(block, b)
 
 
-@kernel
+@kernel(borrows=True)
 def remove_record(block, c, x):
     """Take record x out of class c, which has to be updated then."""
     members, ranks = block.members, block.ranks
@@ -161,7 +167,7 @@ def remove_record(block, c, x):
     _count_record(block, c, x, -1)
 
 
-@kernel
+@kernel(borrows=True)
 def add_record(block, c, x):
     """Put record x into class c, which has to be updated then."""
     members, ranks, record_terms = block.members, block.ranks, block.record_terms
@@ -178,7 +184,7 @@ def add_record(block, c, x):
     _count_record(block, c, x, 1)
 
 
-@kernel
+@kernel(borrows=True)
 def _count_record(block, c, x, sign):
     values, totals = block.values, block.totals
     for j in range(values.shape[1]):
@@ -194,7 +200,7 @@ def _count_record(block, c, x, sign):
             below[c, nodes[x, column]] += sign
 
 
-@kernel
+@kernel(borrows=True)
 def update_class(block, c):
     """Bring what is known of a class up to date, after records have joined or left it."""
     fill_rank_terms(block, c)
@@ -207,9 +213,10 @@ def update_class(block, c):
         excess += max(0.0, block.tree_sums[c, u, 0] - block.trees.limits[u])
     block.excess[c] = excess
     block.alike[c] = _is_alike(block, c)
+    fill_lanes(block.lanes, block, c)
 
 
-@kernel
+@kernel(borrows=True)
 def _is_alike(block, c):
     values, levels, first = block.values, block.levels, block.members[0, c, 0]
     for m in range(1, block.sizes[c]):

@@ -71,7 +71,7 @@ def make_boxes(centres, levels, weights, sizes):
     return boxes
 
 
-@kernel
+@kernel(borrows=True)
 def widen_box(boxes, c, centres, levels):
     """Have the box of class c hold its point, which may have moved."""
     b = boxes.box_of[c]
@@ -83,7 +83,7 @@ def widen_box(boxes, c, centres, levels):
         boxes.highest[j, b] = max(boxes.highest[j, b], levels[c, j])
 
 
-@kernel
+@kernel(borrows=True)
 def _bound_costs(boxes, centre, codes, weights, size):
     """Write what taking in a class of each box costs a class of ``size`` records at least."""
     least = boxes.least
@@ -106,7 +106,7 @@ def _cost(distance, size, other_size):
     return distance * size * other_size / (size + other_size)
 
 
-@kernel
+@kernel(borrows=True)
 def rank_partners(boxes, points, sizes, c, costs, partners):
     """Find the classes that class c could take in at the least cost, the cheapest first.
 
@@ -129,7 +129,7 @@ def rank_partners(boxes, points, sizes, c, costs, partners):
     return n_ranked
 
 
-@kernel
+@kernel(borrows=True)
 def _rank_box(  # noqa: PLR0913 (classes of a box, and what is found so far)
     boxes, b, points, sizes, c, costs, partners, n_ranked
 ):

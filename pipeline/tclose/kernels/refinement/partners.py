@@ -19,27 +19,35 @@ from tclose.kernels.compiler import kernel
 @kernel
 def measure_pulls(block):
     """Return the strongest pull of a record of each class towards each class: float32 (c, c)."""
-    n_classes, n_numeric = block.sizes.size, block.values.shape[1]
-    means, shares, offsets = _describe_classes(block)
+    n_classes = block.sizes.size
     pulls = np.full((n_classes, n_classes), -np.inf, dtype=np.float32)
     nearness = np.empty(n_classes, dtype=np.float32)
+    means, shares, offsets = _describe_classes(block)
+    _fill_pulls(block, means, shares, offsets, nearness, pulls)
+    return pulls
+
+
+@kernel(borrows=True)
+def _fill_pulls(block, means, shares, offsets, nearness, pulls):
+    """Fill in the pulls; ``nearness`` float32 (c,): room for one record's to all classes."""
+    members, values, levels = block.members, block.values, block.levels
+    n_classes = offsets.size
     for a in range(n_classes):
         for m in range(block.sizes[a]):
-            x = block.members[0, a, m]
+            x = members[0, a, m]
             for b in range(n_classes):
                 nearness[b] = -offsets[b]
-            for j in range(n_numeric):
-                double = np.float32(2.0 * block.values[x, j])
+            for j in range(values.shape[1]):
+                double = np.float32(2.0 * values[x, j])
                 for b in range(n_classes):
                     nearness[b] += double * means[j, b]
-            for j in range(shares.shape[0]):
-                level = block.levels[x, j]
+            for j in range(levels.shape[1]):
+                level = levels[x, j]
                 for b in range(n_classes):
                     nearness[b] += shares[j, level, b]
             own = nearness[a]
             for b in range(n_classes):
                 pulls[a, b] = max(pulls[a, b], nearness[b] - own)
-    return pulls
 
 
 @kernel
@@ -85,7 +93,7 @@ def start_trying(n_classes):
     return Tried(changed, np.zeros((n_classes, n_classes), dtype=np.int32))
 
 
-@kernel
+@kernel(borrows=True)
 def is_tried(tried, a, b):
     """Return whether a pair was tried in vain, and neither class has changed since."""
     return max(tried.changed[a], tried.changed[b]) <= tried.seen[a, b]
@@ -104,14 +112,20 @@ def find_partners(block, tried, n_wanted):
     int32 (c, n_wanted at most): the most promising one comes first, of equally promising ones the
     first in number; where there are fewer, -1 after them
     """
-    pulls = measure_pulls(block)
-    n_classes = pulls.shape[0]
+    n_classes = block.sizes.size
     n_wanted = min(n_wanted, n_classes - 1)
     partners = np.full((n_classes, n_wanted), -1, dtype=np.int32)
-    promises = np.empty(n_wanted, dtype=np.float32)
-    for a in range(n_classes):
+    _rank_partners(measure_pulls(block), tried, np.empty(n_wanted, dtype=np.float32), partners)
+    return partners
+
+
+@kernel(borrows=True)
+def _rank_partners(pulls, tried, promises, partners):
+    """Fill in the partners of all classes; ``promises``: room for those of one."""
+    n_wanted = partners.shape[1]
+    for a in range(pulls.shape[0]):
         filled = 0
-        for b in range(n_classes):
+        for b in range(pulls.shape[0]):
             promise = pulls[a, b] + pulls[b, a]
             if b == a or (filled == n_wanted and promise <= promises[filled - 1]):
                 continue
@@ -123,4 +137,3 @@ def find_partners(block, tried, n_wanted):
                 m -= 1
             promises[m], partners[a, m] = promise, b
             filled = min(filled + 1, n_wanted)
-    return partners

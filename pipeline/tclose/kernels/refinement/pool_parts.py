@@ -40,7 +40,7 @@ def make_pool():
     )
 
 
-@kernel
+@kernel(borrows=True)
 def measure_apart(values, levels, weights, pool, n_records):
     """Fill in the distances between the records of a pool."""
     apart, rows = pool.apart, pool.rows
@@ -58,7 +58,7 @@ def measure_apart(values, levels, weights, pool, n_records):
             apart[j, i] = distance
 
 
-@kernel
+@kernel(borrows=True)
 def sum_parts(pool, n_records, n_parts):
     """Fill in what is known of the parts, and return the loss of them all."""
     part, apart, sums, sizes, within = pool.part, pool.apart, pool.sums, pool.sizes, pool.within
@@ -77,7 +77,7 @@ def sum_parts(pool, n_records, n_parts):
     return loss
 
 
-@kernel
+@kernel(borrows=True)
 def grow_parts(pool, n_records, n_parts, k, first):
     """Cut a pool into parts of k records, but for the last one, which takes all others.
 
@@ -108,12 +108,16 @@ def grow_parts(pool, n_records, n_parts, k, first):
             chosen = nearest
 
 
-@kernel
+@kernel(borrows=True)
 def settle_parts(pool, n_records, n_parts, k):
     """Move and exchange records among the parts until nothing is saved; return the loss."""
     part, apart, sums, sizes, within = pool.part, pool.apart, pool.sums, pool.sizes, pool.within
     sum_parts(pool, n_records, n_parts)
-    least = ROUNDING * sums[:n_records, :n_parts].sum() / n_records
+    least = 0.0
+    for i in range(n_records):
+        for p in range(n_parts):
+            least += sums[i, p]
+    least *= ROUNDING / n_records
     for _ in range(MOST_SWEEPS):
         is_changed = False
         for x in range(n_records):

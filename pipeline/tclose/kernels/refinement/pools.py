@@ -84,7 +84,7 @@ def _measure_tree(trees, u, members):
     return distance
 
 
-@kernel
+@kernel(borrows=True)
 def gather_pool(state, pool, c, width):
     """Put a class and its neighbours into the pool; return how many records and classes it has.
 
@@ -106,7 +106,7 @@ def gather_pool(state, pool, c, width):
     return n_records, n_parts
 
 
-@kernel
+@kernel(borrows=True)
 def cut_pool(records, state, pool, n_records, n_before, n_parts, k, draw, least):  # noqa: PLR0913
     """Cut a pool anew; return 1 if that is kept, -1 if it would save but breaks a limit, else 0."""
     measure_apart(records[0], records[1], records[2], pool, n_records)
@@ -133,7 +133,7 @@ def cut_pool(records, state, pool, n_records, n_before, n_parts, k, draw, least)
     return 1
 
 
-@kernel
+@kernel(borrows=True)
 def pool_group(records, state, pool, k, passes, seed, least):
     """Cut a pool around each class of a group, pass by pass."""
     tally, draw = state.tally, seed

@@ -94,7 +94,7 @@ def _measure_class(chains, c, references, distances):
         distances[a] = distance_to(members, tables[a])
 
 
-@kernel
+@kernel(borrows=True)
 def _may_be_close(distances, size, other_size, tables):
     """Return whether a union can be within every limit, whatever the other class is like.
 

@@ -21,12 +21,13 @@ from tclose.kernels.emd.ordered_delta import (
 )
 from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
 from tclose.kernels.refinement.block import exchange
-from tclose.kernels.refinement.pair_arrays import (
-    find_insertion_ranks,
-    gather_class,
-    make_scratch,
-)
 from tclose.kernels.refinement.partners import is_tried
+from tclose.kernels.refinement.screen import (
+    find_insertion_ranks,
+    make_screen,
+    screen_exchanges,
+    screen_records,
+)
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
@@ -34,166 +35,184 @@ LEAST_GAIN = 1e-13
 EXCESS_PRICE = 100.0
 
 
-@kernel
-def find_swap(block, a, b, scratch, least_gain):
+@kernel(borrows=True)
+def find_swap(block, a, b, screen, error, least_gain):
     """Find the best exchange of one record of class a for one of class b.
 
-    With D the way from b's mean to a's, exchanging x for y saves
-    2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of squares; here the square is multiplied
-    out, so that a product per pair remains.
+    Parameters
+    ----------
+    screen, error : of these two classes, and what it errs at most, as from `screen_records`
 
     Returns
     -------
     score, x, y : loss saved and excess removed, if more than ``least_gain``; the records, or -1
     """
-    gather_class(block, a, b, scratch)
-    gains, own, values_b, shares = scratch.gains, scratch.own, scratch.values, scratch.shares
-    levels_b, means_a, means_b = scratch.levels, scratch.means_a, scratch.means_b
-    insertion_ranks_a, insertion_ranks_b = scratch.insertion_ranks_a, scratch.insertion_ranks_b
-    values, levels, members, counts = block.values, block.levels, block.members, block.counts
-    rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
-    limits, ranks = block.limits, block.ranks
-    trees, below, tree_sums = block.trees, block.below, block.tree_sums
-    size_a, size_b = block.sizes[a], block.sizes[b]
-    weight = 1.0 / size_a + 1.0 / size_b
+    gains, members, insertion_ranks = screen.gains, block.members, screen.insertion_ranks
     before = block.excess[a] + block.excess[b]
     best, best_x, best_y = least_gain, -1, -1
-    for m in range(size_a):
+    for m in range(block.sizes[a]):
+        least = np.float32(best - error) if before == 0.0 else np.float32(-np.inf)
+        if not screen_exchanges(block.lanes, a, b, m, block.sizes, screen, least):
+            continue
         x = members[0, a, m]
-        of_x = 0.0
-        for j in range(values.shape[1]):
-            of_x += values[x, j] * (weight * values[x, j] - 2.0 * (means_a[j] - means_b[j]))
-        for n in range(size_b):
-            gains[n] = of_x + own[n]
-        for j in range(values.shape[1]):
-            factor = -2.0 * weight * values[x, j]
-            for n in range(size_b):
-                gains[n] += factor * values_b[j, n]
-        for j in range(levels.shape[1]):
-            level = levels[x, j]
-            of_x = (1 - counts[a, j, level]) / size_a + (1 + counts[b, j, level]) / size_b
-            of_x *= block.weights[j]
-            for n in range(size_b):  # without a branch, so that it is vectorised
-                gains[n] += (levels_b[j, n] != level) * (of_x + shares[j, n])
-        for n in range(size_b):
-            if gains[n] <= best and before == 0.0:
+        for n in range(block.sizes[b]):
+            if gains[n] <= least:
                 continue
             y = members[0, b, n]
-            after = 0.0
-            for i in range(limits.size):
-                of_a = distance_after_swap(
-                    rank_terms,
-                    record_terms,
-                    sums,
-                    i,
-                    a,
-                    size_a,
-                    ranks[i, x],
-                    y,
-                    insertion_ranks_a[n, i],
-                )
-                after += max(0.0, of_a - limits[i])
-                if not after <= before:
-                    break
-                of_b = distance_after_swap(
-                    rank_terms,
-                    record_terms,
-                    sums,
-                    i,
-                    b,
-                    size_b,
-                    ranks[i, y],
-                    x,
-                    insertion_ranks_b[m, i],
-                )
-                after += max(0.0, of_b - limits[i])
-            for u in range(trees.limits.size):
-                if not after <= before:
-                    break
-                of_a = tree_after_swap(trees, below, tree_sums, u, a, size_a, x, y)
-                of_b = tree_after_swap(trees, below, tree_sums, u, b, size_b, y, x)
-                after += max(0.0, of_a - trees.limits[u]) + max(0.0, of_b - trees.limits[u])
+            at = insertion_ranks[1, n], insertion_ranks[0, m]
+            after = _excess_after_swap(block, a, b, x, y, at, before)
             if after <= before:
-                score = gains[n] + EXCESS_PRICE * (before - after)
+                score = _gain_of_swap(block, a, b, x, y) + EXCESS_PRICE * (before - after)
                 if score > best:
                     best, best_x, best_y = score, x, y
     return best, best_x, best_y
 
 
-@kernel
-def find_move(block, a, b, means, insertion_ranks, best):
+@kernel(borrows=True)
+def _gain_of_swap(block, a, b, x, y):
+    """Loss saved by exchanging record x of class a for y of class b.
+
+    With D the way from b's mean to a's that is 2 (y - x) D + (1/a + 1/b) |y - x|^2 of the sum of
+    squares; here the square is multiplied out.
+    """
+    values, levels, counts, weights = block.values, block.levels, block.counts, block.weights
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    weight = 1.0 / size_a + 1.0 / size_b
+    of_x, of_y = 0.0, 0.0
+    for j in range(values.shape[1]):
+        step = 2.0 * (block.totals[a, j] / size_a - block.totals[b, j] / size_b)
+        of_x += values[x, j] * (weight * values[x, j] - step)
+        of_y += values[y, j] * (weight * values[y, j] + step)
+    gain = of_x + of_y
+    for j in range(values.shape[1]):
+        gain += -2.0 * weight * values[x, j] * values[y, j]
+    for j in range(levels.shape[1]):
+        level, other = levels[x, j], levels[y, j]
+        if level != other:
+            of_x = (1 - counts[a, j, level]) / size_a + (1 + counts[b, j, level]) / size_b
+            share = counts[a, j, other] / size_a - counts[b, j, other] / size_b
+            gain += of_x * weights[j] + weights[j] * share
+    return gain
+
+
+@kernel(inline="always", borrows=True)
+def _excess_after_swap(block, a, b, x, y, at, before):
+    """Excess of classes a and b once x of a is exchanged for y of b, or more than ``before``.
+
+    ``at``: int32 (p,) each: records of a that precede y, of b that precede x.
+    """
+    rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
+    limits, ranks, trees = block.limits, block.ranks, block.trees
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    after = 0.0
+    for i in range(limits.size):
+        emd = distance_after_swap(
+            rank_terms, record_terms, sums, i, a, size_a, ranks[i, x], y, at[0][i]
+        )
+        after += max(0.0, emd - limits[i])
+        if not after <= before:
+            return after
+        emd = distance_after_swap(
+            rank_terms, record_terms, sums, i, b, size_b, ranks[i, y], x, at[1][i]
+        )
+        after += max(0.0, emd - limits[i])
+    for u in range(trees.limits.size):
+        if not after <= before:
+            return after
+        of_a = tree_after_swap(trees, block.below, block.tree_sums, u, a, size_a, x, y)
+        of_b = tree_after_swap(trees, block.below, block.tree_sums, u, b, size_b, y, x)
+        after += max(0.0, of_a - trees.limits[u]) + max(0.0, of_b - trees.limits[u])
+    return after
+
+
+@kernel(borrows=True)
+def find_move(block, a, b, side, screen, error, best):
     """Find the best record to move from class a to class b, if its score exceeds ``best``.
 
-    ``means``: of both, float64 (d,) each; ``insertion_ranks``: ranks of a's records in b.
+    Parameters
+    ----------
+    side : which of the two classes of the screen a is, 0 or 1
+    screen, error : as in `find_swap`
 
     Returns
     -------
     score, x : as from `find_swap`; -1 if there is none
     """
-    mean_a, mean_b = means
-    values, levels, members = block.values, block.levels, block.members
-    counts, squares = block.counts, block.squares
-    rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
-    limits, ranks = block.limits, block.ranks
-    trees, below, tree_sums = block.trees, block.below, block.tree_sums
-    size_a, size_b = block.sizes[a], block.sizes[b]
     before = block.excess[a] + block.excess[b]
     best_x = -1
-    for m in range(size_a):
-        x = members[0, a, m]
-        of_a, of_b = 0.0, 0.0
-        for j in range(values.shape[1]):
-            of_a += (values[x, j] - mean_a[j]) ** 2
-            of_b += (values[x, j] - mean_b[j]) ** 2
-        gain = of_a * size_a / (size_a - 1) - of_b * size_b / (size_b + 1)
-        for j in range(levels.shape[1]):
-            level = levels[x, j]
-            left = squares[a, j] + 1 - 2 * counts[a, j, level]
-            joined = squares[b, j] + 1 + 2 * counts[b, j, level]
-            half = 0.5 * block.weights[j]
-            gain += half * (left / (size_a - 1) - squares[a, j] / size_a)
-            gain += half * (joined / (size_b + 1) - squares[b, j] / size_b)
-        if gain <= best and before == 0.0:
+    for m in range(block.sizes[a]):
+        if before == 0.0 and screen.moves[side, m] <= best - error:
             continue
-        after = 0.0
-        for i in range(limits.size):
-            left = distance_after_leaving(rank_terms, i, a, size_a, ranks[i, x])
-            joined = distance_after_joining(
-                rank_terms, record_terms, sums, i, b, size_b, x, insertion_ranks[m, i]
-            )
-            after += max(0.0, left - limits[i]) + max(0.0, joined - limits[i])
-            if not after <= before:
-                break
-        for u in range(trees.limits.size):
-            if not after <= before:
-                break
-            left = tree_after_move(trees, below, tree_sums, u, a, size_a, x, -1)
-            joined = tree_after_move(trees, below, tree_sums, u, b, size_b, x, 1)
-            after += max(0.0, left - trees.limits[u]) + max(0.0, joined - trees.limits[u])
-        if after <= before and gain + EXCESS_PRICE * (before - after) > best:
-            best, best_x = gain + EXCESS_PRICE * (before - after), x
+        x = block.members[0, a, m]
+        after = _excess_after_move(block, a, b, x, screen.insertion_ranks[side, m], before)
+        if after <= before:
+            score = _gain_of_move(block, a, b, x) + EXCESS_PRICE * (before - after)
+            if score > best:
+                best, best_x = score, x
     return best, best_x
 
 
-@kernel
-def improve_pair(block, a, b, k, scratch, least_gain):
+@kernel(borrows=True)
+def _gain_of_move(block, a, b, x):
+    """Loss saved by moving record x from class a to class b."""
+    values, levels, totals = block.values, block.levels, block.totals
+    counts, squares = block.counts, block.squares
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    of_a, of_b = 0.0, 0.0
+    for j in range(values.shape[1]):
+        of_a += (values[x, j] - totals[a, j] / size_a) ** 2
+        of_b += (values[x, j] - totals[b, j] / size_b) ** 2
+    gain = of_a * size_a / (size_a - 1) - of_b * size_b / (size_b + 1)
+    for j in range(levels.shape[1]):
+        level = levels[x, j]
+        left = squares[a, j] + 1 - 2 * counts[a, j, level]
+        joined = squares[b, j] + 1 + 2 * counts[b, j, level]
+        half = 0.5 * block.weights[j]
+        gain += half * (left / (size_a - 1) - squares[a, j] / size_a)
+        gain += half * (joined / (size_b + 1) - squares[b, j] / size_b)
+    return gain
+
+
+@kernel(borrows=True)
+def _excess_after_move(block, a, b, x, at, before):
+    """Excess of classes a and b once record x has moved to b, or more than ``before``.
+
+    ``at``: int32 (p,): records of b that precede x.
+    """
+    rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
+    limits, ranks, trees = block.limits, block.ranks, block.trees
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    after = 0.0
+    for i in range(limits.size):
+        left = distance_after_leaving(rank_terms, i, a, size_a, ranks[i, x])
+        joined = distance_after_joining(rank_terms, record_terms, sums, i, b, size_b, x, at[i])
+        after += max(0.0, left - limits[i]) + max(0.0, joined - limits[i])
+        if not after <= before:
+            return after
+    for u in range(trees.limits.size):
+        if not after <= before:
+            return after
+        left = tree_after_move(trees, block.below, block.tree_sums, u, a, size_a, x, -1)
+        joined = tree_after_move(trees, block.below, block.tree_sums, u, b, size_b, x, 1)
+        after += max(0.0, left - trees.limits[u]) + max(0.0, joined - trees.limits[u])
+    return after
+
+
+@kernel(borrows=True)
+def improve_pair(block, a, b, k, screen, least_gain):
     """Make the best exchange between two classes; return whether there was one."""
-    find_insertion_ranks(block, a, b, scratch.insertion_ranks_a)
-    find_insertion_ranks(block, b, a, scratch.insertion_ranks_b)
+    find_insertion_ranks(block, a, b, screen.insertion_ranks)
+    error = screen_records(block.lanes, a, b, block.sizes, screen)
     cap = block.members.shape[2]
     if block.excess[a] + block.excess[b] > 0.0:
         least_gain = LEAST_GAIN  # removing excess is always worth its time
-    best, x, y = find_swap(block, a, b, scratch, least_gain)
+    best, x, y = find_swap(block, a, b, screen, error, least_gain)
     if block.sizes[a] > k and block.sizes[b] < cap:
-        best, mover = find_move(
-            block, a, b, (scratch.means_a, scratch.means_b), scratch.insertion_ranks_b, best
-        )
+        best, mover = find_move(block, a, b, 0, screen, error, best)
         if mover >= 0:
             x, y = mover, -1
     if block.sizes[b] > k and block.sizes[a] < cap:
-        best, mover = find_move(
-            block, b, a, (scratch.means_b, scratch.means_a), scratch.insertion_ranks_a, best
-        )
+        best, mover = find_move(block, b, a, 1, screen, error, best)
         if mover >= 0:
             x, y = -1, mover
     if x < 0 and y < 0:
@@ -219,8 +238,16 @@ def search_block(block, partners, tried, k, n_sweeps, least_gain):
     -------
     number of exchanges
     """
-    scratch = make_scratch(block)
-    start = clock = tried.changed.max()
+    return search_pairs(block, partners, tried, make_screen(block), k, n_sweeps, least_gain)
+
+
+@kernel(borrows=True)
+def search_pairs(block, partners, tried, screen, k, n_sweeps, least_gain):
+    """Search as `search_block` does, with the working arrays of `make_screen`."""
+    start = np.int32(0)
+    for changed in tried.changed:
+        start = max(start, changed)
+    clock = start
     for _ in range(n_sweeps):
         clock_before = clock
         for a in range(block.sizes.size):
@@ -231,7 +258,7 @@ def search_block(block, partners, tried, k, n_sweeps, least_gain):
                 if block.alike[a] and block.alike[b] and block.excess[a] + block.excess[b] == 0.0:
                     continue  # nothing is lost in either class
                 for _ in range(4):
-                    if not improve_pair(block, a, b, k, scratch, least_gain):
+                    if not improve_pair(block, a, b, k, screen, least_gain):
                         tried.seen[a, b], tried.seen[b, a] = clock, clock
                         break
                     clock += 1
@@ -250,7 +277,7 @@ def repair_block(block, k, n_sweeps):
     how many exchanges there were
     """
     n_classes = block.sizes.size
-    scratch = make_scratch(block)
+    screen = make_screen(block)
     totals, sizes = block.totals, block.sizes
     distances = np.empty(n_classes)
     n_done = 0
@@ -268,7 +295,7 @@ def repair_block(block, k, n_sweeps):
                     continue
                 for _ in range(sizes[a] + sizes[b]):
                     if block.excess[a] == 0.0 or not improve_pair(
-                        block, a, b, k, scratch, LEAST_GAIN
+                        block, a, b, k, screen, LEAST_GAIN
                     ):
                         break
                     n_done += 1
