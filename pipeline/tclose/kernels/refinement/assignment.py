@@ -128,7 +128,7 @@ def _augment(costs, column_of, row_of, prices, start):
             return
 
 
-@kernel
+@kernel(borrows=True)
 def _fill_costs(block, classes, offered, costs):
     """Fill in the loss of each class (row) if it takes each record (column) for the one it offered.
 

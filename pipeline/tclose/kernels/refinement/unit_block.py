@@ -102,7 +102,7 @@ def _renumber_levels(units, chosen, firsts, n_rows, n_levels):
     return levels, most
 
 
-@kernel
+@kernel(borrows=True)
 def count_unit(units, block, c, v, sign):
     """Add unit v to the sums of class c, or take it from them."""
     block.n_rows[c] += sign * block.rows[v]
@@ -118,7 +118,7 @@ def count_unit(units, block, c, v, sign):
             block.held[c, j, level] = there + sign * count
 
 
-@kernel
+@kernel(borrows=True)
 def measure_kept(block):
     """The squared sizes of the records that classes keep: all of it, less the loss of a release."""
     kept = 0.0
@@ -150,7 +150,7 @@ def gather_unit_rows(units, block, c):
     return codes, owners
 
 
-@kernel
+@kernel(borrows=True)
 def measure_excess(units, block, tables, gathered, change, room, most):
     """How far a class is above its limits, once unit x has left it and y joined it; -1: none.
 

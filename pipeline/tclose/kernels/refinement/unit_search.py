@@ -33,10 +33,19 @@ def find_gains(units, block, a, b, k):
     float64 (members of a + 1, members of b + 1): the last of each is no unit; -inf where a class
     would have fewer than k units, or no room
     """
+    overlaps = _overlaps(units, block, a, a, b), _overlaps(units, block, b, a, b)
+    gains = np.full((block.n_members[a] + 1, block.n_members[b] + 1), -np.inf)
+    _fill_gains(units, block, (a, b), k, overlaps, gains)
+    return gains
+
+
+@kernel(borrows=True)
+def _fill_gains(units, block, pair, k, overlaps, gains):
+    """Fill in the gains of a pair of classes, from the `_overlaps` of both."""
+    a, b = pair
+    of_a, of_b = overlaps
     n_a, n_b = block.n_members[a], block.n_members[b]
-    gains = np.full((n_a + 1, n_b + 1), -np.inf)
     own = _kept(block, a) + _kept(block, b)
-    of_a, of_b = _overlaps(units, block, a, a, b), _overlaps(units, block, b, a, b)
     cap = block.members.shape[1]
     for m in range(n_a + 1):
         for n in range(n_b + 1):
@@ -61,10 +70,9 @@ def find_gains(units, block, a, b, k):
                 there = block.squares[b, j] + 2 * of_a[1, m, j] - 2 * of_b[1, n, j] + both
                 gain += 0.5 * block.weights[j] * (here / rows_a + there / rows_b)
             gains[m, n] = gain
-    return gains
 
 
-@kernel
+@kernel(borrows=True)
 def _kept(block, c):
     """The squared size that a class keeps, where levels differ by their pairs (Gini)."""
     kept = 0.0
@@ -98,7 +106,7 @@ def _overlaps(units, block, c, a, b):
     return overlaps
 
 
-@kernel
+@kernel(borrows=True)
 def _cross(units, block, j, x, y):
     """Records of x times records of y of the same level, in nominal column j."""
     of_x, of_y = block.units[x], block.units[y]
@@ -160,7 +168,7 @@ def improve_units(units, block, tables, pair, k, least_gain, room):
     return True
 
 
-@kernel
+@kernel(borrows=True)
 def exchange_units(units, block, pair, m, n):
     """Let member m of class a go to b, and member n of b to a; one more than there are: none."""
     a, b = pair
