@@ -24,7 +24,7 @@ pairs = classed_records(n_classes=st.just(2), max_size=20)
 
 def screened(block: Block) -> tuple[Screen, float]:
     screen = make_screen(block)
-    return screen, screen_records(block.lanes, 0, 1, block.sizes, screen)
+    return screen, screen_records(block.lanes, block.counts, block.sizes, 0, 1, screen)
 
 
 @repeatable

@@ -49,7 +49,7 @@ def prepared(block: Block):
     """The screen of both classes, and what it errs at most."""
     screen = make_screen(block)
     find_insertion_ranks(block, 0, 1, screen.insertion_ranks)
-    return screen, screen_records(block.lanes, 0, 1, block.sizes, screen)
+    return screen, screen_records(block.lanes, block.counts, block.sizes, 0, 1, screen)
 
 
 def check_best(

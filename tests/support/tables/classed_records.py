@@ -287,6 +287,6 @@ def check_state(block: Block, rows: Int64, records: ClassedRecords) -> None:
     np.testing.assert_array_equal(block.below, new.below)
     np.testing.assert_array_equal(block.tree_sums, new.tree_sums)
     np.testing.assert_allclose(block.excess, new.excess, rtol=0, atol=MARGIN)
-    for name in ("means", "shares", "leaving", "joining", "reach"):
+    for name in ("means", "leaving", "joining", "reach"):
         there, anew = getattr(block.lanes, name), getattr(new.lanes, name)
         np.testing.assert_allclose(there, anew, rtol=1e-5, atol=1e-5)

@@ -28,13 +28,13 @@ ERROR_PER_TERM = 32 * np.finfo(np.float32).eps
 # attribute; lanes after the last record have no meaning.
 #   values float32 (c, d, lanes), levels int32 (c, q, lanes)   values less the block's mean
 #   norms, likeness float32 (c, lanes)   of each record, N and its likeness to its class
-#   means float32 (c, d), shares float32 (c, q, L)   of the classes, shares by weight
+#   means float32 (c, d)    of the classes
 #   leaving, joining float32 (c,)   the class's parts of the constant of a move from it and to it
 #   reach float32 (c,)      largest norm of a record, not squared
 #   centre float64 (d,)     mean of the block
 #   weights float32 (q,)    of levels
 Lanes = namedtuple(
-    "Lanes", "values levels norms likeness means shares leaving joining reach centre weights"
+    "Lanes", "values levels norms likeness means leaving joining reach centre weights"
 )
 
 # Working arrays of two classes, those of the first class in 0, of the second in 1.
@@ -45,7 +45,7 @@ Screen = namedtuple("Screen", "parts moves gains insertion_ranks")
 
 
 @kernel
-def make_lanes(values, weights, n_classes, cap, n_levels):
+def make_lanes(values, weights, n_classes, cap):
     """Allocate the `Lanes` of a block's classes of up to ``cap`` records.
 
     ``values``: float64 (n, d), those of the block; ``weights``: float64 (q,)
@@ -62,7 +62,6 @@ def make_lanes(values, weights, n_classes, cap, n_levels):
         np.zeros((n_classes, n_lanes), np.float32),
         np.zeros((n_classes, n_lanes), np.float32),
         np.zeros((n_classes, n_numeric), np.float32),
-        np.zeros((n_classes, n_nominal, n_levels), np.float32),
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
@@ -95,13 +94,11 @@ def fill_lanes(lanes, block, c):
         half, squares = 0.5 * block.weights[j], block.squares[c, j]
         leaving += half * ((squares + 1) * fewer - squares / size)
         joining += half * ((squares + 1) * more - squares / size)
-        share = block.weights[j] / size
-        for level in range(block.counts.shape[2]):
-            lanes.shares[c, j, level] = share * block.counts[c, j, level]
+        share = np.float32(block.weights[j] / size)
         for n in range(size):
             level = block.levels[members[0, c, n], j]
             lanes.levels[c, j, n] = level
-            likeness[c, n] += lanes.shares[c, j, level]
+            likeness[c, n] += share * np.float32(block.counts[c, j, level])
     for n in range(size):
         reach = max(reach, norms[c, n])
     lanes.leaving[c], lanes.joining[c], lanes.reach[c] = leaving, joining, np.sqrt(reach)
@@ -139,8 +136,10 @@ def find_insertion_ranks(block, a, b, insertion_ranks):
 
 
 @kernel(borrows=True)
-def screen_records(lanes, a, b, sizes, screen):
+def screen_records(lanes, counts, sizes, a, b, screen):
     """Fill ``parts`` and ``moves`` of all records of classes a and b.
+
+    ``counts``, ``sizes``: of the block
 
     Returns
     -------
@@ -150,7 +149,7 @@ def screen_records(lanes, a, b, sizes, screen):
     parts, moves, norms = screen.parts, screen.moves, lanes.norms
     for side in range(2):
         own, other = (a, b) if side == 0 else (b, a)
-        _measure_likeness(lanes, own, other, sizes[own], parts[side])
+        _measure_likeness(lanes, counts, sizes, own, other, parts[side])
         fewer = np.float32(sizes[own] / max(sizes[own] - 1, 1))
         more = np.float32(sizes[other] / (sizes[other] + 1))
         constant = lanes.leaving[own] + lanes.joining[other]
@@ -167,9 +166,9 @@ def screen_records(lanes, a, b, sizes, screen):
 
 
 @kernel(borrows=True)
-def _measure_likeness(lanes, own, other, size, likeness):
+def _measure_likeness(lanes, counts, sizes, own, other, likeness):
     """Fill the likeness float32 (lanes,) of a class's records to another class."""
-    values, levels, shares = lanes.values, lanes.levels, lanes.shares
+    values, levels, size = lanes.values, lanes.levels, sizes[own]
     for first in range(0, size, WIDTH):
         for n in range(first, first + WIDTH):
             likeness[n] = 0.0
@@ -178,8 +177,9 @@ def _measure_likeness(lanes, own, other, size, likeness):
             for n in range(first, first + WIDTH):
                 likeness[n] += twice * values[own, j, n]
     for j in range(levels.shape[1]):
+        share = lanes.weights[j] / np.float32(sizes[other])
         for n in range(size):
-            likeness[n] += shares[other, j, levels[own, j, n]]
+            likeness[n] += share * np.float32(counts[other, j, levels[own, j, n]])
 
 
 @kernel(inline="always", borrows=True)

@@ -202,7 +202,7 @@ def _excess_after_move(block, a, b, x, at, before):
 def improve_pair(block, a, b, k, screen, least_gain):
     """Make the best exchange between two classes; return whether there was one."""
     find_insertion_ranks(block, a, b, screen.insertion_ranks)
-    error = screen_records(block.lanes, a, b, block.sizes, screen)
+    error = screen_records(block.lanes, block.counts, block.sizes, a, b, screen)
     cap = block.members.shape[2]
     if block.excess[a] + block.excess[b] > 0.0:
         least_gain = LEAST_GAIN  # removing excess is always worth its time
