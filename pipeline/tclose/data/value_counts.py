@@ -19,6 +19,7 @@ from tclose.errors import DataError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind, Role
+from tclose.model.preparation import MISSING
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,6 +222,15 @@ def _count_unlisted(counted: ColumnSummary, column: Column) -> int:
         return 0
     listed = set(read_listed(noise.values, column.type).to_pylist())
     return sum(n for value, n in counted.categories.items() if value not in listed)
+
+
+def count_in_category(summary: TableSummary, columns: tuple[Column, ...]) -> dict[str, int]:
+    """Complete records without a value, of each column in which these have a category of theirs."""
+    return {
+        column.name: summary.columns[column.name].categories[MISSING]
+        for column in columns
+        if column.attribute.preparation is not None and column.attribute.preparation.fills
+    }
 
 
 @dataclass(frozen=True, eq=False)

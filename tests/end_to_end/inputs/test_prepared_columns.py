@@ -1,5 +1,6 @@
 """Values that are prepared as they are read: all is measured, and said, of what they became."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from support.cases.people import (
     write_csv,
     write_parquet,
 )
+from tclose.api.calls import plan
+from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.data.preparation import prepare_values
@@ -119,11 +122,37 @@ def test_manifest_and_documents_say_it(released: Released) -> None:
     left_out = {"percent": percent, "by_column": {"bonus": percent}}
     assert released.manifest["left_out"] == left_out
     assert released.internal["values_missing"] == {"bonus": n_missing}
+    in_category = count_gaps("work", "grade")
+    assert released.internal["values_in_category"] == in_category
+    inside = re.sub(r"\s+|<[^>]+>", " ", (released.folder / "internal/report.html").read_text())
+    inside = re.sub(r" +", " ", inside)
+    assert f" bonus {n_missing} {100 * n_missing / N_RECORDS:.3g} % left out " in inside
+    for name, n in in_category.items():
+        assert f" {name} {n} {100 * n / N_RECORDS:.3g} % have a category of their own " in inside
     for name in ("dictionary.md", "report.html"):
         page = (released.folder / name).read_text()
         assert said in page
         assert f"at most {percent} % of all" in page
         assert f"bonus {percent} %" in page
+
+
+def count_gaps(*names: str) -> dict[str, int]:
+    """Records with a bonus that lack a value."""
+    kept = table().filter(table()["bonus"].is_valid())
+    return {name: kept[name].null_count for name in names}
+
+
+def test_plan_says_how_many_records_become_a_category(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "in.parquet", table())
+    planned, _, _ = plan_ahead(parse_policy(make_document(path)), Progress("none"), 0)
+    told = {column.name: column for column in planned.columns}
+    for name, n in count_gaps("work", "grade").items():
+        assert (told[name].missing, told[name].missing_category) == (n, True)
+    assert told["work"].distinct == 4  # the category is one of them
+    assert not told["bonus"].missing_category
+    n = count_gaps("work")["work"]
+    shown = repr(plan(path, make_document(path)))
+    assert f"4 distinct; {n} missing, which become a category of their own;" in shown
 
 
 def test_audit_beside_the_originals_prepares_them_too(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tclose.data.keys import folder_name
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
+from tclose.data.value_counts import count_in_category
 from tclose.errors import ConflictError, VerificationError
 from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
@@ -181,7 +182,8 @@ def _make_record(
 ) -> ReleaseRecord:
     workspace = run.workspace
     results = workspace.load(REGION_RESULTS)
-    table = workspace.load(INPUT_SUMMARY).table
+    summary = workspace.load(INPUT_SUMMARY)
+    table = summary.table
     lost = merge_losses([result.losses for result in results])
     losses = lost.means.tolist()
     names = [e.column.name for e in plan.encodings]
@@ -209,6 +211,7 @@ def _make_record(
         n_read=table.n_read,
         n_suppressed=sum(one.n_left_out for one in workspace.load(SUPPRESSION)),
         n_missing={name: c.n_missing for name, c in table.columns.items() if c.n_missing},
+        n_in_category=count_in_category(table, summary.source.columns),
         n_clusters=sum(result.n_clusters for result in results),
         n_repaired=sum(result.n_repaired for result in results),
         rounds=merge_rounds([result.rounds for result in results]),
