@@ -111,11 +111,13 @@ def audit(
     except Exception as error:
         title, refused = "Audit: could not be done", "Nothing was audited."
         return fail("audit", folder, describe(error, "audit"), title, refused=refused)
-    about = f"{_verdict(audited)}: audit of {len(audited)} current releases"
+    counted = "1 current release" if len(audited) == 1 else f"{len(audited)} current releases"
+    about = f"{_verdict(audited)}: audit of {counted}"
     leave("audit", folder, _format_audits(audited, folder), about)
     if wrong := find_failure(audited):
         return Failed(message=str(wrong), data=wrong)
-    return Completed(message=f"{len(audited)} current releases pass", data=len(audited))
+    passes = "passes" if len(audited) == 1 else "pass"
+    return Completed(message=f"{counted} {passes}", data=len(audited))
 
 
 def _audit(

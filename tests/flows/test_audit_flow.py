@@ -155,7 +155,7 @@ class TestAudit:
         policy = parse_policy(policy_for(path, name="far", output={"path": str(place)}))
         run_release(policy, Progress("none"))
         state = audit(place)
-        assert state.message == "1 current releases pass"
+        assert state.message == "1 current release passes"
         current = (place / "far" / "CURRENT").read_text().split()[0]
         part = place / "far" / current / "data" / "part-00000.parquet"
         part.put(part.read_bytes()[:-1] + b"?", part.tag())
