@@ -137,9 +137,8 @@ def test_manifest_and_documents_say_it(released: Released) -> None:
 
 
 def count_gaps(*names: str) -> dict[str, int]:
-    """Records with a bonus that lack a value."""
-    kept = table().filter(table()["bonus"].is_valid())
-    return {name: kept[name].null_count for name in names}
+    """Records that lack a value, though some of them are left out for their bonus."""
+    return {name: table()[name].null_count for name in names}
 
 
 def test_plan_says_how_many_records_become_a_category(tmp_path: Path) -> None:

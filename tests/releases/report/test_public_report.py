@@ -193,6 +193,9 @@ def test_without_words_of_a_publisher_it_is_called_by_its_name(tmp_path):
     assert "about" not in found.manifest
     assert f"<h1>{found.manifest['name']}</h1>" in (found.folder / "report.html").read_text()
     assert page.all("svg")
+    assert "The publisher names no licence and no contact: ask whoever" in page.text
+    named, release_id = found.manifest["name"], found.manifest["release_id"]
+    assert f"Cite as: {named}. Release {release_id}." in page.text
 
 
 @pytest.mark.parametrize("workers", [1, 2])

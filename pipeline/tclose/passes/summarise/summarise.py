@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tclose.data.files.input_partitions import name_files
 from tclose.data.files.inspection import FileContent
 from tclose.data.preparation.prepared_columns import resolve_prepared
-from tclose.data.value_counts import check_summary, find_problems
+from tclose.data.unusable_values import check_summary, find_problems
 from tclose.errors import DataError, OutputError
 from tclose.methods.dp.noise import check_noise
 from tclose.model.input_pieces import Partition

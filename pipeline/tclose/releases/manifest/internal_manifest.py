@@ -328,7 +328,7 @@ class InternalManifest(Manifest):
     values_imputed: dict[str, Count] = Field(default_factory=dict)
     """Of each column whose missing values got a centre, records without one, by name."""
     values_in_category: dict[str, Count] = Field(default_factory=dict)
-    """Of each column that has a category for them, released records without a value, by name."""
+    """Of each column where these have a category instead, records without a value, by name."""
     plan_sha256: str | None = None
     person_traces: PersonTracesSection | None = None
     """Present if k counts persons."""

@@ -91,7 +91,7 @@ class PlannedColumn(Section):
     distinct_among: int | None = None
     """Records among which they were counted, where these are a sample."""
     missing: int | None = None
-    """Records without a value; where these become a category, those that are complete otherwise."""
+    """Records without a value."""
     missing_category: bool = False
     """Records without a value become a category of their own, which is one of the distinct."""
     treatment: str

@@ -13,6 +13,7 @@ from tclose.releases.manifest.internal_manifest import (
     Analysis,
     InternalManifest,
     PreviousRelease,
+    SizeLoss,
     Spread,
 )
 from tclose.releases.manifest.intrusion_section import IntrusionSection
@@ -233,7 +234,7 @@ def _show_loss(manifest: InternalManifest) -> str:
         ("records in the class", "records", "of all", "loss"),
         [
             (
-                f"{one.smallest:,} to {one.largest:,}",
+                _name_sizes(one, manifest),
                 f"{one.records:,}",
                 format_share(one.records, manifest.records),
                 f"{one.loss:.3g}",
@@ -242,6 +243,13 @@ def _show_loss(manifest: InternalManifest) -> str:
         ],
     )
     return section("loss", "Where information is lost", *parts, by_size)
+
+
+def _name_sizes(one: SizeLoss, manifest: InternalManifest) -> str:
+    """The sizes of some classes; none has fewer than k records, or more than the largest."""
+    smallest = max(one.smallest, manifest.privacy.k.asked)
+    largest = min(one.largest, manifest.classes.largest)
+    return f"{smallest:,} to {largest:,}" if smallest < largest else f"{largest:,}"
 
 
 def _explain_gaps(manifest: InternalManifest) -> list[str]:
