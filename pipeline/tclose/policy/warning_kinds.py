@@ -94,6 +94,12 @@ NOT_MEASURED = WarningKind(
     "nothing of the release depends on it, and its verdict holds; report the error, of which type "
     "and place are said",
 )
+SAME_INPUT = WarningKind(
+    "TC-W014",
+    "other releases of the same input",
+    "distribute only one of them, and remove the others (tclose prune removes the oldest, tclose "
+    "rollback makes another one current)",
+)
 
 KINDS = {
     kind.code: kind
@@ -111,5 +117,6 @@ KINDS = {
         MANY_IMPUTED,
         MANY_RECORDS,
         NOT_MEASURED,
+        SAME_INPUT,
     )
 }

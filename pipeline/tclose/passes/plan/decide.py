@@ -15,6 +15,7 @@ from tclose.passes.plan.notices.plan_warnings import (
     find_warnings,
     report_warnings,
 )
+from tclose.passes.plan.notices.same_input_warning import warn_by_policy
 from tclose.passes.plan.notices.shared_persons_warning import warn_of_shared_persons
 from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
@@ -35,6 +36,7 @@ from tclose.passes.summarise.summarise_task import (
 )
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
+from tclose.runtime.strictness import refuse_warnings
 
 
 def decide_plan(context: PassContext) -> None:
@@ -71,6 +73,8 @@ def decide_plan(context: PassContext) -> None:
     context.write(PLAN_WARNINGS, warnings)
     if run.lease_token is not None:  # of a run that publishes; a plan's are reported with it
         report_warnings(warnings, run.policy.engine, progress)
+        # Whether rows are others is known, and told, when they are there: hours too late here.
+        refuse_warnings(warn_by_policy(run), run.policy.engine)
     context.write(PLAN, plan)
 
 
