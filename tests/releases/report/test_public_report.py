@@ -40,6 +40,7 @@ ABOUT = {
     "citation": "Office of Pay (2026).",
 }
 VOID = {"meta", "rect"}
+BANDED = {"role": CONFIDENTIAL, "bands": [3_000, 6_000]}
 # Policies that put other figures into a report.
 KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "changes": lambda d: d,
@@ -56,7 +57,6 @@ KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         | {"missing": "drop", "suppress": {"at_most": "1%"}}
     ),
 }
-BANDED = {"role": CONFIDENTIAL, "bands": [3_000, 6_000]}
 
 
 class Page(HTMLParser):
