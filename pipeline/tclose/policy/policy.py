@@ -23,7 +23,13 @@ from tclose.model.setting_fields import Settings
 from tclose.policy.as_of_day import NAME_WITH_DATE, fill_as_of
 from tclose.policy.editor_schema import complete_for_editors
 from tclose.policy.error_messages import describe_problems
-from tclose.policy.person_role import check_held, check_over_time, check_person_role, check_together
+from tclose.policy.person_role import (
+    check_bounds,
+    check_held,
+    check_over_time,
+    check_person_role,
+    check_together,
+)
 from tclose.policy.sections.about_settings import AboutSettings
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.policy.sections.engine_settings import EngineSettings
@@ -236,6 +242,7 @@ class Policy(Settings):
                 is_cut=bool(self.output.partition_by),
                 is_joint=bool(self.privacy.joint),
             )
+            check_bounds(self.resolve_attributes())
             if self.privacy.over_time.departures == "hold":
                 check_held(self.resolve_attributes())
         elif self.series is not None:

@@ -1,6 +1,9 @@
 """Values that are prepared as they are read: all is measured, and said, of what they became."""
 
 import re
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,7 @@ from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.data.preparation import prepare_values
-from tclose.errors import VerificationError
+from tclose.errors import DataError, VerificationError
 from tclose.model.preparation import MISSING
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
@@ -152,6 +155,80 @@ def test_plan_says_how_many_records_become_a_category(tmp_path: Path) -> None:
     n = count_gaps("work")["work"]
     shown = repr(plan(path, make_document(path)))
     assert f"4 distinct; {n} missing, which become a category of their own;" in shown
+
+
+def bound(percentile: float) -> dict[str, Any]:
+    return {"percentile": percentile, "public": True}
+
+
+def rank(values: list[Any], percentile: Fraction) -> Any:
+    """The least value that so many per cent do not exceed."""
+    present = sorted(value for value in values if value is not None)
+    return present[ceil(percentile / 100 * len(present)) - 1]
+
+
+def test_bounds_may_be_percentiles_of_all_records_however_they_are_cut(
+    tmp_path: Path, small_regions: None
+) -> None:
+    cents = [None if v is None else Decimal(v) / 100 for v in table()["bonus"].to_pylist()]
+    given = table().append_column("fee", pa.array(cents, pa.decimal128(9, 2)))
+    (tmp_path / "in").mkdir()
+    write_parquet(tmp_path / "in" / "0.parquet", given.slice(0, 150))
+    write_parquet(tmp_path / "in" / "1.parquet", given.slice(150), row_group_size=60)
+    attributes = {
+        "age": QUASI, "sex": QUASI,
+        "bonus": {"role": CONFIDENTIAL, "top": bound(90), "round": 500, "t": 0.4},
+        "rent": {"role": PASSTHROUGH, "bottom": bound(2.5), "top": bound(99)},
+        "fee": {"role": PASSTHROUGH, "top": bound(50)},
+    }  # fmt: skip
+    document = policy_for(tmp_path / "in", attributes=attributes, missing="drop", unlisted="drop")
+    made = release(document)
+    top = round(Fraction(rank(given["bonus"].to_pylist(), Fraction(90))) / 500) * 500
+    rents, fees = given["rent"].to_pylist(), given["fee"].to_pylist()
+    low, high = rank(rents, Fraction(5, 2)), rank(rents, Fraction(99))
+    middle = rank(fees, Fraction(50))
+    columns = {column["name"]: column for column in made.manifest["columns"]}
+    assert columns["bonus"]["prepared"] == {
+        "top": float(top), "top_percentile": 90.0, "multiples_of": 500.0,
+    }  # fmt: skip
+    assert columns["rent"]["prepared"] == {
+        "bottom": low, "bottom_percentile": 2.5, "top": high, "top_percentile": 99.0,
+    }  # fmt: skip
+    assert columns["fee"]["treatment"] == (
+        f"before anything was measured: values above {float(middle):g} (percentile 50) set to it; "
+        "then as it is"
+    )
+    kept = given.filter(given["bonus"].is_valid())
+    wanted = [
+        (round(Fraction(min(b, top)) / 500) * 500, min(max(r, low), high), min(f, middle))
+        for b, r, f in zip(*(kept[n].to_pylist() for n in ("bonus", "rent", "fee")), strict=True)
+    ]
+    found = zip(*(made.table[n].to_pylist() for n in ("bonus", "rent", "fee")), strict=True)
+    assert sorted(found) == sorted(wanted)
+    assert audit_release(made.folder).findings == []
+    again = add_originals(audit_release(made.folder), parse_policy(document), Progress("none"))
+    assert again.passed
+    planned, _, _ = plan_ahead(parse_policy(document), Progress("none"), 100)
+    assert f"values above {top} (percentile 90)" in repr(planned)
+
+
+def test_percentiles_that_are_one_value_are_refused(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "in.parquet", people(rent=[7.0] * 59 + [8.0]))
+    rent = {"role": PASSTHROUGH, "bottom": bound(1), "top": bound(50)}
+    document = policy_for(path, attributes={"age": QUASI, "pay": CONFIDENTIAL, "rent": rent})
+    with pytest.raises(DataError, match="'rent': its bottom is not below its top") as error:
+        release(document | {"unlisted": "drop"})
+    assert "7" not in str(error.value)
+
+
+def test_a_column_without_values_has_no_percentiles(tmp_path: Path) -> None:
+    gaps = pa.nulls(60, pa.float64())
+    path = write_parquet(tmp_path / "in.parquet", people(rent=gaps))
+    rent = {"role": PASSTHROUGH, "bottom": bound(1), "top": bound(50)}
+    document = policy_for(path, attributes={"age": QUASI, "pay": CONFIDENTIAL, "rent": rent})
+    made = release(document | {"unlisted": "drop"})
+    assert made.table["rent"].null_count == 60
+    assert "prepared" not in made.manifest["columns"][-1]
 
 
 def test_audit_beside_the_originals_prepares_them_too(tmp_path: Path) -> None:
