@@ -23,7 +23,7 @@ from support.cases.people import (
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.contents import read_manifest
-from tclose.releases.manifest.figure_sections import Shares
+from tclose.releases.manifest.figure_sections import MeasuredChanges, Shares
 from tclose.releases.report.html_parts import data_table
 from tclose.releases.report.page_style import style_release
 from tclose.releases.report.public_report import write_report
@@ -219,6 +219,29 @@ def test_every_number_is_one_of_the_manifest(any_made):
     known |= {float(n - 1) for n in told} | told | {1000.0, float(len(manifest["columns"]))}
     known.add(0.01)  # "by less than 0.01"
     assert numbers - known == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "weaker", "said"),
+    [
+        (0.19, 0.17, "by up to 0.19; is attenuated by up to 0.17"),
+        (0.19, 0.0, "by up to 0.19"),
+        (0.0, 0.0, "by less than 0.01"),
+    ],
+)
+def test_attenuation_is_said_beside_the_change(made, change, weaker, said):
+    manifest = read_manifest(made.folder)
+    assert manifest is not None
+    assert manifest.figures is not None
+    changes = MeasuredChanges(
+        variances={"age": -9}, correlations={"age": change}, attenuations={"age": weaker}
+    )
+    figures = manifest.figures.model_copy(update={"changes": changes})
+    text = Page(write_report(manifest.model_copy(update={"figures": figures}))).text
+    assert re.search(f"age\\s+9 % too small\\s+{re.escape(said)}\\s", text)
+    older = changes.model_copy(update={"attenuations": None})
+    figures = manifest.figures.model_copy(update={"changes": older})
+    assert "is attenuated" not in write_report(manifest.model_copy(update={"figures": figures}))
 
 
 def test_a_column_is_called_what_it_likes(tmp_path):

@@ -191,6 +191,7 @@ def _make_record(
     )
     utility = add_analyses(utility, lost, plan, workspace.load(WORKLOAD))
     sketches = workspace.load(PERSON_SKETCHES)
+    analysis = describe_analysis(lost, plan, describe_uniques(run, plan, verdict))
     over_time = describe_series(
         run.policy, workspace.load(SERIES), workspace.load(SERIES_VERDICT), _read_register(run)
     )
@@ -201,7 +202,7 @@ def _make_record(
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
         utility=utility,
-        analysis=describe_analysis(lost, plan, describe_uniques(run, plan, verdict)),
+        analysis=analysis,
         previous=find_previous(run.repository, run.release_id),
         files=tuple(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
@@ -224,7 +225,11 @@ def _make_record(
         levels=tuple(result.levels for result in results if result.levels is not None),
         compared=compared,
         figures=describe_figures(
-            plan, workspace.load(CLASS_PROFILE), load_distributions(workspace, plan), utility
+            plan,
+            workspace.load(CLASS_PROFILE),
+            load_distributions(workspace, plan),
+            utility,
+            analysis.correlations,
         ),
         versions=run.versions,
     )
