@@ -103,6 +103,10 @@ def test_schema_for_editors(tmp_path) -> None:
     assert text.startswith("# yaml-language-server: $schema=tclose.schema.json\n")
     schema = json.loads(Path("tclose.schema.json").read_text())
     jsonschema.validate(yaml.safe_load(text), schema)
+    lines = r"^  (identifier|quasi-identifier|confidential): \[.*\n"
+    confirmed = yaml.safe_load(re.sub(lines, "", text, flags=re.MULTILINE))
+    assert confirmed["unconfirmed"] is None
+    jsonschema.validate(confirmed, schema)
     Path("tclose.schema.json").write_text("mine")
     assert main(["init", "people.csv", "--out", "b.yaml"]) == 0
     assert Path("tclose.schema.json").read_text() == "mine"

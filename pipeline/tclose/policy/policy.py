@@ -82,7 +82,11 @@ class Policy(Settings):
         ],
     )
     unconfirmed: Annotated[
-        dict[Role, tuple[str, ...]], BeforeValidator(lambda given: {} if given is None else given)
+        dict[Role, tuple[str, ...]],
+        BeforeValidator(
+            lambda given: {} if given is None else given,  # once all of its lines were taken out
+            json_schema_input_type=dict[Role, tuple[str, ...]] | None,
+        ),
     ] = Field(
         default={},
         description="Columns whose role `tclose init` suggested and nobody has confirmed, by that "
