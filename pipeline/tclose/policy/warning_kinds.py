@@ -100,6 +100,12 @@ SAME_INPUT = WarningKind(
     "distribute only one of them, and remove the others (tclose prune removes the oldest, tclose "
     "rollback makes another one current)",
 )
+NOISE_AGAIN = WarningKind(
+    "TC-W015",
+    "noise drawn again of the same input",
+    "distribute one of the releases alone, and remove the others; or take the sums for the "
+    "epsilons of each",
+)
 
 KINDS = {
     kind.code: kind
@@ -118,5 +124,6 @@ KINDS = {
         MANY_RECORDS,
         NOT_MEASURED,
         SAME_INPUT,
+        NOISE_AGAIN,
     )
 }
