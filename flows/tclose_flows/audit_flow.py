@@ -12,7 +12,7 @@ from prefect.states import Completed, Failed
 
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.places.locations import parse_location
-from tclose.errors import OutputError, TaskError, TcloseError, VerificationError
+from tclose.errors import OutputError, TaskError, TcloseError, UsageError, VerificationError
 from tclose.releases.catalog import current_id, find_repositories, list_releases
 from tclose.releases.manifest.manifest_signature import PublicKey, read_public_key
 from tclose.releases.repository import ReleaseRepository
@@ -109,12 +109,15 @@ def audit(
         key = None if public_key is None else read_public_key(Path(public_key))
         audited = [_audit(limited, repository, key) for repository in _with_releases(folder)]
     except Exception as error:
-        return fail("audit", folder, describe(error, "audit"), "Audit: could not be done")
-    about = f"{_verdict(audited)}: audit of {len(audited)} current releases"
+        title, refused = "Audit: could not be done", "Nothing was audited."
+        return fail("audit", folder, describe(error, "audit"), title, refused=refused)
+    counted = "1 current release" if len(audited) == 1 else f"{len(audited)} current releases"
+    about = f"{_verdict(audited)}: audit of {counted}"
     leave("audit", folder, _format_audits(audited, folder), about)
     if wrong := find_failure(audited):
         return Failed(message=str(wrong), data=wrong)
-    return Completed(message=f"{len(audited)} current releases pass", data=len(audited))
+    passes = "passes" if len(audited) == 1 else "pass"
+    return Completed(message=f"{counted} {passes}", data=len(audited))
 
 
 def _audit(
@@ -131,13 +134,16 @@ def _audit(
 
 def _with_releases(folder: str) -> list[ReleaseRepository]:
     """The names of which anything was published; a first run may not have ended."""
-    repositories = [
-        repository
-        for repository in find_repositories(parse_location(folder))
-        if repository.current() or _has_releases(repository)
-    ]
+    remedy = "name the output folder, as the flow's user can read it"
+    try:
+        found = find_repositories(parse_location(folder))
+    except OutputError as error:
+        if error.retryable:
+            raise
+        raise UsageError(f"{error}; {remedy}") from None
+    repositories = [one for one in found if one.current() or _has_releases(one)]
     if not repositories:
-        raise OutputError(f"{folder}: nothing was published there; name the output folder")
+        raise UsageError(f"{folder}: nothing was published there; {remedy}")
     return repositories
 
 

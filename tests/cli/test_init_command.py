@@ -81,6 +81,21 @@ def test_no_values_are_written_or_said(table, tmp_path, capsys) -> None:
             assert not is_long or value not in text, name
 
 
+def test_words_for_people_are_asked_for(tmp_path) -> None:
+    """The lines of `about` are a comment, and a section that says nothing once it is none."""
+    write_csv(tmp_path / "people.csv", people())
+    assert main(["init", "people.csv"]) == 0
+    text = Path("people.yaml").read_text()
+    assert load_policy("people.yaml").about is None
+    head, lines = text.split("# about:\n")
+    keys = re.findall(r"^#   (\w+):$", lines, re.MULTILINE)
+    assert {"title", "contact", "licence", "citation"} <= set(keys)
+    Path("people.yaml").write_text(head + "about:\n" + re.sub("(?m)^#", "", lines))
+    about = load_policy("people.yaml").about
+    assert about is not None
+    assert not about.model_dump(exclude_none=True)
+
+
 def test_schema_for_editors(tmp_path) -> None:
     write_csv(tmp_path / "people.csv", people())
     assert main(["init", "people.csv", "--out", "a.yaml"]) == 0
@@ -88,6 +103,10 @@ def test_schema_for_editors(tmp_path) -> None:
     assert text.startswith("# yaml-language-server: $schema=tclose.schema.json\n")
     schema = json.loads(Path("tclose.schema.json").read_text())
     jsonschema.validate(yaml.safe_load(text), schema)
+    lines = r"^  (identifier|quasi-identifier|confidential): \[.*\n"
+    confirmed = yaml.safe_load(re.sub(lines, "", text, flags=re.MULTILINE))
+    assert confirmed["unconfirmed"] is None
+    jsonschema.validate(confirmed, schema)
     Path("tclose.schema.json").write_text("mine")
     assert main(["init", "people.csv", "--out", "b.yaml"]) == 0
     assert Path("tclose.schema.json").read_text() == "mine"

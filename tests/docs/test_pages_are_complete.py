@@ -39,6 +39,7 @@ SECTION_OF = {
     "AttributeSettings": "attributes",
     "IntervalSettings": "attributes",
     "NoiseSettings": "attributes",
+    "PercentileSettings": "attributes",
     "InputSettings": "input",
     "PrivacySettings": "privacy",
     "JointSettings": "privacy",

@@ -84,6 +84,18 @@ class TestAudit:
         assert state.is_failed()
         assert "1 of 2 current releases fail: unsigned: manifest.sig: is missing" in state.message
 
+    @pytest.mark.parametrize(
+        ("folder", "words"), [("none", "no such folder"), ("", "neither a release nor a folder")]
+    )
+    def test_folder_without_releases_is_a_wrong_parameter(self, tmp_path, folder, words):
+        state = audit(tmp_path / folder)
+        assert state.is_failed()
+        assert words in state.message
+        assert "; name the output folder, as the flow's user can read it" in state.message
+        assert ". What to do: Correct the parameters of the run" in state.message
+        [account] = artifacts_of(last_run("audit")).values()
+        assert account.startswith("# Audit: could not be done\n\nNothing was audited.\n")
+
     def test_public_key_that_cannot_be_read_fails_it(self, releases, tmp_path):
         state = audit(releases, public_key=str(tmp_path / "none.pem"))
         assert state.is_failed()
@@ -143,7 +155,7 @@ class TestAudit:
         policy = parse_policy(policy_for(path, name="far", output={"path": str(place)}))
         run_release(policy, Progress("none"))
         state = audit(place)
-        assert state.message == "1 current releases pass"
+        assert state.message == "1 current release passes"
         current = (place / "far" / "CURRENT").read_text().split()[0]
         part = place / "far" / current / "data" / "part-00000.parquet"
         part.put(part.read_bytes()[:-1] + b"?", part.tag())
@@ -169,12 +181,6 @@ class TestAudit:
         at_once = flows_audit.audit_current.with_options(retry_delay_seconds=0)
         monkeypatch.setattr(flows_audit, "audit_current", at_once)
         assert audit(releases).is_completed()
-
-    def test_nothing_to_audit_is_a_failure(self, tmp_path):
-        state = audit(tmp_path)
-        assert state.is_failed()
-        assert "is neither a release" in state.message
-        assert "output.path" in next(iter(artifacts_of(last_run("audit")).values()))
 
 
 class TestBackfill:

@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from nightly.independent import distances, models
+from nightly.independent.asked import Asked
 from nightly.independent.checker import check_release
+from nightly.independent.gaps import fill_gaps, find_centre, find_centres
 from nightly.independent.notation import Covered, MalformedError, parse
 from support.cases.people import policy_for, release
 
@@ -99,6 +101,45 @@ class TestModels:
         }
         assert len(list(models.Boxes([["a", "b", "c"]], [False]).around(0))) == 4
         assert len(list(models.Boxes([[1, 2], ["a", "b"]], [True, False]).around(0))) == 2
+
+
+class TestGaps:
+    def asked(self, **age: Any) -> Asked:
+        attributes = {"age": {"role": "quasi-identifier"} | age}
+        return Asked({"attributes": attributes, "privacy": {}, "method": {}}, {"age": pa.int64()})
+
+    def test_centres(self) -> None:
+        ordered = ["low", "mid", "high"]
+        assert find_centre(self.asked(), "age", [4, None, 1, 9, 5]) == 4
+        assert find_centre(self.asked(type="nominal"), "age", ["b", "a", None, "b", "a"]) == "a"
+        assert find_centre(self.asked(type="ordinal", order=ordered), "age", [*ordered, "low"]) == (
+            "low"
+        )
+        assert find_centre(self.asked(), "age", [None]) is None
+
+    def test_only_classes_leave_gaps(self) -> None:
+        ages = {"age": [7, None, 3, 5]}
+        assert fill_gaps(self.asked(missing="median"), ages)["age"] == [7, 5, 3, 5]
+        assert fill_gaps(self.asked(missing="category"), ages)["age"] == [7, "(missing)", 3, 5]
+        assert fill_gaps(self.asked(missing="class"), ages) == ages
+        assert fill_gaps(self.asked(), ages) == ages
+        assert find_centres(self.asked(missing="class"), ages) == {"age": 5}
+
+    @pytest.mark.parametrize("missing", ["class", "median"])
+    def test_means_of_other_values_are_found(
+        self, missing: str, table: pa.Table, tmp_path: Path
+    ) -> None:
+        """A mean is of the ages that are there, or of all with the centre for the others."""
+        ages = [None if i % 7 == 0 else age for i, age in enumerate(table["age"].to_pylist())]
+        gappy = replace(table, "age", ages)
+        pq.write_table(gappy, tmp_path / "in.parquet")
+        document = document_for("t-closeness-first", tmp_path)
+        document["attributes"]["age"]["missing"] = missing
+        folder = release(document).folder
+        assert check_release(document, gappy, folder, tie="record") == []
+        other = {"class": "median", "median": "class"}[missing]
+        document["attributes"]["age"]["missing"] = other
+        assert "mean of its class" in "".join(check_release(document, gappy, folder, tie="record"))
 
 
 class TestNotation:

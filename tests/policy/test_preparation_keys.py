@@ -1,5 +1,7 @@
 """Keys of a policy that prepare values: what goes together, and that unset they name no release."""
 
+from fractions import Fraction
+
 import jsonschema
 import pytest
 
@@ -26,6 +28,47 @@ def test_accepted(keys, role):
     jsonschema.validate(document, policy_schema())
     *_, pay = parse_policy(document).resolve_attributes()
     assert pay.kind is (None if keys == {"round": True} else Kind.NUMERIC)
+
+
+def test_a_bound_may_be_a_percentile_that_is_declared_as_public():
+    public = {"public": True}
+    keys = {"bottom": {"percentile": 0.5} | public, "top": {"percentile": 99} | public}
+    document = policy_of({"role": CONFIDENTIAL} | keys)
+    jsonschema.validate(document, policy_schema())
+    *_, pay = parse_policy(document).resolve_attributes()
+    assert pay.preparation == Preparation(
+        bottom_percentile=Fraction(1, 2), top_percentile=Fraction(99)
+    )
+    assert pay.preparation.awaits_bounds
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        *({"percentile": 99}, {"percentile": 99, "public": False}, {"public": True}),
+        *({"percentile": 100, "public": True}, {"percentile": 0, "public": True}),
+        *({"percentile": 9, "public": True, "of": 3}, "99%", [99]),
+    ],
+)
+def test_other_percentiles_are_refused_in_one_line(top):
+    document = policy_of({"role": CONFIDENTIAL, "top": top})
+    with pytest.raises(PolicyError, match=r"pay\.top: has to be a number, or \{") as error:
+        parse_policy(document)
+    assert str(error.value).count("attributes.pay") == 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, policy_schema())
+
+
+def test_a_percentile_is_refused_where_releases_are_held_together():
+    document = policy_of(
+        {"role": CONFIDENTIAL, "top": {"percentile": 99, "public": True}}, "person"
+    )
+    assert parse_policy(document).attributes["sex"].role == "person"
+    document["privacy"] = {"k": 3, "t": 0.3, "over_time": {"k": 3, "t": 0.3, "window": 2}}
+    with pytest.raises(PolicyError, match="a percentile as a bound of 'pay', which is another one"):
+        parse_policy(document)
+    document["attributes"]["pay"]["top"] = 99
+    assert parse_policy(document).privacy.over_time is not None
 
 
 def test_missing_values_are_a_category():
@@ -65,6 +108,14 @@ def test_missing_values_get_a_centre(keys, centre, kind):
         ({"round": False}, "aggregate and round: false belong to quasi-identifiers only"),
         ({"bottom": 5, "top": 5}, "bottom has to be below top"),
         ({"round": 10, "top": 25}, "top has to be a multiple of round"),
+        (
+            {
+                "bottom": {"percentile": 9, "public": True},
+                "top": {"percentile": 9, "public": True},
+            },
+            "the percentile of bottom has to be below that of top",
+        ),
+        ({"bands": [1], "top": {"percentile": 9, "public": True}}, "bands stand for round"),
         ({"bands": [1, 1]}, "bands have to ascend, each end once"),
         ({"bands": [1], "top": 5}, "bands stand for round, bottom and top"),
         ({"type": "date", "round": 7}, "round, bottom, top and bands go with type: numeric"),

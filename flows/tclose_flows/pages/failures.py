@@ -105,22 +105,34 @@ _ADVICE: Mapping[type[TcloseError], str] = {
 _NOT_RETRYABLE = " It was not tried again, as it would fail again."
 
 
+_REFUSED = "Nothing was published."
+
+
 def fail(
-    kind: str, name: str, error: TcloseError, title: str, arguments: str = "POLICY"
+    kind: str,
+    name: str,
+    error: TcloseError,
+    title: str,
+    arguments: str = "POLICY",
+    refused: str = _REFUSED,
 ) -> State[Any]:
     """Return the state of a run that failed: what is wrong and what to do; an artifact has more.
 
-    ``arguments``: by which a command of tclose reads the policy of the run.
+    ``arguments``: by which a command of tclose reads the policy of the run; ``refused``: what was
+    not done, in a sentence, where trying again would be in vain.
     """
-    leave(kind, name, describe_failure(error, title, arguments), "What failed, and what to do")
+    account = describe_failure(error, title, arguments, refused)
+    leave(kind, name, account, "What failed, and what to do")
     message = f"{str(error).rstrip('.')}. What to do: {advise(error, arguments)}"
     return Failed(message=message, data=error)  # pages show it as one paragraph
 
 
-def describe_failure(error: TcloseError, title: str, arguments: str = "POLICY") -> str:
+def describe_failure(
+    error: TcloseError, title: str, arguments: str = "POLICY", refused: str = _REFUSED
+) -> str:
     """Describe a failure and its remedy, with the redacted part of the error's message."""
     message = quote(str(error.redacted()))
-    kept = "Nothing was published." if _is_refusal(error) else "What was finished is kept."
+    kept = refused if _is_refusal(error) else "What was finished is kept."
     remedy = advise(error, arguments)
     return "\n".join([f"# {title}", "", kept, "", *message, "", "## What to do", "", remedy])
 

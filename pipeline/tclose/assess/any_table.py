@@ -16,8 +16,8 @@ from tclose.assess.auditing.class_checker import ClassChecker
 from tclose.assess.auditing.released_rows import Rows
 from tclose.data.columns import resolve_column
 from tclose.data.keys import name_type, one_zero, plain_type
+from tclose.data.unusable_values import find_problems as find_value_problems
 from tclose.data.value_counts import confidential_keys, count_values, own_values, summarise_table
-from tclose.data.value_counts import find_problems as find_value_problems
 from tclose.errors import DataError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Attribute, Column

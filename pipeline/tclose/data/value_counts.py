@@ -4,7 +4,7 @@ A partition's summary counts; merging adds, so the result does not depend on how
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -14,18 +14,19 @@ import pyarrow.compute as pc
 
 from tclose.data.columns import CHECKED_ROLES
 from tclose.data.keys import Keys, has_float_keys, is_text, one_zero, plain_type, to_keys
-from tclose.data.listed_values import read_listed
 from tclose.errors import DataError
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind, Role
+from tclose.model.preparation import MISSING
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
     """Counts of one column over some records; ``low`` and ``high`` are keys, None without records.
 
-    ``n_missing`` counts all records, the others only those that are kept.
+    ``n_missing`` counts all records, and ``n_filled`` those of them that have a category instead;
+    the others count only those that are kept.
     """
 
     n_missing: int = 0
@@ -34,6 +35,7 @@ class ColumnSummary:
     low: int | float | None = None
     high: int | float | None = None
     categories: Counter[Any] = field(default_factory=Counter)
+    n_filled: int = 0
 
     def merge(self, other: "ColumnSummary") -> "ColumnSummary":
         """The summary of both sets of records."""
@@ -41,6 +43,7 @@ class ColumnSummary:
         highs = [high for high in (self.high, other.high) if high is not None]
         return ColumnSummary(
             n_missing=self.n_missing + other.n_missing,
+            n_filled=self.n_filled + other.n_filled,
             n_nan=self.n_nan + other.n_nan,
             n_infinite=self.n_infinite + other.n_infinite,
             low=min(lows, default=None),
@@ -102,12 +105,23 @@ def summarise_table(
     mask = complete_records(table, checked)
     kept = table if mask is None else table.filter(mask)
     summaries = {
-        column.name: _summarise_column(kept[column.name], column, table[column.name].null_count)
+        column.name: replace(
+            _summarise_column(kept[column.name], column, table[column.name].null_count),
+            n_filled=_count_filled(table[column.name], column),
+        )
         for column in checked
     }
     return TableSummary(
         len(table), len(kept), summaries, count_release_partitions(kept, partition_columns)
     ), kept
+
+
+def _count_filled(values: pa.ChunkedArray, column: Column) -> int:
+    """Records without a value that were given the category of these."""
+    prepared = column.attribute.preparation
+    if prepared is None or not prepared.fills:
+        return 0
+    return int(pc.sum(pc.equal(values, MISSING), min_count=0).as_py())
 
 
 def count_release_partitions(
@@ -155,72 +169,13 @@ def _count_categories(values: pa.Array, name: str) -> Counter[Any]:
     return Counter(dict(zip(names, counted.field("counts").to_pylist(), strict=True)))
 
 
-def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> None:
-    """Refuse data that cannot be released.
-
-    Raises
-    ------
-    DataError
-        Missing values under ``missing: error``; NaN or infinities; values outside an order; no
-        record left. Names the columns and how many, never a value.
-    """
-    problems = find_problems(summary, columns, missing)
-    if problems:
-        lines = "".join(f"\n  {problem}" for problem in problems)
-        remedies = [remedy for sign, remedy in _REMEDIES.items() if sign in lines]
-        raise DataError(f"the data cannot be used{lines}\n" + "\n".join(remedies))
-    if summary.n_read == 0:
-        raise DataError("the input has no records")
-    if summary.n_complete == 0:
-        raise DataError(
-            f"all {summary.n_read:,} records have a missing value; none is left to be released"
-        )
-
-
-_REMEDIES = {
-    " missing": "drop the records with missing values by missing: drop, or correct them",
-    " NaN": "NaN and infinities are values, not missing ones: correct them, store nulls instead, "
-    "or name their texts in input.missing_values (CSV)",
-    " outside": "name every value of an ordinal column in its order, as the data spell it",
-    " noise.values": "name every value that can occur in noise.values",
-}
-
-
-def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> list[str]:
-    """List the problems that prevent a release, one for each column and kind of value."""
-    problems = []
-    for column in columns:
-        counted = summary.columns.get(column.name, ColumnSummary())
-        where = f"column {column.name!r}:"
-        if missing == "error" and counted.n_missing:
-            problems.append(f"{where} {counted.n_missing:,} missing values")
-        if counted.n_nan or counted.n_infinite:
-            problems.append(
-                f"{where} {counted.n_nan:,} NaN and {counted.n_infinite:,} infinite values"
-            )
-        n_outside = _count_outside(counted, column)
-        if n_outside:
-            problems.append(f"{where} {n_outside:,} values outside its order")
-        n_unlisted = _count_unlisted(counted, column)
-        if n_unlisted:
-            problems.append(f"{where} {n_unlisted:,} values that its noise.values do not list")
-    return problems
-
-
-def _count_outside(counted: ColumnSummary, column: Column) -> int:
-    if column.kind is not Kind.ORDINAL:
-        return 0
-    order = set(column.attribute.order)
-    return sum(count for value, count in counted.categories.items() if str(value) not in order)
-
-
-def _count_unlisted(counted: ColumnSummary, column: Column) -> int:
-    """Records whose value the policy does not list, where noise is drawn among listed ones."""
-    noise = column.attribute.noise
-    if noise is None or not noise.values:
-        return 0
-    listed = set(read_listed(noise.values, column.type).to_pylist())
-    return sum(n for value, n in counted.categories.items() if value not in listed)
+def count_in_category(summary: TableSummary, columns: tuple[Column, ...]) -> dict[str, int]:
+    """Records without a value, of each column in which these have a category of their own."""
+    return {
+        column.name: summary.columns[column.name].n_filled
+        for column in columns
+        if column.attribute.preparation is not None and column.attribute.preparation.fills
+    }
 
 
 @dataclass(frozen=True, eq=False)

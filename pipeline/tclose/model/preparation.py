@@ -21,7 +21,11 @@ class Preparation:
     values, median or mode; or, as `OF_CLASS`, the one of these that goes with the column's kind,
     but only to be clustered: their class releases the aggregate of the values that it has.
 
-    The rest is known once the table was read. ``imputed``: the centre as a key or the text of a
+    ``bottom_percentile``, ``top_percentile``: in percent, where a bound is to be the least value
+    that so many of the column's values do not exceed, rounded to the step; the bound is then known
+    once the table was read.
+
+    So is the rest. ``imputed``: the centre as a key or the text of a
     category, None where no record has a value; ``n_imputed``: records that got it;
     ``percent_imputed``: of those read, rounded up.
     """
@@ -35,6 +39,15 @@ class Preparation:
     imputed: int | float | str | None = None
     n_imputed: int = 0
     percent_imputed: int = 0
+    bottom_percentile: Fraction | None = None
+    top_percentile: Fraction | None = None
+
+    @property
+    def awaits_bounds(self) -> bool:
+        """True if a bound is a percentile that nobody has looked for yet."""
+        return (self.bottom is None and self.bottom_percentile is not None) or (
+            self.top is None and self.top_percentile is not None
+        )
 
     @property
     def has_no_gaps(self) -> bool:
@@ -57,9 +70,11 @@ class Preparation:
         """Say what was done; what is filled by class follows on what the class releases."""
         said = []
         if self.bottom is not None:
-            said.append(f"values below {write_number(self.bottom)} set to it")
+            end = _describe_bound(self.bottom, self.bottom_percentile)
+            said.append(f"values below {end} set to it")
         if self.top is not None:
-            said.append(f"values above {write_number(self.top)} set to it")
+            end = _describe_bound(self.top, self.top_percentile)
+            said.append(f"values above {end} set to it")
         if self.step is not None:
             said.append(f"rounded to multiples of {write_number(self.step)}")
         if self.bands:
@@ -77,6 +92,11 @@ class Preparation:
         if self.by_class:
             return "the aggregate of the others of their class"
         return f"the {self.imputes} of the others"
+
+
+def _describe_bound(bound: Fraction, percentile: Fraction | None) -> str:
+    said = f" (percentile {write_number(percentile)})" if percentile is not None else ""
+    return f"{write_number(bound)}{said}"
 
 
 def write_number(number: Fraction) -> str:

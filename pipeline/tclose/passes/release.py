@@ -103,8 +103,7 @@ def deciding(policy: Policy, scratch: Path, progress: Progress) -> Iterator[tupl
     with open_engine(policy.engine, n_bytes) as engine:
         run = Run(policy, "plan", scratch / "work", engine)
         run_pipeline(RELEASE.until(PLAN), run, progress)
-        warn_by_policy(run, progress)
-        warnings = run.workspace.load(PLAN_WARNINGS)
+        warnings = (*run.workspace.load(PLAN_WARNINGS), *warn_by_policy(run))
         refuse_warnings(warnings, policy.engine)
         yield (
             run,

@@ -37,6 +37,8 @@ def _strip_branches(location: tuple[str, ...]) -> tuple[str, ...]:
 
 def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) -> str:
     kind, value = problem["type"], problem["input"]
+    if location[:1] == ("attributes",) and location[2:] in (("bottom",), ("top",)):
+        return _BOUND  # whatever is wrong with a number or with a percentile's keys, in one line
     if kind == "extra_forbidden":
         allowed = _allowed_keys(location[:-1], policy)
         return f"unknown key; allowed: {', '.join(allowed)}{suggest(location[-1], allowed)}"
@@ -66,6 +68,10 @@ def _wanted_of_model(location: tuple[str, ...]) -> str | None:
     return cast(str | None, MODELS.classes()[location[2]].wanted.get(location[3]))
 
 
+_BOUND = (
+    "has to be a number, or {percentile: 99, public: true}: above 0, below 100, and declared to be "
+    "known to everybody"
+)
 _DNS_LABEL = "has to be small letters, digits and '-', beginning with a letter, 40 at most"
 
 # What pydantic says of a key of several types or with a pattern is no help to a release officer.

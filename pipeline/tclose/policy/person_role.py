@@ -1,6 +1,6 @@
 """The column that says whose a record is: what a policy with one can ask."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tclose.methods.method import Method, name_methods
 from tclose.methods.method_registry import DEFAULT_METHOD
@@ -124,6 +124,22 @@ def check_over_time(roles: Collection[Role], method: str, *, is_cut: bool, is_jo
             "privacy.over_time: does not go with privacy.joint, which is not held over time; take "
             "either out"
         )
+
+
+def check_bounds(attributes: Iterable[Attribute]) -> None:
+    """Refuse bounds that are others in each release of a series.
+
+    Raises
+    ------
+    ValueError
+        A percentile moves with the records, and a value that lasts with it.
+    """
+    for attribute in attributes:
+        if attribute.preparation is not None and attribute.preparation.awaits_bounds:
+            raise ValueError(
+                f"privacy.over_time: does not go with a percentile as a bound of "
+                f"{attribute.name!r}, which is another one in each release; give numbers"
+            )
 
 
 def check_held(attributes: Sequence[Attribute]) -> None:

@@ -28,7 +28,13 @@ from tclose.policy.method_attributes import (
     check_no_t,
     check_noise_keys,
 )
-from tclose.policy.person_role import check_held, check_over_time, check_person_role, check_together
+from tclose.policy.person_role import (
+    check_bounds,
+    check_held,
+    check_over_time,
+    check_person_role,
+    check_together,
+)
 from tclose.policy.sections.about_settings import AboutSettings
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.policy.sections.engine_settings import EngineSettings
@@ -81,7 +87,11 @@ class Policy(Settings):
         ],
     )
     unconfirmed: Annotated[
-        dict[Role, tuple[str, ...]], BeforeValidator(lambda given: {} if given is None else given)
+        dict[Role, tuple[str, ...]],
+        BeforeValidator(
+            lambda given: {} if given is None else given,  # once all of its lines were taken out
+            json_schema_input_type=dict[Role, tuple[str, ...]] | None,
+        ),
     ] = Field(
         default={},
         description="Columns whose role `tclose init` suggested and nobody has confirmed, by that "
@@ -185,6 +195,7 @@ class Policy(Settings):
                 is_cut=bool(self.output.partition_by),
                 is_joint=bool(self.privacy.joint),
             )
+            check_bounds(self.resolve_attributes())
             if self.privacy.over_time.departures == "hold":
                 check_held(self.resolve_attributes())
         elif self.series is not None:

@@ -94,6 +94,18 @@ NOT_MEASURED = WarningKind(
     "nothing of the release depends on it, and its verdict holds; report the error, of which type "
     "and place are said",
 )
+SAME_INPUT = WarningKind(
+    "TC-W014",
+    "other releases of the same input",
+    "distribute only one of them, and remove the others (tclose prune removes the oldest, tclose "
+    "rollback makes another one current)",
+)
+NOISE_AGAIN = WarningKind(
+    "TC-W015",
+    "noise drawn again of the same input",
+    "distribute one of the releases alone, and remove the others; or take the sums for the "
+    "epsilons of each",
+)
 
 KINDS = {
     kind.code: kind
@@ -111,5 +123,7 @@ KINDS = {
         MANY_IMPUTED,
         MANY_RECORDS,
         NOT_MEASURED,
+        SAME_INPUT,
+        NOISE_AGAIN,
     )
 }

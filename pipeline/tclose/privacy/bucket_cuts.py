@@ -16,6 +16,9 @@ from tclose.errors import InfeasibleError, PolicyError
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 
+MOST_BUCKETS = 1000
+"""That may be asked of any table; of one of more records as many as it has."""
+
 OPEN_END = ".."
 """Text for the lowest and the highest value of a table; a value of that text is quoted."""
 

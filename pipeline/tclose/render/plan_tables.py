@@ -132,7 +132,8 @@ def _format_column(column: PlannedColumn) -> str:
         counted = f" among {among:,} records" if among is not None else ""
         said.append(f"{column.distinct:,} distinct{counted}")
     if column.missing is not None:
-        said.append(f"{column.missing:,} missing")
+        become = ", which become a category of their own" if column.missing_category else ""
+        said.append(f"{column.missing:,} missing{become}")
     said.append(column.treatment)
     if column.expected_loss is not None:
         said.append(f"loss about {_format_between(column.expected_loss, column.loss_of_sample)}")

@@ -1,6 +1,7 @@
 """Centres of columns: the same, however the column is cut, as of the whole of it sorted."""
 
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 from tclose.data.columns import resolve_column
 from tclose.data.preparation.column_centres import (
     LEAST_KEYS,
+    MEDIAN,
     MOST_KEYS,
     KeyRange,
     count_gaps,
     find_category,
-    find_median,
+    find_percentile,
     rank_keys,
 )
 from tclose.model.attributes import Attribute, Column
@@ -25,12 +27,15 @@ INTEGERS = st.lists(
 )
 
 
-def search(pieces: list[np.ndarray], most: int = MOST_KEYS) -> tuple[object, int]:
-    """The median of the pieces' keys, and the rounds that it took."""
+def search(
+    pieces: list[np.ndarray], most: int = MOST_KEYS, share: Fraction = MEDIAN
+) -> tuple[object, int]:
+    """A percentile of the pieces' keys, and the rounds that it took."""
     within, n_rounds = KeyRange(), 0
     while True:
         n_rounds += 1
-        found = find_median([rank_keys(piece, within, most) for piece in pieces], within)
+        ranked = [rank_keys(piece, within, most) for piece in pieces]
+        found = find_percentile(ranked, within, share)
         if not isinstance(found, KeyRange):
             return found, n_rounds
         assert found != within
@@ -46,6 +51,15 @@ def naive_median(pieces: list[np.ndarray]) -> object:
 def test_the_median_is_that_of_all_keys_sorted(lists: list[list[int]], most: int) -> None:
     pieces = [np.array(keys, dtype=np.int64) for keys in lists]
     assert search(pieces, most)[0] == naive_median(pieces)
+
+
+@given(INTEGERS, st.integers(LEAST_KEYS, 12), st.fractions(0, 1, max_denominator=400))
+def test_so_are_other_percentiles(lists: list[list[int]], most: int, share: Fraction) -> None:
+    """The least of the keys that a share of them do not exceed."""
+    pieces = [np.array(keys, dtype=np.int64) for keys in lists]
+    keys, share = sorted(np.concatenate(pieces).tolist()), max(share, Fraction(1, 400))
+    least = next((key for key in keys if sum(k <= key for k in keys) >= share * len(keys)), None)
+    assert search(pieces, most, share)[0] == least
 
 
 def test_two_rounds_find_the_median_of_many_distinct_floats() -> None:
@@ -80,7 +94,7 @@ def test_what_no_release_can_have_is_passed_over() -> None:
     counted = count_gaps(floats, column(floats), KeyRange())
     assert counted.n_missing == 1
     assert counted.ranks is not None
-    assert find_median([counted.ranks], KeyRange()) == 2.0
+    assert find_percentile([counted.ranks], KeyRange()) == 2.0
     ordinal = column(pa.array(["a"]), Kind.ORDINAL, ("a", "b"))
     assert (
         find_category([count_gaps(pa.array(["z", "z", "b"]), ordinal, KeyRange())], ordinal) == "b"

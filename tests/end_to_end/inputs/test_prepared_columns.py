@@ -1,5 +1,9 @@
 """Values that are prepared as they are read: all is measured, and said, of what they became."""
 
+import re
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +22,12 @@ from support.cases.people import (
     write_csv,
     write_parquet,
 )
+from tclose.api.calls import plan
+from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.data.preparation import prepare_values
-from tclose.errors import VerificationError
+from tclose.errors import DataError, VerificationError
 from tclose.model.preparation import MISSING
 from tclose.policy.policy import parse_policy
 from tclose.runtime.progress import Progress
@@ -119,11 +125,110 @@ def test_manifest_and_documents_say_it(released: Released) -> None:
     left_out = {"percent": percent, "by_column": {"bonus": percent}}
     assert released.manifest["left_out"] == left_out
     assert released.internal["values_missing"] == {"bonus": n_missing}
+    in_category = count_gaps("work", "grade")
+    assert released.internal["values_in_category"] == in_category
+    inside = re.sub(r"\s+|<[^>]+>", " ", (released.folder / "internal/report.html").read_text())
+    inside = re.sub(r" +", " ", inside)
+    assert f" bonus {n_missing} {100 * n_missing / N_RECORDS:.3g} % left out " in inside
+    for name, n in in_category.items():
+        assert f" {name} {n} {100 * n / N_RECORDS:.3g} % have a category of their own " in inside
     for name in ("dictionary.md", "report.html"):
         page = (released.folder / name).read_text()
         assert said in page
         assert f"at most {percent} % of all" in page
         assert f"bonus {percent} %" in page
+
+
+def count_gaps(*names: str) -> dict[str, int]:
+    """Records that lack a value, though some of them are left out for their bonus."""
+    return {name: table()[name].null_count for name in names}
+
+
+def test_plan_says_how_many_records_become_a_category(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "in.parquet", table())
+    planned, _, _ = plan_ahead(parse_policy(make_document(path)), Progress("none"), 0)
+    told = {column.name: column for column in planned.columns}
+    for name, n in count_gaps("work", "grade").items():
+        assert (told[name].missing, told[name].missing_category) == (n, True)
+    assert told["work"].distinct == 4  # the category is one of them
+    assert not told["bonus"].missing_category
+    n = count_gaps("work")["work"]
+    shown = repr(plan(path, make_document(path)))
+    assert f"4 distinct; {n} missing, which become a category of their own;" in shown
+
+
+def bound(percentile: float) -> dict[str, Any]:
+    return {"percentile": percentile, "public": True}
+
+
+def rank(values: list[Any], percentile: Fraction) -> Any:
+    """The least value that so many per cent do not exceed."""
+    present = sorted(value for value in values if value is not None)
+    return present[ceil(percentile / 100 * len(present)) - 1]
+
+
+def test_bounds_may_be_percentiles_of_all_records_however_they_are_cut(
+    tmp_path: Path, small_regions: None
+) -> None:
+    cents = [None if v is None else Decimal(v) / 100 for v in table()["bonus"].to_pylist()]
+    given = table().append_column("fee", pa.array(cents, pa.decimal128(9, 2)))
+    (tmp_path / "in").mkdir()
+    write_parquet(tmp_path / "in" / "0.parquet", given.slice(0, 150))
+    write_parquet(tmp_path / "in" / "1.parquet", given.slice(150), row_group_size=60)
+    attributes = {
+        "age": QUASI, "sex": QUASI,
+        "bonus": {"role": CONFIDENTIAL, "top": bound(90), "round": 500, "t": 0.4},
+        "rent": {"role": PASSTHROUGH, "bottom": bound(2.5), "top": bound(99)},
+        "fee": {"role": PASSTHROUGH, "top": bound(50)},
+    }  # fmt: skip
+    document = policy_for(tmp_path / "in", attributes=attributes, missing="drop", unlisted="drop")
+    made = release(document)
+    top = round(Fraction(rank(given["bonus"].to_pylist(), Fraction(90))) / 500) * 500
+    rents, fees = given["rent"].to_pylist(), given["fee"].to_pylist()
+    low, high = rank(rents, Fraction(5, 2)), rank(rents, Fraction(99))
+    middle = rank(fees, Fraction(50))
+    columns = {column["name"]: column for column in made.manifest["columns"]}
+    assert columns["bonus"]["prepared"] == {
+        "top": float(top), "top_percentile": 90.0, "multiples_of": 500.0,
+    }  # fmt: skip
+    assert columns["rent"]["prepared"] == {
+        "bottom": low, "bottom_percentile": 2.5, "top": high, "top_percentile": 99.0,
+    }  # fmt: skip
+    assert columns["fee"]["treatment"] == (
+        f"before anything was measured: values above {float(middle):g} (percentile 50) set to it; "
+        "then as it is"
+    )
+    kept = given.filter(given["bonus"].is_valid())
+    wanted = [
+        (round(Fraction(min(b, top)) / 500) * 500, min(max(r, low), high), min(f, middle))
+        for b, r, f in zip(*(kept[n].to_pylist() for n in ("bonus", "rent", "fee")), strict=True)
+    ]
+    found = zip(*(made.table[n].to_pylist() for n in ("bonus", "rent", "fee")), strict=True)
+    assert sorted(found) == sorted(wanted)
+    assert audit_release(made.folder).findings == []
+    again = add_originals(audit_release(made.folder), parse_policy(document), Progress("none"))
+    assert again.passed
+    planned, _, _ = plan_ahead(parse_policy(document), Progress("none"), 100)
+    assert f"values above {top} (percentile 90)" in repr(planned)
+
+
+def test_percentiles_that_are_one_value_are_refused(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "in.parquet", people(rent=[7.0] * 59 + [8.0]))
+    rent = {"role": PASSTHROUGH, "bottom": bound(1), "top": bound(50)}
+    document = policy_for(path, attributes={"age": QUASI, "pay": CONFIDENTIAL, "rent": rent})
+    with pytest.raises(DataError, match="'rent': its bottom is not below its top") as error:
+        release(document | {"unlisted": "drop"})
+    assert "7" not in str(error.value)
+
+
+def test_a_column_without_values_has_no_percentiles(tmp_path: Path) -> None:
+    gaps = pa.nulls(60, pa.float64())
+    path = write_parquet(tmp_path / "in.parquet", people(rent=gaps))
+    rent = {"role": PASSTHROUGH, "bottom": bound(1), "top": bound(50)}
+    document = policy_for(path, attributes={"age": QUASI, "pay": CONFIDENTIAL, "rent": rent})
+    made = release(document | {"unlisted": "drop"})
+    assert made.table["rent"].null_count == 60
+    assert "prepared" not in made.manifest["columns"][-1]
 
 
 def test_audit_beside_the_originals_prepares_them_too(tmp_path: Path) -> None:

@@ -68,6 +68,15 @@ class TestBucketization:
         assert "no epsilon of Proposition 3" in told
         assert "no epsilon of Proposition 3" in (made.release / "dictionary.md").read_text()
 
+    def test_of_more_buckets_than_records_passes_its_audit(
+        self, source: Path, tmp_path: Path
+    ) -> None:
+        method = {"name": "bucketization", "release": "value", "ratio": 9, "buckets": 10**6}
+        made = publish(patient_document(source, tmp_path, method, privacy={"k": 3}))
+        [model] = made.manifest.privacy.models or []
+        assert model.asked["buckets"] == made.manifest.records
+        assert audit_release(made.release).findings == []
+
     def test_t_of_values_is_measured_where_none_is_asked(
         self, source: Path, tmp_path: Path
     ) -> None:

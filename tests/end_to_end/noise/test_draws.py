@@ -102,7 +102,8 @@ class TestDrawnBefore:
         assert "all draws" not in first.out
         assert self.run(document, tmp_path, change, "attributes.pay.noise.epsilon=1.5") == 0
         told = capsys.readouterr()
-        assert "warning: 1 release of the same input has noise on the same columns" in told.err
+        said = "warning TC-W015: 1 release of the same input has noise on the same columns"
+        assert said in told.err
         assert "'pay' 1.5, together 3.5; 'stage' 1.5, together 3" in told.err
         assert re.search("all draws of pay +epsilon 3.5, with those of other releases", told.out)
         assert self.run(document, tmp_path, change, "attributes.pay.noise.epsilon=1.5") == 0

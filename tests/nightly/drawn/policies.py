@@ -9,6 +9,8 @@ import pyarrow as pa
 from nightly.drawn import drawn_columns as columns
 from nightly.drawn import hostility
 from nightly.drawn.drawn_columns import Drawn, Rng, pick
+from nightly.independent.asked import is_text
+from nightly.independent.gaps import CATEGORY
 
 QUASI, CONFIDENTIAL, PASSTHROUGH = "quasi-identifier", "confidential", "non-confidential"
 METHODS = (
@@ -41,6 +43,7 @@ class Drawing:
 
     def __init__(self, rng: Rng, method: str) -> None:
         self.rng, self.method = rng, method
+        [self.gap_rng] = rng.spawn(1)  # so that the other draws are what they are without gaps
         self.in_csv = bool(rng.random() < 0.35)
         self.n = int(pick(rng, [20, 40, 60, 60, 90, 130, 200, 400]))
         self.k = int(rng.integers(2, min(7, self.n // 8 + 2)))
@@ -99,7 +102,27 @@ class Drawing:
             else:
                 tree = self.chance(0.5)
                 drawn = columns.draw_nominal(self.rng, self.n, self.in_csv, min(n_values, 6), tree)
-            self._add(name, drawn, {"role": QUASI} | self._release_keys(drawn))
+            keys = {"role": QUASI} | self._release_keys(drawn)
+            if self.gap_rng.random() < 0.25:
+                drawn, more = self._fill_gaps(drawn)
+                keys |= more
+            self._add(name, drawn, keys)
+
+    def _fill_gaps(self, drawn: Drawn) -> tuple[Drawn, dict[str, Any]]:
+        """A column with missing values, and what records get in their place."""
+        dtype, keys = drawn.values.type, drawn.keys
+        rng = self.gap_rng
+        values = columns.with_gaps(rng, drawn.values, float(pick(rng, [0.02, 0.2, 0.6])))
+        is_nominal = "taxonomy" in keys or keys.get("type") == "nominal" or is_text(dtype)
+        has_modes = pa.types.is_boolean(dtype) or (is_nominal and "order" not in keys)
+        options = ["class", "class", "class"] if self.method in AGGREGATING else []
+        options.append("mode" if has_modes else "median")
+        if is_nominal and "taxonomy" not in keys:
+            options.append("category")
+        chosen = pick(rng, options)
+        if chosen == "category" and "order" in keys:
+            keys = keys | {"order": [CATEGORY, *keys["order"]]}
+        return Drawn(values, keys), {"missing": chosen}
 
     def _release_keys(self, drawn: Drawn) -> dict[str, Any]:
         """How a quasi-identifier is released."""
@@ -297,7 +320,7 @@ class Drawing:
         if not isinstance(keys, dict) or keys["role"] != QUASI or drawn.n_distinct > 3:
             return False
         is_last = sum(isinstance(a, dict) and a["role"] == QUASI for a in self.attributes.values())
-        return is_last > 1 and not {"aggregate", "round", "intervals"} & keys.keys()
+        return is_last > 1 and not {"aggregate", "round", "intervals", "missing"} & keys.keys()
 
     def _with_gaps(self, table: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
         """Missing values in what classes are made of; those records are dropped."""

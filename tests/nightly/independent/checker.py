@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from nightly.independent import confidential, quasi
+from nightly.independent import confidential, gaps, quasi
 from nightly.independent.asked import CONFIDENTIAL, QUASI, Asked
 from nightly.independent.release import (
     DamagedError,
@@ -28,11 +28,16 @@ Originals = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """The input of a release; ``tie``: the pass-through column that tells records apart."""
+    """The input of a release; ``tie``: the pass-through column that tells records apart.
+
+    ``centres``: of the columns in which a class decides for records without a value, what it
+    releases where none of its records has one.
+    """
 
     asked: Asked
     originals: Originals
     tie: str | None
+    centres: dict[str, Any]
 
 
 def check_release(
@@ -50,7 +55,9 @@ def check_release(
         A non-confidential column whose values are all different.
     """
     asked = Asked(document, {f.name: f.type for f in table.schema})
-    case = Case(asked, complete_records(asked, table), tie)
+    read = {name: read_values(table[name]) for name in asked.attributes}
+    filled = gaps.fill_gaps(asked, read)
+    case = Case(asked, complete_records(asked, filled), tie, gaps.find_centres(asked, read))
     try:
         release = read_release(folder)
     except (DamagedError, KeyError, ValueError, OSError) as error:
@@ -73,12 +80,12 @@ def check_release(
     ]
 
 
-def complete_records(asked: Asked, table: pa.Table) -> Originals:
+def complete_records(asked: Asked, columns: Originals) -> Originals:
     """The records with a value in what they are put into classes, or folders, by."""
-    columns = {name: read_values(table[name]) for name in asked.attributes}
     names = [*asked.with_role(QUASI), *asked.with_role(CONFIDENTIAL), *asked.domains]
-    needed = [columns[n] for n in names]
-    rows = [i for i, key in enumerate(zip(*needed, strict=True)) if None not in key]
+    needed = [columns[n] for n in names if asked.attributes[n].get("missing") != gaps.OF_CLASS]
+    n_records = len(next(iter(columns.values())))
+    rows = [i for i in range(n_records) if all(values[i] is not None for values in needed)]
     return {name: [values[i] for i in rows] for name, values in columns.items()}
 
 
@@ -165,17 +172,24 @@ def check_quasi(case: Case, release: Release, own: list[int] | None) -> Iterator
         released = release.columns[name]
         values = [case.originals[name][i] for i in own]
         for rows in classes:
-            of_class, inside = released[rows[0]], [values[row] for row in rows]
-            problem = (
-                quasi.check_cover(asked, name, of_class, inside)
-                if asked.generalises
-                else quasi.check_aggregate(asked, name, of_class, inside, stated[name])
-            )
+            inside = [values[row] for row in rows if values[row] is not None]
+            problem = _check_class(case, name, released[rows[0]], inside, stated[name])
             if problem:
+                of_class = released[rows[0]]
                 yield f"{name}: {of_class!r} {problem}"
                 break
         if asked.method["name"] == "incognito":
             yield from _check_domains(asked, release, name, values)
+
+
+def _check_class(case: Case, name: str, of_class: Any, inside: list[Any], dtype: str) -> str:
+    """What is wrong with what a class releases; ``inside``: the values that its records have."""
+    if case.asked.generalises:
+        return quasi.check_cover(case.asked, name, of_class, inside)
+    if inside:
+        return quasi.check_aggregate(case.asked, name, of_class, inside, dtype)
+    is_centre = str(of_class) == str(case.centres[name])
+    return "" if is_centre else "is not the centre, and no record of its class has a value"
 
 
 def _check_domains(asked: Asked, release: Release, name: str, values: list[Any]) -> Iterator[str]:

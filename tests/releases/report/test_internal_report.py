@@ -168,6 +168,12 @@ def test_losses_by_class_size_add_up_to_the_loss(both):
         assert sum(one["records"] for one in sizes) == made.manifest["records"]
         total = sum(one["records"] * one["loss"] for one in sizes) / made.manifest["records"]
         assert total == pytest.approx(made.internal["information_loss"]["total"], rel=0.01)
+        largest = made.manifest["classes"]["largest"]
+        ends = [(max(3, one["smallest"]), min(largest, one["largest"])) for one in sizes]
+        said = re.split("Information loss by class size, as classes were made ", text_of(made))[-1]
+        for (low, high), one in zip(ends, sizes, strict=True):  # no class of fewer than k = 3
+            shown = f"{low} to {high}" if low < high else f"{high}"
+            assert f" {shown} {one['records']} " in said
 
 
 def test_screen_readers_find_their_way(both):

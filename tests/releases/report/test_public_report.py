@@ -2,18 +2,28 @@
 
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from support.cases.people import people, policy_for, read_document, release, write_parquet
+from support.cases.people import (
+    CONFIDENTIAL,
+    QUASI,
+    people,
+    policy_for,
+    read_document,
+    release,
+    write_parquet,
+)
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.releases.contents import read_manifest
-from tclose.releases.manifest.figure_sections import Shares
+from tclose.releases.manifest.figure_sections import MeasuredChanges, Shares
 from tclose.releases.report.html_parts import data_table
 from tclose.releases.report.page_style import style_release
 from tclose.releases.report.public_report import write_report
@@ -30,6 +40,23 @@ ABOUT = {
     "citation": "Office of Pay (2026).",
 }
 VOID = {"meta", "rect"}
+BANDED = {"role": CONFIDENTIAL, "bands": [3_000, 6_000]}
+# Policies that put other figures into a report.
+KINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "changes": lambda d: d,
+    "ranges": lambda d: d | {"method": {"name": "mondrian"}},
+    "persons": lambda d: d | {"attributes": d["attributes"] | {"who": "person"}},
+    "joint": lambda d: (
+        d
+        | {"attributes": d["attributes"] | {"ill": CONFIDENTIAL, "pay": BANDED}}
+        | {"privacy": {"k": 3, "t": 0.4, "joint": [{"attributes": ["ill", "pay"], "t": 0.6}]}}
+    ),
+    "left out": lambda d: (
+        d
+        | {"attributes": d["attributes"] | {"bonus": {"role": CONFIDENTIAL, "round": 500}}}
+        | {"missing": "drop", "suppress": {"at_most": "1%"}}
+    ),
+}
 
 
 class Page(HTMLParser):
@@ -159,19 +186,62 @@ def test_words_flow_to_the_other_documents(made):
     assert "- label: Pay\n- unit: euros a month\n- description: Before taxes." in text
 
 
-def test_every_number_is_one_of_the_manifest(page, made):
+@pytest.fixture(params=["people", *KINDS])
+def any_made(request, made, tmp_path):
+    if request.param == "people":
+        return made
+    rng = np.random.default_rng(8)
+    table = people(
+        1_200,
+        ill=rng.choice(["flu", "cold", "ulcer"], 1_200),
+        size=np.round(rng.normal(170, 9, 1_200), 3),
+        who=np.arange(1_200) // 2,
+        bonus=pa.array(rng.integers(0, 90_000, 1_200), mask=rng.random(1_200) < 0.1),
+    )
+    document = policy_for(write_parquet(tmp_path / "in.parquet", table), unlisted="drop")
+    document["attributes"]["size"] = QUASI
+    return release(KINDS[request.param](document))
+
+
+def test_every_number_is_one_of_the_manifest(any_made):
     """But for how it is rounded, written in percent, and counted on axes."""
-    figures = re.findall(r"(?<![\w.-])\d[\d,]*\.?\d*(?:e-?\d+)?(?![\w-])", page.text)
+    manifest = any_made.manifest
+    text = Page((any_made.folder / "report.html").read_text()).text
+    figures = re.findall(r"(?<![\w.-])\d[\d,]*\.?\d*(?:e-?\d+)?(?![\w-])", text)
     numbers = {float(f.replace(",", "")) for f in figures}
-    written = json.dumps(made.manifest)
+    written = json.dumps(manifest)
     told = {float(n) for n in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", written.replace(",", " "))}
     told |= {float(n.replace(",", "")) for n in re.findall(r"\d[\d,]*\.?\d*", written)}
     known = {float(f"{m * n:.3g}") for n in told for m in (1, 100)}
-    t, n_records = made.manifest["privacy"]["t"]["pay"]["asked"], made.manifest["records"]
-    known |= {float(f"{t * i / 20:.3g}") for i in range(21)}
-    known |= {float(f"{100 * n / n_records:.3g}") for n in told}
-    known |= {float(n - 1) for n in told} | told | {1000.0, float(len(made.manifest["columns"]))}
+    asked = [t["asked"] for t in manifest["privacy"]["t"].values()]
+    known |= {float(f"{t * i / 20:.3g}") for t in asked for i in range(21)}
+    known |= {float(f"{100 * n / manifest['records']:.3g}") for n in told}
+    known |= {float(n - 1) for n in told} | told | {1000.0, float(len(manifest["columns"]))}
+    known.add(0.01)  # "by less than 0.01"
     assert numbers - known == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "weaker", "said"),
+    [
+        (0.19, 0.17, "by up to 0.19; is attenuated by up to 0.17"),
+        (0.19, 0.0, "by up to 0.19"),
+        (0.0, 0.0, "by less than 0.01"),
+    ],
+)
+def test_attenuation_is_said_beside_the_change(made, change, weaker, said):
+    manifest = read_manifest(made.folder)
+    assert manifest is not None
+    assert manifest.figures is not None
+    changes = MeasuredChanges(
+        variances={"age": -9}, correlations={"age": change}, attenuations={"age": weaker}
+    )
+    figures = manifest.figures.model_copy(update={"changes": changes})
+    text = Page(write_report(manifest.model_copy(update={"figures": figures}))).text
+    assert re.search(f"age\\s+9 % too small\\s+{re.escape(said)}\\s", text)
+    older = changes.model_copy(update={"attenuations": None})
+    figures = manifest.figures.model_copy(update={"changes": older})
+    assert "is attenuated" not in write_report(manifest.model_copy(update={"figures": figures}))
 
 
 def test_a_column_is_called_what_it_likes(tmp_path):
@@ -193,6 +263,9 @@ def test_without_words_of_a_publisher_it_is_called_by_its_name(tmp_path):
     assert "about" not in found.manifest
     assert f"<h1>{found.manifest['name']}</h1>" in (found.folder / "report.html").read_text()
     assert page.all("svg")
+    assert "The publisher names no licence and no contact: ask whoever" in page.text
+    named, release_id = found.manifest["name"], found.manifest["release_id"]
+    assert f"Cite as: {named}. Release {release_id}." in page.text
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -233,7 +233,8 @@ OTHERS = {
     *("about.contact", "about.licence", "about.citation"),
     *("method.name", "method.scope", "method.block_clusters", "method.class_size"),
     *("method.refine", "method.start", "method.gamma"),
-    *("attributes.bottom", "attributes.top", "attributes.bands", "attributes.missing"),
+    *(f"attributes.{end}.{key}" for end in ("bottom", "top") for key in ("percentile", "public")),
+    *("attributes.bands", "attributes.missing"),
     # who is left out: tests/end_to_end/inputs/test_suppressed_records.py
     "suppress.at_most",
     # of several releases together: tests/end_to_end/persons/test_series.py

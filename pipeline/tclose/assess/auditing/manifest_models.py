@@ -9,6 +9,7 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.model.attributes import Column
 from tclose.model.distribution import Distribution
 from tclose.privacy.bound_models import PrivacyModels, bind, privacy_model_of
+from tclose.privacy.bucket_cuts import MOST_BUCKETS
 from tclose.privacy.privacy_model import PrivacyModel
 from tclose.privacy.value_groups import similar_values
 from tclose.privacy.whole_table import check_size
@@ -43,10 +44,8 @@ def bind_models(
         if a is None:
             raise MalformedError("further models of other columns than the confidential ones")
         # Memory goes by the number of buckets, before it is found that values are fewer.
-        n_records = distributions[a].n_records
-        if isinstance(requirement.buckets, int) and not 2 <= requirement.buckets <= max(
-            2, n_records
-        ):
+        most = max(MOST_BUCKETS, distributions[a].n_records)
+        if isinstance(requirement.buckets, int) and not 2 <= requirement.buckets <= most:
             raise MalformedError("a number of buckets that the rows cannot have")
         with refusing_misfits():
             requirements.append(bind(requirement, a, columns[a], distributions[a], texts[a]))

@@ -22,6 +22,11 @@ def check_preparation(preparation: Preparation) -> None:
         raise ValueError("round has to be above 0: values are rounded to its multiples")
     if bottom is not None and top is not None and bottom >= top:
         raise ValueError("bottom has to be below top")
+    low, high = preparation.bottom_percentile, preparation.top_percentile
+    if low is not None and high is not None and low >= high:
+        raise ValueError("the percentile of bottom has to be below that of top")
+    if preparation.bands and (low is not None or high is not None):
+        raise ValueError("bands stand for round, bottom and top; take these out")
     for key, bound in (("bottom", bottom), ("top", top)):
         if step is not None and bound is not None and bound % step:
             raise ValueError(f"{key} has to be a multiple of round")

@@ -1,12 +1,15 @@
-"""The median or mode of a column's values, exactly, from what is counted in its pieces.
+"""A percentile or the mode of a column's values, exactly, from what is counted in its pieces.
 
 A piece with many distinct keys tells the ranks of some of them, evenly spread; all pieces together
-bound the median, and are asked again within these bounds. Two rounds are enough but for odd data.
+bound the percentile, and are asked again within these bounds. Two rounds are enough but for odd
+data.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +23,7 @@ from tclose.model.column_terms import Kind
 MOST_KEYS = 4096  # that a piece tells the ranks of
 ALL_KEYS = 2**22  # that all pieces tell the ranks of, but for the least of each
 LEAST_KEYS = 8
+MEDIAN = Fraction(1, 2)
 
 Key = int | float
 
@@ -113,18 +117,23 @@ def rank_keys(keys: Keys, within: KeyRange, most_keys: int = MOST_KEYS) -> KeyRa
     return KeyRanks(keys.size, n_below, values, up_to.astype(np.int64), counts.astype(np.int64))
 
 
-def find_median(pieces: Sequence[KeyRanks], within: KeyRange) -> Key | KeyRange | None:
-    """The lower median of all pieces' keys, or a range that it is in; None without keys.
+def find_percentile(
+    pieces: Sequence[KeyRanks], within: KeyRange, share: Fraction = MEDIAN
+) -> Key | KeyRange | None:
+    """The least key that a share of all keys do not exceed, or a range that it is in.
+
+    None without keys. By default it is the lower median.
 
     Parameters
     ----------
     pieces : of the whole column
     within : the range that they are of
+    share : above 0, at most 1
     """
     n_keys = sum(piece.n_keys for piece in pieces)
     if not n_keys:
         return None
-    rank = (n_keys + 1) // 2
+    rank = ceil(share * n_keys)
     keys, least, most = bound_ranks(pieces)
     up_to = keys[np.searchsorted(least, rank)].item()
     if sum(piece.most_below(up_to) for piece in pieces) < rank:

@@ -46,6 +46,7 @@ def prepare_values(array: pa.Array, name: str, preparation: Preparation) -> pa.A
     DataError
         As `prepare_table`.
     """
+    assert not preparation.awaits_bounds, f"the percentiles of {name!r} were not looked for"
     if preparation.fills:
         return _fill(array, name)
     if preparation.imputes is not None:

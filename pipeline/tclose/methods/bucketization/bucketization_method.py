@@ -16,6 +16,7 @@ from tclose.methods.method import Method, MethodContext
 from tclose.methods.method_registry import register_method
 from tclose.model.distribution import Distribution
 from tclose.model.setting_fields import refuse_truth
+from tclose.privacy.bucket_cuts import MOST_BUCKETS
 from tclose.privacy.class_counts import group_table
 from tclose.privacy.models.ratio_model import RATIO_CLOSENESS
 from tclose.privacy.privacy_model import PrivacyModel
@@ -91,8 +92,10 @@ class Bucketization(Method):
                 "method.name: bucketization works with one confidential attribute of the whole "
                 "table; give one, and no partition columns that are released as they are"
             )
-        demand = RatioDemand(k, self.limit, self.buckets)
-        return bucketize(confidential[0], read(), demand.wanted_buckets, demand.t)
+        demand, distribution = RatioDemand(k, self.limit, self.buckets), read()
+        # More buckets than records are cut at the same ranks, and audits would not believe them.
+        wanted = min(demand.wanted_buckets, max(MOST_BUCKETS, distribution.n_records))
+        return bucketize(confidential[0], distribution, wanted, demand.t)
 
     def check(self, context: MethodContext, /) -> None:
         """Refuse a ratio that no classes of k records are within."""

@@ -9,12 +9,13 @@ from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, numb
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.kept_persons_warning import warn_of_kept_persons
-from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, report_noise_draws
+from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, warn_of_noise_draws
 from tclose.passes.plan.notices.plan_warnings import (
     PLAN_WARNINGS,
     find_warnings,
     report_warnings,
 )
+from tclose.passes.plan.notices.same_input_warning import warn_by_policy
 from tclose.passes.plan.notices.shared_persons_warning import warn_of_shared_persons
 from tclose.passes.plan.notices.telling_columns import warn_of_telling_columns
 from tclose.passes.plan.plan import DRAFT_PLAN, PLAN, Plan, check_k
@@ -33,8 +34,10 @@ from tclose.passes.summarise.summarise_task import (
     SAMPLE,
     VALUE_COUNTS,
 )
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION
+from tclose.runtime.strictness import refuse_warnings
 
 
 def decide_plan(context: PassContext) -> None:
@@ -58,7 +61,7 @@ def decide_plan(context: PassContext) -> None:
         plan = grow_trees(context, summary, plan)
     contents = context.read(INSPECTION)
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
-    report_noise_draws(run, plan, progress)
+    drawn_again = warn_of_noise_draws(run, plan, progress)
     warn_of_short_memory(plan, context.engine, progress)
     sketches = () if plan.persons is None else (sketch_persons(context.workspace, plan.persons),)
     context.write(PERSON_SKETCHES, sketches)
@@ -67,11 +70,20 @@ def decide_plan(context: PassContext) -> None:
         *warn_of_telling_columns(plan, summary.sampled),
         *warn_of_shared_persons(run, sketches),
         *warn_of_kept_persons(plan),
+        *drawn_again,
     )
-    context.write(PLAN_WARNINGS, warnings)
-    if run.lease_token is not None:  # of a run that publishes; a plan's are reported with it
-        report_warnings(warnings, run.policy.engine, progress)
+    _report_warnings(context, warnings)
     context.write(PLAN, plan)
+
+
+def _report_warnings(context: PassContext, warnings: tuple[PlanWarning, ...]) -> None:
+    """Keep warnings, and tell those of a run that publishes; a plan's are reported with it."""
+    run, engine = context.run, context.run.policy.engine
+    context.write(PLAN_WARNINGS, warnings)
+    if run.lease_token is not None:
+        report_warnings(warnings, engine, context.progress)
+        # Whether rows are others is known, and told, when they are there: hours too late here.
+        refuse_warnings(warn_by_policy(run), engine)
 
 
 def _make_plan(context: PassContext, summary: InputSummary, series: tuple[SeriesLink, ...]) -> Plan:

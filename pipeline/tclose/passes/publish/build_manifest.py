@@ -86,7 +86,7 @@ class ReleaseRecord:
     ``n_read``: records, held ones among them, but not those that were left out for another reason
     than a missing value;
     ``n_suppressed``: those left out as isolated ones; ``n_missing``: records without a value that
-    is needed, of each column that has any.
+    is needed, of each column that has any; ``n_in_category``: those that have a category instead.
     """
 
     release_id: str
@@ -99,6 +99,7 @@ class ReleaseRecord:
     inputs: tuple[InputFile, ...]
     n_read: int
     n_missing: Mapping[str, int]
+    n_in_category: Mapping[str, int]
     n_clusters: int
     n_repaired: int
     rounds: tuple[Round, ...]

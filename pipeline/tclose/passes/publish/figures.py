@@ -1,6 +1,6 @@
 """The figures of a release's report: few, round, and of no value that few records have."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import floor, log10
@@ -20,7 +20,7 @@ from tclose.releases.manifest.figure_sections import (
     ReleaseFigures,
     Shares,
 )
-from tclose.releases.manifest.internal_manifest import Utility
+from tclose.releases.manifest.internal_manifest import CorrelationPair, Utility
 from tclose.releases.manifest.privacy_summary import three_digits
 
 OTHERS = "other values"
@@ -51,13 +51,18 @@ class ValueLabels:
 
 
 def describe_figures(
-    plan: Plan, profile: ClassProfile, distributions: Sequence[Distribution], utility: Utility
+    plan: Plan,
+    profile: ClassProfile,
+    distributions: Sequence[Distribution],
+    utility: Utility,
+    correlations: Mapping[str, CorrelationPair],
 ) -> ReleaseFigures:
     """Describe what a report shows of a release, to three digits.
 
     Parameters
     ----------
     distributions : of the confidential attributes, as released
+    correlations : before and after, by the names of two columns
     """
     attributes = {}
     for encoding, distribution, distances in zip(
@@ -67,7 +72,7 @@ def describe_figures(
             grouping = group_values(encoding, distribution, plan.k)
             figures = _describe_attribute(grouping, distribution, distances)
             attributes[encoding.column.name] = figures
-    changes = _describe_changes(plan, utility)
+    changes = _describe_changes(plan, utility, correlations)
     said = {} if changes is None else {"changes": changes}
     return ReleaseFigures(
         class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **said
@@ -186,7 +191,9 @@ def _describe_sizes(size_counts: Int64) -> Shares:
     return Shares(labels=labels, shares=_shares(np.bincount(of_size, counts, starts.size)))
 
 
-def _describe_changes(plan: Plan, utility: Utility) -> MeasuredChanges | None:
+def _describe_changes(
+    plan: Plan, utility: Utility, pairs: Mapping[str, CorrelationPair]
+) -> MeasuredChanges | None:
     """Coarser than what the internal manifest has; none of a table of few records."""
     names = [e.column.name for e in plan.encodings if e.column.role is Role.QUASI_IDENTIFIER]
     if plan.n_records < MOST_CHANGES:
@@ -196,10 +203,23 @@ def _describe_changes(plan: Plan, utility: Utility) -> MeasuredChanges | None:
         for name, change in utility.changes_of_variances.items()
         if name in names and change is not None
     }
-    pairs = combinations(utility.changes_of_variances, 2)
     correlations: dict[str, float] = {}
-    for one, other in pairs:
+    attenuations: dict[str, float] = {}
+    for one, other in combinations(utility.changes_of_variances, 2):
         change = utility.changes_of_correlations.get(f"{one} and {other}")
+        weaker = _measure_attenuation(pairs.get(f"{one} and {other}"))
         for name in {one, other} & variances.keys() if change is not None else ():
             correlations[name] = max(round(abs(change or 0), 2), correlations.get(name, 0.0))
-    return MeasuredChanges(variances=variances, correlations=correlations) if variances else None
+            attenuations[name] = max(round(weaker, 2), attenuations.get(name, 0.0))
+    if not variances:
+        return None
+    return MeasuredChanges(
+        variances=variances, correlations=correlations, attenuations=attenuations
+    )
+
+
+def _measure_attenuation(pair: CorrelationPair | None) -> float:
+    """By how much a correlation is nearer to 0 than it was."""
+    if pair is None or pair.original is None or pair.released is None:
+        return 0.0
+    return max(0.0, abs(pair.original) - abs(pair.released))

@@ -62,6 +62,7 @@ def full_manifest(account: ReleaseRecord, public: Manifest, run: MadeBy) -> Inte
         records_suppressed=account.n_suppressed if account.policy.suppress else None,
         values_missing=dict(account.n_missing),
         values_imputed=count_imputed(account.plan),
+        values_in_category=dict(account.n_in_category),
         plan_sha256=account.plan.digest(),
         seconds={name: round(value, 3) for name, value in account.seconds.items()},
         run=run,

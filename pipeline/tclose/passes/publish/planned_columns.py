@@ -6,6 +6,7 @@ import numpy as np
 
 from tclose.data.files.text_formats import TextFormat
 from tclose.data.keys import plain_type
+from tclose.data.value_counts import count_in_category
 from tclose.model.attributes import Column
 from tclose.model.column_terms import Kind, Role
 from tclose.model.distribution import Distribution
@@ -53,6 +54,7 @@ class _Described:
             for e in plan.encodings
             if e.column.attribute.preparation is not None
         }
+        self.in_category = count_in_category(summary.table, summary.source.columns)
 
     def describe(self) -> Iterator[PlannedColumn]:
         for name, settings in self.policy.attributes.items():
@@ -76,9 +78,14 @@ class _Described:
             format=describe_format(column.kind, formats.get(name, TextFormat())),
             distinct=distinct,
             distinct_among=among,
-            missing=None if counted is None else counted.n_missing + self.imputed.get(name, 0),
+            missing=None if counted is None else counted.n_missing + self._count_filled(name),
+            missing_category=name in self.in_category,
             treatment=self.treatments.get(name) or _NEVER_RELEASED[column.role],
         )
+
+    def _count_filled(self, name: str) -> int:
+        """Records without a value that have one by the time columns are counted."""
+        return self.imputed.get(name, 0) + self.in_category.get(name, 0)
 
     def _count_distinct(self, name: str) -> tuple[int | None, int | None]:
         """Distinct values, and among how many records where these are a sample."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from tclose.data.places.atomic_files import write_atomically
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import dump_json
+from tclose.data.value_counts import count_in_category
 from tclose.errors import ConflictError, VerificationError
 from tclose.model.verification import Verdict
 from tclose.passes.compare.comparison import compare_with_input
@@ -90,10 +91,9 @@ def publish(context: PassContext) -> None:
         raise VerificationError("the files hold another number of rows; nothing was published")
     compared = compare_with_input(context, plan, [file.digest for file in files])
     account = _make_record(run, plan, verdict, files, compared)
-    unmeasured = warn_of_unmeasured(account.utility)
-    report_warnings(unmeasured, run.policy.engine, context.progress)
-    account = replace(account, warnings=(*context.read(PLAN_WARNINGS), *unplanned, *unmeasured))
-    warn_of_siblings(account.siblings, context.progress)
+    found = (*warn_of_unmeasured(account.utility), *warn_of_siblings(account.siblings))
+    report_warnings(found, run.policy.engine, context.progress)
+    account = replace(account, warnings=(*context.read(PLAN_WARNINGS), *unplanned, *found))
     public, documents = public_manifest(account)
     lineage = _complete_lineage(run, account, public)
     staging = _stage_files(run, files)
@@ -134,7 +134,8 @@ def _make_record(
 ) -> ReleaseRecord:
     workspace = run.workspace
     results = workspace.load(REGION_RESULTS)
-    table = workspace.load(INPUT_SUMMARY).table
+    summary = workspace.load(INPUT_SUMMARY)
+    table = summary.table
     lost = merge_losses([result.losses for result in results])
     losses = lost.means.tolist()
     names = [e.column.name for e in plan.encodings]
@@ -143,6 +144,7 @@ def _make_record(
     )
     utility = add_analyses(utility, lost, plan, workspace.load(WORKLOAD))
     sketches = workspace.load(PERSON_SKETCHES)
+    analysis = describe_analysis(lost, plan, describe_uniques(run, plan, verdict))
     over_time = describe_series(
         run.policy, workspace.load(SERIES), workspace.load(SERIES_VERDICT), _read_register(run)
     )
@@ -153,7 +155,7 @@ def _make_record(
         verdict=verdict,
         loss=Loss(sum(losses) / len(losses), dict(zip(names, losses, strict=True))),
         utility=utility,
-        analysis=describe_analysis(lost, plan, describe_uniques(run, plan, verdict)),
+        analysis=analysis,
         previous=find_previous(run.repository, run.release_id),
         files=tuple(
             DataFile(path=f.path, rows=f.rows, bytes=f.bytes, sha256=f.sha256) for f in files
@@ -162,6 +164,7 @@ def _make_record(
         n_read=table.n_read,
         n_suppressed=sum(one.n_left_out for one in workspace.load(SUPPRESSION)),
         n_missing={name: c.n_missing for name, c in table.columns.items() if c.n_missing},
+        n_in_category=count_in_category(table, summary.source.columns),
         n_clusters=sum(result.n_clusters for result in results),
         n_repaired=sum(result.n_repaired for result in results),
         rounds=merge_rounds([result.rounds for result in results]),
@@ -175,7 +178,11 @@ def _make_record(
         levels=tuple(result.levels for result in results if result.levels is not None),
         compared=compared,
         figures=describe_figures(
-            plan, workspace.load(CLASS_PROFILE), load_distributions(workspace, plan), utility
+            plan,
+            workspace.load(CLASS_PROFILE),
+            load_distributions(workspace, plan),
+            utility,
+            analysis.correlations,
         ),
         versions=run.versions,
     )

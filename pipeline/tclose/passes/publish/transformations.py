@@ -61,6 +61,10 @@ def _describe(column: Column, dtype: pa.DataType, treated: Keys) -> ReleasedColu
 def _describe_preparation(prepared: Preparation) -> PreparedColumn:
     """Describe in numbers what was done as values were read."""
     bounds = {"bottom": prepared.bottom, "top": prepared.top, "multiples_of": prepared.step}
+    bounds |= {
+        "bottom_percentile": prepared.bottom_percentile,
+        "top_percentile": prepared.top_percentile,
+    }
     keys: Keys = {key: float(number) for key, number in bounds.items() if number is not None}
     if prepared.bands:
         keys["bands"] = [float(end) for end in prepared.bands]

@@ -97,5 +97,5 @@ def _group(column: Column, counted: ColumnSummary | None) -> Column:
     return replace(column, attribute=replace(column.attribute, taxonomy=rows))
 
 
-INPUT_SUMMARY = Artifact("summary", InputSummary, version=3)
+INPUT_SUMMARY = Artifact("summary", InputSummary, version=4)
 PARTITIONS = Artifact("partitions", tuple[Partition, ...], version=3)

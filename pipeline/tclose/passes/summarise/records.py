@@ -1,6 +1,7 @@
 """The reading of records, alike in every pass, and the choice of those released."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,16 @@ class Source:
         return tuple(c for c in self.columns if c.is_held_to_t)
 
 
-SOURCE = Artifact("source", Source, version=2)
+SOURCE = Artifact("source", Source, version=3)
+
+
+def replace_columns(source: Source, settled: Mapping[str, Column]) -> Source:
+    """The source with some columns as they are settled, by name, and values prepared by them."""
+    columns = tuple(settled.get(c.name, c) for c in source.columns)
+    prepared = tuple(
+        (c.name, c.attribute.preparation) for c in columns if c.attribute.preparation is not None
+    )
+    return replace(source, columns=columns, reading=replace(source.reading, prepared=prepared))
 
 
 def split_release_partitions(

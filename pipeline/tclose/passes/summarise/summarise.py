@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tclose.data.files.input_partitions import name_files
 from tclose.data.files.inspection import FileContent
 from tclose.data.preparation.prepared_columns import resolve_prepared
-from tclose.data.value_counts import check_summary, find_problems
+from tclose.data.unusable_values import check_summary, find_problems
 from tclose.errors import DataError, OutputError
 from tclose.methods.dp.noise import check_noise
 from tclose.model.input_pieces import Partition
@@ -15,7 +15,7 @@ from tclose.passes.persons.person_keys import PERSON_KEY, prepare_key
 from tclose.passes.plan.notices.footprint import check_disk, check_pieces
 from tclose.passes.series.held.held_records import HELD
 from tclose.passes.series.link_persons import LINK_TASK, SERIES, link_series
-from tclose.passes.summarise.centres import GAPS_TASK, find_centres
+from tclose.passes.summarise.centres import find_centres
 from tclose.passes.summarise.input_summary import (
     INPUT_SUMMARY,
     PARTITIONS,
@@ -24,6 +24,8 @@ from tclose.passes.summarise.input_summary import (
     grow_taxonomies,
     merge_summaries,
 )
+from tclose.passes.summarise.percentiles import find_bounds
+from tclose.passes.summarise.ranked_values import GAPS_TASK
 from tclose.passes.summarise.records import SOURCE
 from tclose.passes.summarise.source import (
     make_source,
@@ -70,6 +72,7 @@ def _summarise(context: PassContext) -> None:
         if column.attribute.noise is not None:
             check_noise(column)
     source = make_source(policy, schema, columns, types, partitions)
+    source = find_bounds(context, source, partitions)
     source = find_centres(context, source, partitions)
     source = prepare_comparison(context, source)
     if source.person is not None:

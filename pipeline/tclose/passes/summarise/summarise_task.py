@@ -199,6 +199,6 @@ SUMMARISE_TASK = Task(
     "summarising",
     summarise_task,
     (VALUE_COUNTS, JOINT_COUNTS, SAMPLE, PERSON_HASHES),
-    version=3,
+    version=4,
 )
 DISTRIBUTE_TASK = Task("distribute", "counting values", distribute_task, (MERGED_COUNTS,))

@@ -64,7 +64,7 @@ def sampled_positions(sample: pa.Table) -> Int64:
     return positions
 
 
-NEAR_TASK = Task("near", "sampling records", near_task, (NEAR_SAMPLE,))
+NEAR_TASK = Task("near", "sampling records", near_task, (NEAR_SAMPLE,), version=2)
 
 
 @dataclass(frozen=True, eq=False)

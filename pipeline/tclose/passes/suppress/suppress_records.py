@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from tclose.data.encodings import make_encoding
 from tclose.data.files.input_partitions import leave_out
 from tclose.data.keys import Encoding, Keys, to_keys
-from tclose.data.value_counts import TableSummary, find_problems
+from tclose.data.unusable_values import find_problems
+from tclose.data.value_counts import TableSummary
 from tclose.errors import PolicyError
 from tclose.model.array_types import Float64
 from tclose.model.input_pieces import Partition

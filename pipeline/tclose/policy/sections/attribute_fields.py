@@ -65,6 +65,23 @@ class NoiseSettings(Settings):
     )
 
 
+class PercentileSettings(Settings):
+    """A bound that is one of the column's percentiles, which everybody may know."""
+
+    percentile: Number = Field(
+        gt=0,
+        lt=100,
+        description="In percent: the bound is the least value that so many of the column's values "
+        "do not exceed, rounded to the multiples of round.",
+        examples=[99],
+    )
+    public: Literal[True] = Field(
+        description="Declares that everybody may know the bound: manifest, dictionary and report "
+        "name it.",
+        examples=[True],
+    )
+
+
 class AttributeFields(Settings):
     """The keys of one column, without what makes them go together."""
 
@@ -145,17 +162,17 @@ class AttributeFields(Settings):
         "non-confidential numbers: to the nearest multiple of this, before t is measured.",
         examples=[False, 100, 0.5],
     )
-    bottom: Number | None = Field(
+    bottom: Number | PercentileSettings | None = Field(
         default=None,
         description="Of confidential and non-confidential numbers: smaller values become this one, "
         "which everybody may know, before t is measured.",
-        examples=[0],
+        examples=[0, {"percentile": 1, "public": True}],
         exclude_if=lambda number: number is None,
     )
-    top: Number | None = Field(
+    top: Number | PercentileSettings | None = Field(
         default=None,
         description="Likewise: larger values become this one.",
-        examples=[200_000],
+        examples=[200_000, {"percentile": 99, "public": True}],
         exclude_if=lambda number: number is None,
     )
     bands: tuple[Number, ...] = Field(

@@ -14,7 +14,12 @@ from tclose.model.attributes import ANCESTOR, LOW_MEDIAN, REPRESENTATIVE, Attrib
 from tclose.model.column_terms import Distance, Kind, Role, Scale
 from tclose.model.grouping import CALENDAR, GroupRule
 from tclose.model.preparation import MISSING, Preparation
-from tclose.policy.sections.attribute_fields import AttributeFields, IntervalSettings, NoiseSettings
+from tclose.policy.sections.attribute_fields import (
+    AttributeFields,
+    IntervalSettings,
+    NoiseSettings,
+    PercentileSettings,
+)
 
 
 class AttributeSettings(AttributeFields):
@@ -98,14 +103,16 @@ class AttributeSettings(AttributeFields):
 
     def _prepare(self) -> Preparation | None:
         """Return what is done to the values as they are read; None where nothing is."""
-        rounding = None if isinstance(self.round, bool) else self.round
-        bottom, top, step = (
-            None if number is None else Fraction(str(number))
-            for number in (self.bottom, self.top, rounding)
-        )
-        bands = tuple(Fraction(str(end)) for end in self.bands)
+        bottom, top = _exact_bound(self.bottom), _exact_bound(self.top)
         made = Preparation(
-            bottom, top, step, bands, self.missing == "category", self._imputed_centre
+            bottom=bottom[0],
+            top=top[0],
+            step=None if isinstance(self.round, bool) else Fraction(str(self.round)),
+            bands=tuple(Fraction(str(end)) for end in self.bands),
+            fills=self.missing == "category",
+            imputes=self._imputed_centre,
+            bottom_percentile=bottom[1],
+            top_percentile=top[1],
         )
         return None if made == Preparation() else made
 
@@ -286,6 +293,15 @@ AGGREGATES: dict[Kind, tuple[str, ...]] = {
     Kind.BOOLEAN: ("mode", REPRESENTATIVE),
     Kind.NOMINAL: ("mode", REPRESENTATIVE, ANCESTOR),
 }
+
+
+def _exact_bound(
+    given: int | float | PercentileSettings | None,
+) -> tuple[Fraction | None, Fraction | None]:
+    """A bound, or the percentile that it will be, as they were written: 0.1 is a tenth."""
+    if isinstance(given, PercentileSettings):
+        return None, Fraction(str(given.percentile))
+    return (None if given is None else Fraction(str(given))), None
 
 
 def _interval_texts(settings: IntervalSettings | None) -> tuple[tuple[str, ...], str] | None:

@@ -6,6 +6,7 @@ import re
 from tclose.data.files.character_sets import UTF8
 from tclose.data.files.text_formats import TextFormat
 from tclose.model.column_terms import Kind, Role
+from tclose.policy.sections.about_settings import AboutSettings
 from tclose.policy.suggest.draft_policy import Draft
 from tclose.policy.suggest.suggest_roles import Suggestion, suggest_centre, suggest_prefixes
 
@@ -19,6 +20,13 @@ _HEADINGS = {
     Role.CONFIDENTIAL: "Confidential values are released as they are, each class like the table.",
 }
 
+# Keys without a value are as good as none, so what is not filled in need not be taken out.
+_ABOUT = (
+    "# For people who get the release: fill in, and take the # of these lines away.",
+    "# about:",
+    *(f"#   {key}:" for key in AboutSettings.model_fields),
+)
+
 
 def write_text(draft: Draft, file: str) -> str:
     """Return the policy of a draft as the text of a file of that name."""
@@ -28,7 +36,7 @@ def write_text(draft: Draft, file: str) -> str:
         columns = draft.of_role(role)
         if columns:
             lines += [f"  # {heading}", *(_attribute(draft, s) for s in columns)]
-    lines += _rest(draft)
+    lines += [*_rest(draft), *_ABOUT]
     return "\n".join(lines) + "\n"
 
 

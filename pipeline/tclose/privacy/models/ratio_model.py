@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tclose.model.array_types import Int64
 from tclose.model.setting_fields import Factor, Group, refuse_truth
+from tclose.privacy.bucket_cuts import MOST_BUCKETS
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures, group_table
 from tclose.privacy.model_registry import register_model
 from tclose.privacy.models.ratio_closeness import ASSUMPTIONS, check_ratio, epsilon_of_ratio
@@ -37,7 +38,7 @@ class RatioCloseness(Model):
     name: Literal["ratio-closeness"]
     t: Factor = Field(description="How many times as probable, at most.", examples=[2])
     buckets: (
-        Annotated[int, Field(ge=2, le=1000), BeforeValidator(refuse_truth)]
+        Annotated[int, Field(ge=2, le=MOST_BUCKETS), BeforeValidator(refuse_truth)]
         | Annotated[tuple[Group, ...], Field(min_length=2)]
         | None
     ) = Field(

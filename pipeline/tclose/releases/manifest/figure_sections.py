@@ -56,6 +56,8 @@ class MeasuredChanges(Section):
     """Relative changes of the quasi-identifiers' variances, in whole percent."""
     correlations: dict[str, float]
     """Largest change of a correlation of the column with another one, to two decimals."""
+    attenuations: dict[str, float] | None = None
+    """By how much one of these is weaker than it was, at most; None of releases made before."""
 
 
 class ReleaseFigures(Section):

@@ -273,6 +273,8 @@ class InternalManifest(Manifest):
     """Records without a value, by the name of each column that lacked needed ones."""
     values_imputed: dict[str, Count] = Field(default_factory=dict)
     """Of each column whose missing values got a centre, records without one, by name."""
+    values_in_category: dict[str, Count] = Field(default_factory=dict)
+    """Of each column where these have a category instead, records without a value, by name."""
     plan_sha256: str | None = None
     person_traces: PersonTracesSection | None = None
     """Present if k counts persons."""

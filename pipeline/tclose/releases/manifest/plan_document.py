@@ -91,6 +91,9 @@ class PlannedColumn(Section):
     distinct_among: int | None = None
     """Records among which they were counted, where these are a sample."""
     missing: int | None = None
+    """Records without a value."""
+    missing_category: bool = False
+    """Records without a value become a category of their own, which is one of the distinct."""
     treatment: str
     expected_loss: float | None = None
     """Mean squared difference in ranges, or distance, as manifests have it; if the loss goes on

@@ -155,6 +155,10 @@ class PreparedColumn(Section):
     """Smaller values were set to it."""
     top: float | None = None
     """Larger values were set to it."""
+    bottom_percentile: Annotated[float, Field(gt=0, lt=100)] | None = None
+    """In percent, where the bottom is one of the column's percentiles."""
+    top_percentile: Annotated[float, Field(gt=0, lt=100)] | None = None
+    """Likewise of the top."""
     multiples_of: float | None = None
     """Values were rounded to the nearest of these."""
     bands: list[float] = Field(default_factory=list)

@@ -85,12 +85,18 @@ def list_unsafe(manifest: Manifest) -> list[str]:
 
 
 def list_changes(manifest: Manifest) -> list[tuple[str, str, str]]:
-    """Rows of a column, the change of its variance, and the largest change of a correlation."""
+    """Rows of a column, the change of its variance, and the largest ones of a correlation."""
     changes = manifest.figures.changes if manifest.figures is not None else None
     if changes is None:
         return []
     return [
-        (name, _in_words(percent), _correlation(changes.correlations.get(name)))
+        (
+            name,
+            _in_words(percent),
+            _correlation(
+                changes.correlations.get(name), (changes.attenuations or {}).get(name, 0.0)
+            ),
+        )
         for name, percent in changes.variances.items()
     ]
 
@@ -101,10 +107,13 @@ def _in_words(percent: int) -> str:
     return f"{abs(percent)} % {'too small' if percent < 0 else 'too large'}"
 
 
-def _correlation(change: float | None) -> str:
+def _correlation(change: float | None, weaker: float) -> str:
     if change is None:
         return "no other number"
-    return "by less than 0.01" if change < 0.01 else f"by up to {change:.2f}"
+    if change < 0.01:
+        return "by less than 0.01"
+    said = f"by up to {change:.2f}"
+    return f"{said}; is attenuated by up to {weaker:.2f}" if weaker >= 0.01 else said
 
 
 def _of_role(manifest: Manifest, role: Role) -> list[ReleasedColumn]:

@@ -102,3 +102,8 @@ def page(title: str, style: str, header: str, sections: Sequence[str], footer: s
     )
     whole = element("html", f"\n<head>{head}</head>\n<body>\n{body}\n</body>\n", lang="en")
     return f"<!DOCTYPE html>\n{whole}\n"
+
+
+def format_share(part: int, whole: int) -> str:
+    """A part in percent of the whole, in three digits; a dash where the whole is nothing."""
+    return f"{100 * part / whole:.3g} %" if whole else "-"

@@ -14,6 +14,7 @@ from tclose.releases.manifest.internal_manifest import (
     Analysis,
     InternalManifest,
     PreviousRelease,
+    SizeLoss,
     Spread,
 )
 from tclose.releases.manifest.originals_section import FrontierSection, OriginalsResult
@@ -25,6 +26,7 @@ from tclose.releases.report.html_parts import (
     data_table,
     element,
     facts,
+    format_share,
     page,
     paragraph,
     section,
@@ -32,6 +34,7 @@ from tclose.releases.report.html_parts import (
 )
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.intrusion_report import show_intrusion
+from tclose.releases.report.left_out_report import show_left_out
 from tclose.releases.report.originals_report import show_frontier_section, show_linkage
 from tclose.releases.report.page_style import style_release
 from tclose.releases.report.public_report import count_persons, give_title
@@ -51,7 +54,7 @@ def write_internal_report(
     """Write the page; with what was found later, it is one of its own, which is not sealed."""
     sections = [
         _show_warnings(manifest),
-        _show_dropped(manifest),
+        show_left_out(manifest),
         _show_risk(manifest),
         *show_uniques(manifest.analysis),
         *show_intrusion(intrusion),
@@ -108,42 +111,6 @@ def _show_warnings(manifest: InternalManifest) -> str:
     said = [f"{w.code}: {w.message}; {w.remedy}" for w in manifest.warnings]
     shown = bullets(said) if said else paragraph("None.")
     return section("warnings", "Warnings of the plan", shown)
-
-
-def _show_dropped(manifest: InternalManifest) -> str:
-    n_read, n_dropped = manifest.records_read or 0, manifest.records_dropped or 0
-    n_held_back = 0 if manifest.over_time is None else manifest.over_time.left_out
-    n_isolated = manifest.records_suppressed or 0
-    n_read += n_held_back + n_isolated  # which the manifest does not count among them
-    text = (
-        f"{n_read:,} records were read, {n_dropped:,} of them ({_percent(n_dropped, n_read)}) left "
-        "out for a missing value. A record can lack several."
-    )
-    if n_held_back:
-        text += (
-            f" {n_held_back:,} more ({_percent(n_held_back, n_read)}) were left out, as too few of "
-            "those who shared their earlier classes are still there, or as these are above a t."
-        )
-    if manifest.over_time is not None and manifest.over_time.stale:
-        text += (
-            f" Beside these, {manifest.over_time.stale:,} of persons who left were held as the "
-            "release before had them."
-        )
-    if n_isolated:
-        text += (
-            f" {n_isolated:,} more ({_percent(n_isolated, n_read)}) were left out, as no others "
-            "are near them by their quasi-identifiers (suppress)."
-        )
-    said = paragraph(text)
-    rows = [
-        (name, f"{n:,}", _percent(n, n_read))
-        for name, n in sorted(manifest.values_missing.items(), key=lambda pair: (-pair[1], pair[0]))
-    ]
-    head = ("column", "records without a value", "of those read")
-    table = data_table("Records that lack a value, by column", head, rows) if rows else ""
-    prepared = [f"{c.name}: {c.treatment}." for c in manifest.columns if c.prepared is not None]
-    done = element("h3", "Prepared columns") + bullets(prepared) if prepared else ""
-    return section("dropped", "Records left out, values prepared", said, table, done)
 
 
 def _show_traces(manifest: InternalManifest) -> str:
@@ -267,15 +234,22 @@ def _show_loss(manifest: InternalManifest) -> str:
         ("records in the class", "records", "of all", "loss"),
         [
             (
-                f"{one.smallest:,} to {one.largest:,}",
+                _name_sizes(one, manifest),
                 f"{one.records:,}",
-                _percent(one.records, manifest.records),
+                format_share(one.records, manifest.records),
                 f"{one.loss:.3g}",
             )
             for one in sizes
         ],
     )
     return section("loss", "Where information is lost", *parts, by_size)
+
+
+def _name_sizes(one: SizeLoss, manifest: InternalManifest) -> str:
+    """The sizes of some classes; none has fewer than k records, or more than the largest."""
+    smallest = max(one.smallest, manifest.privacy.k.asked)
+    largest = min(one.largest, manifest.classes.largest)
+    return f"{smallest:,} to {largest:,}" if smallest < largest else f"{largest:,}"
 
 
 def _explain_gaps(manifest: InternalManifest) -> list[str]:
@@ -359,10 +333,6 @@ def _say_when(moment: str) -> str:
 
 def _reached(distance: float | None) -> str:
     return "-" if distance is None else f"{distance:.3g}"
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.3g} %" if whole else "-"
 
 
 def _number(figure: float | str | None) -> str:

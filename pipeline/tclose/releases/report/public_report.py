@@ -12,7 +12,7 @@ from tclose.releases.manifest.dictionary import (
     describe_left_out_records,
     describe_suppressed_records,
 )
-from tclose.releases.manifest.figure_sections import AttributeFigures, ReleaseFigures
+from tclose.releases.manifest.figure_sections import About, AttributeFigures, ReleaseFigures
 from tclose.releases.manifest.privacy_sections import Privacy, TResult
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Attacks, ReleasedColumn
@@ -289,14 +289,18 @@ def _advise(manifest: Manifest) -> str:
 
 
 def _describe_source(manifest: Manifest) -> str:
-    about = manifest.about
-    pairs = []
-    if about is not None:
-        named = {"publisher": about.publisher, "licence": about.licence, "contact": about.contact}
-        pairs = [(key, said) for key, said in named.items() if said]
+    about = manifest.about or About()
+    named = {"publisher": about.publisher, "licence": about.licence, "contact": about.contact}
+    pairs = [(key, said) for key, said in named.items() if said]
     parts = [facts(pairs)] if pairs else []
-    if about is not None and about.citation:
-        parts.append(paragraph(f"Cite as: {about.citation}"))
+    not_named = " and ".join(f"no {key}" for key in ("licence", "contact") if not named[key])
+    if not_named:
+        parts.append(
+            paragraph(f"The publisher names {not_named}: ask whoever handed the data out.")
+        )
+    by = f"{about.publisher}: " if about.publisher else ""
+    usual = f"{by}{give_title(manifest)}. Release {manifest.release_id}."
+    parts.append(paragraph(f"Cite as: {about.citation or usual}"))
     n_files = len(manifest.files)
     parts.append(
         paragraph(
@@ -307,8 +311,7 @@ def _describe_source(manifest: Manifest) -> str:
             "said here of k, t and the classes, from the files alone."
         )
     )
-    given = "Citation, licence, contact" if len(parts) > 1 else "The release and its files"
-    return section("source", given, *parts)
+    return section("source", "Citation, licence, contact", *parts)
 
 
 def _foot(manifest: Manifest) -> str:

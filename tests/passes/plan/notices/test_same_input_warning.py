@@ -83,12 +83,13 @@ def test_another_release_of_the_same_input(change: str, section: str | None, run
     more = () if section else ("seed=9",)
     name = "people" if section else "others"
     section = section or "seed"
-    _, planned = runs.run(change, *more, command="plan")
+    planned, _ = runs.run(change, *more, command="plan")
     out, told = runs.run(change, *more)
     for text in (planned, told):
-        assert text.count("warning: 1 release of the same input is in the output folder") == 1
+        assert text.count("1 release of the same input is in the output folder already") == 1
         assert f"already: {first} (other {section}); anyone with two can tell records apart" in text
         assert "remove the others (tclose prune removes the oldest" in text
+        assert "warning TC-W014" in text
     assert f"also released as {first}" in out
     assert runs.beside(name) == [{"release": first, "differs": [section]}]
     public = (runs.current(name) / "manifest.json").read_text()
@@ -142,11 +143,26 @@ def test_removed_ones_and_other_inputs_are_not_told(runs: Runs, tmp_path: Path) 
     assert WARNING not in told
 
 
+def test_strict_runs_refuse_it_before_classes_are_made(runs: Runs) -> None:
+    runs.run()
+    first = runs.current()
+    write_policy(runs.policy, policy_for(runs.source, privacy={"k": 4, "t": 0.3}))
+    for command in ("plan", "run"):
+        assert main([command, str(runs.policy), "--quiet", "--strict"]) == 3
+        told = runs.capsys.readouterr().err
+        assert "TC-W014: 1 release of the same input is in the output folder" in told
+        assert "microaggregate" not in told
+    assert [one.name for one in first.parent.iterdir() if len(one.name) == 20] == [first.name]
+    runs.run("engine.strict=true", "engine.accepted_warnings=[TC-W014]", privacy={"k": 4, "t": 0.3})
+    inside = json.loads((runs.current() / "internal/manifest.json").read_text())
+    assert [warning["code"] for warning in inside["warnings"]] == ["TC-W014"]
+
+
 @pytest.mark.nightly
 def test_many_are_counted(runs: Runs) -> None:
     for seed in range(1, 6):
         _, told = runs.run(f"seed={seed}")
-    assert "warning: 4 releases of the same input are in the output folder already: " in told
+    assert "warning TC-W014: 4 releases of the same input are in the output folder" in told
     assert told.count("(other seed)") == 3
     assert " and 1 more; anyone" in told
 

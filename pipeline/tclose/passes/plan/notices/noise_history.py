@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.passes.plan.plan import Plan
+from tclose.policy.warning_kinds import NOISE_AGAIN
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.noise_draws import Draw, add_up, find_draws, read_neighbours
 from tclose.runtime.artifacts import Artifact
 from tclose.runtime.progress import Progress
@@ -12,10 +15,11 @@ NOISE_DRAWS = Artifact("noise-draws", tuple[Draw, ...])
 _MOST_NAMED = 3
 
 
-def report_noise_draws(run: Run, plan: Plan, progress: Progress) -> None:
+def warn_of_noise_draws(run: Run, plan: Plan, progress: Progress) -> tuple[PlanWarning, ...]:
     """Look for earlier draws before there is another; kept for the internal manifest.
 
-    They are kept where there are none, too: what is damaged is not taken for none.
+    They are kept where there are none, too: what is damaged is not taken for none, and said at
+    once.
     """
     neighbours = read_neighbours(run.repository.output)
     if neighbours.untold:
@@ -23,8 +27,7 @@ def report_noise_draws(run: Run, plan: Plan, progress: Progress) -> None:
     digests = {content.file.sha256 for content in run.workspace.load(INSPECTION)}
     draws = find_draws(neighbours, digests, plan.epsilons)
     run.workspace.save(NOISE_DRAWS, draws)
-    if draws:
-        progress.warn(_format_warning(draws, plan))
+    return (make_warning(NOISE_AGAIN, _describe(draws, plan)),) if draws else ()
 
 
 def _describe_untold(releases: Sequence[str]) -> str:
@@ -39,7 +42,7 @@ def _describe_untold(releases: Sequence[str]) -> str:
     )
 
 
-def _format_warning(draws: Sequence[Draw], plan: Plan) -> str:
+def _describe(draws: Sequence[Draw], plan: Plan) -> str:
     sums = add_up(draws, plan.epsilons)
     both = [
         f"{name!r} {float(own):g}, together {float(sums[name]):g}"
@@ -50,7 +53,7 @@ def _format_warning(draws: Sequence[Draw], plan: Plan) -> str:
     named += ", ..." if len(draws) > _MOST_NAMED else ""
     is_one = len(draws) == 1
     return (
-        f"warning: {len(draws):,} release{'' if is_one else 's'} of the same input "
+        f"{len(draws):,} release{'' if is_one else 's'} of the same input "
         f"{'has' if is_one else 'have'} noise on the same columns already ({named}); noise that is "
         f"drawn again can be averaged away, so the epsilons add up: {'; '.join(both)}"
     )

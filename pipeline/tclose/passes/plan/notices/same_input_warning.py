@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
+from tclose.passes.plan.notices.plan_warnings import make_warning
+from tclose.policy import warning_kinds
+from tclose.releases.manifest.plan_document import PlanWarning
 from tclose.releases.noise_draws import read_neighbours
 from tclose.releases.same_input import Sibling, find_siblings
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run
 
 _MOST_NAMED = 3
@@ -23,15 +25,14 @@ def find_beside(run: Run) -> tuple[Sibling, ...]:
     return tuple(sibling for sibling in siblings if sibling.release not in drawn)
 
 
-def warn_by_policy(run: Run, progress: Progress) -> None:
-    """Warn of a plan that other releases exist whose policy makes other classes."""
-    warn_of_siblings([sibling for sibling in find_beside(run) if sibling.differs], progress)
+def warn_by_policy(run: Run) -> tuple[PlanWarning, ...]:
+    """Find, ahead of a release, others whose policy makes other classes."""
+    return warn_of_siblings([sibling for sibling in find_beside(run) if sibling.differs])
 
 
-def warn_of_siblings(others: Sequence[Sibling], progress: Progress) -> None:
+def warn_of_siblings(others: Sequence[Sibling]) -> tuple[PlanWarning, ...]:
     """Say which other releases there are, and what to do."""
-    if others:
-        progress.warn(_describe(others))
+    return (make_warning(warning_kinds.SAME_INPUT, _describe(others)),) if others else ()
 
 
 def find_others(run: Run, data: frozenset[str]) -> tuple[Sibling, ...]:
@@ -55,9 +56,7 @@ def _describe(others: Sequence[Sibling]) -> str:
     more = f" and {n_more:,} more" if n_more > 0 else ""
     is_one = len(others) == 1
     return (
-        f"warning: {len(others):,} release{'' if is_one else 's'} of the same input "
+        f"{len(others):,} release{'' if is_one else 's'} of the same input "
         f"{'is' if is_one else 'are'} in the output folder already: {named}{more}; anyone with two "
-        "can tell records apart that each keeps together, and k and t hold for neither: distribute "
-        "only one of them, and remove the others (tclose prune removes the oldest, "
-        "tclose rollback makes another one current)"
+        "can tell records apart that each keeps together, and k and t hold for neither"
     )

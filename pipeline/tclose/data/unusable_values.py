@@ -1,0 +1,75 @@
+"""What prevents a release of a table, found in its summary: how many values of which columns."""
+
+from tclose.data.listed_values import read_listed
+from tclose.data.value_counts import ColumnSummary, TableSummary
+from tclose.errors import DataError
+from tclose.model.attributes import Column
+from tclose.model.column_terms import Kind
+
+
+def check_summary(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> None:
+    """Refuse data that cannot be released.
+
+    Raises
+    ------
+    DataError
+        Missing values under ``missing: error``; NaN or infinities; values outside an order; no
+        record left. Names the columns and how many, never a value.
+    """
+    problems = find_problems(summary, columns, missing)
+    if problems:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        remedies = [remedy for sign, remedy in _REMEDIES.items() if sign in lines]
+        raise DataError(f"the data cannot be used{lines}\n" + "\n".join(remedies))
+    if summary.n_read == 0:
+        raise DataError("the input has no records")
+    if summary.n_complete == 0:
+        raise DataError(
+            f"all {summary.n_read:,} records have a missing value; none is left to be released"
+        )
+
+
+_REMEDIES = {
+    " missing": "drop the records with missing values by missing: drop, or correct them",
+    " NaN": "NaN and infinities are values, not missing ones: correct them, store nulls instead, "
+    "or name their texts in input.missing_values (CSV)",
+    " outside": "name every value of an ordinal column in its order, as the data spell it",
+    " noise.values": "name every value that can occur in noise.values",
+}
+
+
+def find_problems(summary: TableSummary, columns: tuple[Column, ...], missing: str) -> list[str]:
+    """List the problems that prevent a release, one for each column and kind of value."""
+    problems = []
+    for column in columns:
+        counted = summary.columns.get(column.name, ColumnSummary())
+        where = f"column {column.name!r}:"
+        if missing == "error" and counted.n_missing:
+            problems.append(f"{where} {counted.n_missing:,} missing values")
+        if counted.n_nan or counted.n_infinite:
+            problems.append(
+                f"{where} {counted.n_nan:,} NaN and {counted.n_infinite:,} infinite values"
+            )
+        n_outside = _count_outside(counted, column)
+        if n_outside:
+            problems.append(f"{where} {n_outside:,} values outside its order")
+        n_unlisted = _count_unlisted(counted, column)
+        if n_unlisted:
+            problems.append(f"{where} {n_unlisted:,} values that its noise.values do not list")
+    return problems
+
+
+def _count_outside(counted: ColumnSummary, column: Column) -> int:
+    if column.kind is not Kind.ORDINAL:
+        return 0
+    order = set(column.attribute.order)
+    return sum(count for value, count in counted.categories.items() if str(value) not in order)
+
+
+def _count_unlisted(counted: ColumnSummary, column: Column) -> int:
+    """Records whose value the policy does not list, where noise is drawn among listed ones."""
+    noise = column.attribute.noise
+    if noise is None or not noise.values:
+        return 0
+    listed = set(read_listed(noise.values, column.type).to_pylist())
+    return sum(n for value, n in counted.categories.items() if value not in listed)
