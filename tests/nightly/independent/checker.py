@@ -188,7 +188,8 @@ def _check_class(case: Case, name: str, of_class: Any, inside: list[Any], dtype:
         return quasi.check_cover(case.asked, name, of_class, inside)
     if inside:
         return quasi.check_aggregate(case.asked, name, of_class, inside, dtype)
-    is_centre = str(of_class) == str(case.centres[name])
+    centre = case.centres[name]
+    is_centre = of_class == centre or str(of_class) == str(centre)  # integers' may be a float
     return "" if is_centre else "is not the centre, and no record of its class has a value"
 
 
