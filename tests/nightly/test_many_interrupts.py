@@ -40,7 +40,11 @@ def try_interrupt(
                 process.send_signal(signal.SIGINT)
     ended = started.wait()
     wrong = [f"{name} goes on" for name in ended.left]
-    lines = [line for line in ended.errors.splitlines() if not line.startswith(("warning: ", "warning TC-"))]
+    lines = [
+        line
+        for line in ended.errors.splitlines()
+        if not line.startswith(("warning: ", "warning TC-"))
+    ]
     said = [line for line in lines if kind != "frontier" or "tclose: " in line]
     if "Traceback" in ended.errors:
         wrong.append(ended.errors)
