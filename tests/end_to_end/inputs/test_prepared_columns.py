@@ -218,7 +218,7 @@ def test_percentiles_that_are_one_value_are_refused(tmp_path: Path) -> None:
     document = policy_for(path, attributes={"age": QUASI, "pay": CONFIDENTIAL, "rent": rent})
     with pytest.raises(DataError, match="'rent': its bottom is not below its top") as error:
         release(document | {"unlisted": "drop"})
-    assert "7" not in str(error.value)
+    assert "7" not in str(error.value).replace(str(path), "")
 
 
 def test_a_column_without_values_has_no_percentiles(tmp_path: Path) -> None:
