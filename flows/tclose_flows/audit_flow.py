@@ -136,12 +136,12 @@ def _with_releases(folder: str) -> list[ReleaseRepository]:
     """The names of which anything was published; a first run may not have ended."""
     remedy = "name the output folder, as the flow's user can read it"
     try:
-        found = find_repositories(parse_location(folder))
+        candidates = find_repositories(parse_location(folder))
     except OutputError as error:
         if error.retryable:
             raise
         raise UsageError(f"{error}; {remedy}") from None
-    repositories = [one for one in found if one.current() or _has_releases(one)]
+    repositories = [one for one in candidates if one.current() or _has_releases(one)]
     if not repositories:
         raise UsageError(f"{folder}: nothing was published there; {remedy}")
     return repositories

@@ -132,9 +132,9 @@ def describe_failure(
 ) -> str:
     """Describe a failure and its remedy, with the redacted part of the error's message."""
     message = quote(str(error.redacted()))
-    kept = refused if _is_refusal(error) else "What was finished is kept."
+    consequence = refused if _is_refusal(error) else "What was finished is kept."
     remedy = advise(error, arguments)
-    return "\n".join([f"# {title}", "", kept, "", *message, "", "## What to do", "", remedy])
+    return "\n".join([f"# {title}", "", consequence, "", *message, "", "## What to do", "", remedy])
 
 
 def advise(error: TcloseError, arguments: str = "POLICY") -> str:

@@ -42,10 +42,10 @@ def leave(kind: str, name: str, markdown: str, about: str) -> None:
 
 def describe_outcome(outcome: Outcome) -> str:
     """The verdict table of a release and where it is."""
-    done = "Already published: its files match their digests, nothing was done."
+    repeat_note = "Already published: its files match their digests, nothing was done."
     rows = release_rows(outcome.manifest)
     lines = [f"# {outcome.manifest.name}: {outcome.manifest.verdict.upper()}", ""]
-    lines += [done if outcome.already_published else "Verified and published.", ""]
+    lines += [repeat_note if outcome.already_published else "Verified and published.", ""]
     lines += table(("what", "found"), rows)
     lines += ["", *_pictures(outcome.manifest)]
     if outcome.beside:
@@ -65,8 +65,8 @@ def _pictures(manifest: Manifest) -> list[str]:
     for name, of_attribute in manifest.figures.attributes.items():
         if name in manifest.privacy.t:
             caption = f"{name}: classes by distance"
-            asked = manifest.privacy.t[name].asked
-            drawn = draw_distances_alone(caption, of_attribute.distances, asked)
+            limit = manifest.privacy.t[name].asked
+            drawn = draw_distances_alone(caption, of_attribute.distances, limit)
             data = base64.b64encode(drawn.encode()).decode()
             lines += [f"![{_cell(caption)}](data:image/svg+xml;base64,{data})", ""]
     return lines

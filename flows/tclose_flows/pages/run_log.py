@@ -72,8 +72,8 @@ class RunLog:
         described = f"{self._pass_name}: {text}"
         try:
             if self._artifact is None:
-                made = create_progress_artifact(percent, description=described)
-                self._artifact = cast(UUID, made)  # as it is called from no coroutine
+                artifact_id = create_progress_artifact(percent, description=described)
+                self._artifact = cast(UUID, artifact_id)  # as it is called from no coroutine
             else:
                 update_progress_artifact(self._artifact, percent, description=described)
         except Exception as error:

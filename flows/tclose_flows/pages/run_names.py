@@ -14,10 +14,10 @@ from tclose_flows.schedule import resolve_day
 
 def name_release() -> str:
     """Return the name of the release and its day; of a policy that is refused, the day alone."""
-    given: Mapping[str, Any] = flow_run.parameters
-    as_of, timezone = given["as_of"], given["timezone"]
+    parameters: Mapping[str, Any] = flow_run.parameters
+    as_of, timezone = parameters["as_of"], parameters["timezone"]
     try:
-        name = resolve_policy(given["policy"], given["overrides"], as_of, timezone).name
+        name = resolve_policy(parameters["policy"], parameters["overrides"], as_of, timezone).name
     except Exception:  # the run itself says what is wrong
         name = "release"
     return f"{name} {_day(as_of, timezone)}"
@@ -34,8 +34,8 @@ def name_audit() -> str:
 
 def name_backfill() -> str:
     """Return the range of days."""
-    given: Mapping[str, Any] = flow_run.parameters
-    return f"backfill {given['first']} to {given['last']}"
+    parameters: Mapping[str, Any] = flow_run.parameters
+    return f"backfill {parameters['first']} to {parameters['last']}"
 
 
 def _day(as_of: Any, timezone: str) -> date:

@@ -91,8 +91,8 @@ class Release:
 
     def __repr__(self) -> str:
         """Verdict, k and t asked and achieved, classes, loss, and where it is."""
-        done = "already published" if self.already_published else "published"
-        return f"Release {self.name}/{self.release_id} ({done})\n{render_table(self._rows)}"
+        status = "already published" if self.already_published else "published"
+        return f"Release {self.name}/{self.release_id} ({status})\n{render_table(self._rows)}"
 
     def _repr_html_(self) -> str:
         return html_rows(f"Release {self.name}/{self.release_id}", self._rows)

@@ -59,11 +59,11 @@ def warm_up(progress: Progress) -> int:
             progress.following("compiling kernels", len(CASES)) as step,
             ProcessPoolExecutor(n_processes, mp_context=spawn) as processes,
         ):
-            made = [
+            futures = [
                 processes.submit(_release, folder, number, list(overrides))
                 for number, overrides in enumerate(CASES.values())
             ]
-            for number, future in enumerate(as_completed(made), 1):
+            for number, future in enumerate(as_completed(futures), 1):
                 future.result()
                 progress.info(f"kernels of {number} of {len(CASES)} kinds of releases are there")
                 step()

@@ -88,8 +88,8 @@ def _split_day(text: str) -> tuple[str, date | None]:
     """A policy's path, and the day behind its last @."""
     from tclose.policy.as_of_day import read_day
 
-    path, found, day = text.rpartition("@")
+    path, separator, day = text.rpartition("@")
     try:
-        return (path, read_day(day)) if found else (text, None)
+        return (path, read_day(day)) if separator else (text, None)
     except ValueError:  # the name of the file has an @
         return text, None

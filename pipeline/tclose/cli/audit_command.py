@@ -91,8 +91,8 @@ def _check_together(arguments: argparse.Namespace) -> None:
     """
     if arguments.frontier and arguments.out is None:
         raise UsageError("--frontier goes with --out FILE.html; tclose frontier prints it")
-    given = (arguments.overrides, arguments.as_of, arguments.population, arguments.out)
-    if any(given) and not arguments.originals:
+    options = (arguments.overrides, arguments.as_of, arguments.population, arguments.out)
+    if any(options) and not arguments.originals:
         raise UsageError("--set, --as-of, --population and --out go with --originals POLICY")
 
 
@@ -122,8 +122,8 @@ def _compute_frontier(policy: "Policy", progress: "Progress") -> "FrontierSectio
     from tclose.render.frontier_tables import describe_frontier
 
     size, seed = read_sampling(policy, None, None)
-    found = compute_frontier(policy, make_grid(policy), size, seed, progress)
-    return FrontierSection.model_validate(describe_frontier(found))
+    frontier = compute_frontier(policy, make_grid(policy), size, seed, progress)
+    return FrontierSection.model_validate(describe_frontier(frontier))
 
 
 def prepare_page(path: Path, release: "Location") -> "InternalManifest":

@@ -141,14 +141,18 @@ def _prune(arguments: argparse.Namespace) -> tuple[str, int]:
     if arguments.keep < 1:
         raise UsageError(f"--keep {arguments.keep}: has to be at least 1")
     repository = open_repository(arguments.folder)
-    done = (plan_pruning if arguments.dry_run else prune)(repository, arguments.keep)
+    pruning = (plan_pruning if arguments.dry_run else prune)(repository, arguments.keep)
     if arguments.json:
-        described = {"name": repository.name, "dry_run": arguments.dry_run, "removed": done.removed}
-        return _as_json(described | {"kept": done.kept, "spared": dict(done.skipped)}), 0
+        described = {
+            "name": repository.name,
+            "dry_run": arguments.dry_run,
+            "removed": pruning.removed,
+        }
+        return _as_json(described | {"kept": pruning.kept, "spared": dict(pruning.skipped)}), 0
     verb = "would remove" if arguments.dry_run else "removed"
-    lines = [f"{verb} {name}" for name in done.removed] or [f"{verb} nothing"]
-    lines += [f"kept {name}: {reason}" for name, reason in done.skipped]
-    return "\n".join([*lines, f"kept the newest: {len(done.kept)}"]), 0
+    lines = [f"{verb} {name}" for name in pruning.removed] or [f"{verb} nothing"]
+    lines += [f"kept {name}: {reason}" for name, reason in pruning.skipped]
+    return "\n".join([*lines, f"kept the newest: {len(pruning.kept)}"]), 0
 
 
 def _site(arguments: argparse.Namespace) -> tuple[str, int]:

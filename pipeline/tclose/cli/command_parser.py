@@ -19,14 +19,14 @@ class CommandParser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Refuse what is unknown at once: the usage is that of the command it was given to."""
-        given, unknown = super().parse_known_args(args, namespace)
+        known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [word.split("=")[0] for word in unknown if word.startswith("-")]
             hints = (suggest(word, self._option_string_actions) for word in options)
             self.error(
                 f"unrecognized arguments: {' '.join(unknown)}{next(filter(None, hints), '')}"
             )
-        return given, unknown
+        return known, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is none of the choices, and name the nearest."""

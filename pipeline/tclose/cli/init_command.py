@@ -34,11 +34,11 @@ def write_first_policy(arguments: argparse.Namespace) -> str:
     from tclose.policy.suggest.draft_policy import draft_policy
     from tclose.policy.suggest.policy_text import SCHEMA_NAME, write_text
 
-    given: Path | None = arguments.out
-    if given is not None:
-        _check_free(given)
+    out: Path | None = arguments.out
+    if out is not None:
+        _check_free(out)
     draft = draft_policy(arguments.data)
-    file = given or Path(f"{draft.name}.yaml")
+    file = out or Path(f"{draft.name}.yaml")
     _check_free(file)
     _check_usable(draft)
     text = write_text(draft, str(file))

@@ -61,7 +61,7 @@ def intrude_release(arguments: argparse.Namespace, progress: "Progress") -> str:
     policy = load_policy(arguments.originals, arguments.overrides, as_of=arguments.as_of)
     release = find_release(arguments.release)
     internal = None if arguments.out is None else prepare_page(arguments.out, release)
-    found = intrude(
+    intrusion = intrude(
         release,
         policy,
         arguments.holdout,
@@ -71,6 +71,8 @@ def intrude_release(arguments: argparse.Namespace, progress: "Progress") -> str:
         seed=arguments.seed,
     )
     if internal is not None:
-        page = write_internal_report(internal, intrusion=found)
+        page = write_internal_report(internal, intrusion=intrusion)
         write_atomically(arguments.out, page.encode())
-    return json.dumps(found.to_json(), indent=2) if arguments.json else report_intrusion(found)
+    return (
+        json.dumps(intrusion.to_json(), indent=2) if arguments.json else report_intrusion(intrusion)
+    )
