@@ -94,9 +94,9 @@ def _parse(option: str, text: str, read: Callable[[str], Any]) -> list[Any]:
     try:
         return [read(part) for part in text.split(",")]
     except ValueError:
-        wanted = {"--k": "whole numbers from 2, as in 2,5,10",
-                  "--t": "numbers above 0, at most 1, as in .02,.05,.1"}[option]  # fmt: skip
-        raise UsageError(f"{option} {text}: has to be {wanted}") from None
+        form = {"--k": "whole numbers from 2, as in 2,5,10",
+                "--t": "numbers above 0, at most 1, as in .02,.05,.1"}[option]  # fmt: skip
+        raise UsageError(f"{option} {text}: has to be {form}") from None
 
 
 def _read_k(text: str) -> int:

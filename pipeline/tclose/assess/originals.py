@@ -81,8 +81,8 @@ def add_originals(
         if remade.is_same(release, manifest):
             measured = remade.measure()
             if persons is not None:
-                found = measure_population(run, sample, persons, progress)
-                measured = measured.model_copy(update={"population": found})
+                population_result = measure_population(run, sample, persons, progress)
+                measured = measured.model_copy(update={"population": population_result})
             return audit.extended(remade.find_other_persons(manifest), originals=measured)
         versions = find_other_versions(release, policy)
         if versions == []:
@@ -147,8 +147,8 @@ class _Remade:
 
     def find_other_persons(self, manifest: Manifest) -> list[str]:
         """List what the manifest says of k and t over persons and the originals do not."""
-        found = describe_persons(self.verdict)
-        places = find_differences(manifest.privacy.persons, found, "privacy.persons")
+        persons = describe_persons(self.verdict)
+        places = find_differences(manifest.privacy.persons, persons, "privacy.persons")
         return [
             f"originals: {place} of the manifest differs from what they say" for place in places
         ]

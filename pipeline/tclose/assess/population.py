@@ -61,7 +61,7 @@ def read_population(policy: Policy, path: str, progress: Progress) -> tuple[pa.T
         The file cannot be read, or lacks a column.
     """
     attributes = {n: a for n, a in policy.attributes.items() if a.role is Role.QUASI_IDENTIFIER}
-    given = policy.without_suppression().model_copy(
+    population_policy = policy.without_suppression().model_copy(
         update={
             "attributes": attributes,
             "input": policy.input.model_copy(update={"path": path}),
@@ -69,7 +69,7 @@ def read_population(policy: Policy, path: str, progress: Progress) -> tuple[pa.T
             "unlisted": "drop",
         }
     )
-    summary, table = read_complete(given, "audit", None, progress)
+    summary, table = read_complete(population_policy, "audit", None, progress)
     return table, summary.table.n_read - len(table)
 
 

@@ -73,19 +73,19 @@ def find_other_claims(manifest: Manifest, verdict: Verdict, plan: Plan, method: 
     verdict, plan : of a run of the policy; only what they ask for is compared
     """
     columns = [encoding.column for encoding in plan.confidential]
-    stated, asked = _asked(manifest.privacy), _asked(describe_privacy(verdict, columns))
-    stated["method"], asked["method"] = manifest.method, method
-    return [name for name in asked if stated.get(name) != asked[name]] + [
-        name for name in stated if name not in asked
+    stated, demands = _asked(manifest.privacy), _asked(describe_privacy(verdict, columns))
+    stated["method"], demands["method"] = manifest.method, method
+    return [name for name in demands if stated.get(name) != demands[name]] + [
+        name for name in stated if name not in demands
     ]
 
 
 def _asked(privacy: Privacy) -> dict[str, object]:
     """Return the demands on classes, without the values reached, by their kind."""
-    asked: dict[str, object] = {"k": privacy.k.asked}
-    asked |= {f"t of {name}": result.asked for name, result in privacy.t.items()}
-    asked |= {f"t of {', '.join(r.attributes)}": r.asked for r in privacy.joint}
-    return asked | {f"{m.name} of {m.attribute}": m.asked for m in privacy.models or ()}
+    demands: dict[str, object] = {"k": privacy.k.asked}
+    demands |= {f"t of {name}": result.asked for name, result in privacy.t.items()}
+    demands |= {f"t of {', '.join(r.attributes)}": r.asked for r in privacy.joint}
+    return demands | {f"{m.name} of {m.attribute}": m.asked for m in privacy.models or ()}
 
 
 def find_other_values(
@@ -205,8 +205,8 @@ def _choose_values(source: Source, policy: Policy) -> Compared:
     """The columns that are compared with the input at publication, but for those with buckets."""
     columns, places = source.columns, source.partition_columns
     compared = choose_columns(columns, places, buckets=policy.method.releases_buckets)
-    kept = tuple(name for name in compared.columns if name not in compared.bucketed)
-    return replace(compared, columns=kept, bucketed=())
+    names = tuple(name for name in compared.columns if name not in compared.bucketed)
+    return replace(compared, columns=names, bucketed=())
 
 
 def _no_rows(compared: Compared) -> pa.Table:

@@ -89,10 +89,10 @@ def _draw(
     filled = prepare_table(table, reading.filled_by_class)
     positions = kept_positions(filled, source.checked, partition.first_position)
     mask = complete_records(filled, source.checked)
-    kept = table if mask is None else table.filter(mask)
+    records = table if mask is None else table.filter(mask)
     if share < 1:
         rows = sampled_rows(positions, source.seed, share)
-        kept, positions = kept.take(pa.array(rows)), positions[rows]
+        records, positions = records.take(pa.array(rows)), positions[rows]
     if source.person is not None:
-        kept = hide_persons(kept, source.person, key)
-    return kept.select(names), np.isin(positions, partition.left_out)
+        records = hide_persons(records, source.person, key)
+    return records.select(names), np.isin(positions, partition.left_out)

@@ -128,7 +128,7 @@ class _Ahead:
                 seconds.append(trial.seconds)
                 step()
             falls = [not self._has_heavy_tails(encoding) for encoding in encodings]
-            kept = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
+            kept_losses = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
             with_all = None
             if is_priced:
                 trial = self._release(self._choose(sizes[-1]), "all")
@@ -136,7 +136,7 @@ class _Ahead:
                 step()
         return ExpectedLosses(
             sampled=losses[-1],
-            kept=kept,
+            kept=kept_losses,
             with_all=with_all,
             n_sampled=counts[-1],
             n_left_out=int(np.count_nonzero(left_out)),
@@ -149,8 +149,8 @@ class _Ahead:
         if encoding.is_nominal or encoding.categories is not None:
             return False
         column = self.drawn.table[encoding.column.name].combine_chunks()
-        kept = column.filter(pa.array(~self.drawn.is_left_out)).drop_null()
-        keys = np.sort(encoding.encode(kept))
+        values = column.filter(pa.array(~self.drawn.is_left_out)).drop_null()
+        keys = np.sort(encoding.encode(values))
         span = float(encoding.high - encoding.low)
         return choose_scale((keys - keys[0]).astype(np.float64), span).kind is Scale.TRIMMED
 

@@ -65,12 +65,15 @@ def _add_losses(
         of=document.records,
         is_faster=expected.is_faster,
     )
-    kept, sampled = _by_name(names, expected.kept), _by_name(names, expected.sampled)
+    kept_losses, sampled = _by_name(names, expected.kept), _by_name(names, expected.sampled)
     columns = tuple(
         column.model_copy(
-            update={"expected_loss": kept[column.name], "loss_of_sample": sampled[column.name]}
+            update={
+                "expected_loss": kept_losses[column.name],
+                "loss_of_sample": sampled[column.name],
+            }
         )
-        if column.name in kept
+        if column.name in kept_losses
         else column
         for column in document.columns
     )

@@ -32,8 +32,8 @@ def after_the_door() -> Iterator[None]:
     try:
         yield
     except MalformedError as error:
-        told = str(error)
-        raise MalformedError(told if told == MISFIT else f"{MISFIT} ({told})") from None
+        message = str(error)
+        raise MalformedError(message if message == MISFIT else f"{MISFIT} ({message})") from None
     except (DataError, InfeasibleError, PolicyError) as error:
         unforeseen = RuntimeError(type(error).__name__)
         raise unforeseen.with_traceback(error.__traceback__) from None

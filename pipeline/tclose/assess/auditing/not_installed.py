@@ -44,8 +44,8 @@ class Lacking:
             Anything is lacking.
         """
         if self.notes:
-            told = "; ".join(self.notes)
-            raise NotInstalledError(f"{release}: {told}. What was checked without it holds")
+            notes = "; ".join(self.notes)
+            raise NotInstalledError(f"{release}: {notes}. What was checked without it holds")
 
 
 def find_lacking(manifest: Manifest) -> Lacking:

@@ -133,12 +133,14 @@ def survey_files(
     paths: list[Location], roles: ColumnRoles
 ) -> tuple[dict[str, pa.Array], tuple[Distribution, ...]]:
     """Pass over all files: the values of listed columns, and the confidential distributions."""
-    seen: dict[str, Counter[Any]] = {c.name: Counter() for c in roles.columns if _is_listed(c)}
+    listed_counts: dict[str, Counter[Any]] = {
+        c.name: Counter() for c in roles.columns if _is_listed(c)
+    }
     counts: dict[str, list[ValueCounts]] = {c.name: [] for c in roles.confidential}
     types: dict[str, pa.DataType] = {}
     for path in paths:
         table = read_class_columns(path, roles)
-        for name, values in seen.items():
+        for name, values in listed_counts.items():
             counted = table[name].combine_chunks().value_counts()
             pairs = zip(counted.field("values").to_pylist(), counted.field("counts"), strict=True)
             values.update({value: count.as_py() for value, count in pairs})
@@ -149,13 +151,15 @@ def survey_files(
     orders = {c.name: None if c.generalised else c.order for c in roles.columns}
     categories = {
         name: pa.array(_in_order(set(values), orders[name]), type=types[name])
-        for name, values in seen.items()
+        for name, values in listed_counts.items()
     }
     distributions = []
     for column in roles.confidential:
         name = column.name
         if column.kind is Kind.NOMINAL:
-            distributions.append(_nominal_distribution(column, categories[name], seen[name]))
+            distributions.append(
+                _nominal_distribution(column, categories[name], listed_counts[name])
+            )
         else:
             merged = merge_counts(counts[name])
             distribution = make_distribution(merged.values, merged.counts)

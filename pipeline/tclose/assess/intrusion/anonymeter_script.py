@@ -20,7 +20,7 @@ Tables = dict[str, Any]
 Result = dict[str, Any]
 
 
-def _link(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
+def _link(tables: Tables, attack: dict[str, Any], n_attacks: int) -> Result:
     """Link both halves of what is known of a person by their nearest released records."""
     from anonymeter.evaluators import LinkabilityEvaluator
 
@@ -28,38 +28,38 @@ def _link(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
         ori=tables["original"],
         syn=tables["released"],
         control=tables["control"],
-        aux_cols=(asked["known"], asked["secret"]),
+        aux_cols=(attack["known"], attack["secret"]),
         n_attacks=n_attacks,
     )
     return _describe(evaluator.evaluate().results())
 
 
-def _infer(tables: Tables, asked: dict[str, Any], n_attacks: int) -> Result:
+def _infer(tables: Tables, attack: dict[str, Any], n_attacks: int) -> Result:
     """Infer a person's value of the secret from the nearest released record."""
     from anonymeter.evaluators import InferenceEvaluator
     from anonymeter.evaluators.inference_evaluator import evaluate_inference_guesses
 
-    secret, is_number = asked["secret"][0], asked["is_number"]
+    secret, is_number = attack["secret"][0], attack["is_number"]
     evaluator = InferenceEvaluator(
         ori=tables["original"],
         syn=tables["released"],
         control=tables["control"],
-        aux_cols=asked["known"],
+        aux_cols=attack["known"],
         secret=secret,
         regression=is_number,
         n_attacks=n_attacks,
     )
-    found = _describe(evaluator.evaluate().results())
+    result = _describe(evaluator.evaluate().results())
     # The library compares drawn guesses by row number with the targets, of which few were drawn,
     # and counts the others as wrong; so the guess at random is made here.
     targets = tables["original"][secret].sample(n_attacks)
     guesses = tables["released"][secret].sample(n_attacks, replace=True)
     guesses.index = targets.index
     right = evaluate_inference_guesses(guesses=guesses, secrets=targets, regression=is_number)
-    return found | {"baseline": float(right.mean())}
+    return result | {"baseline": float(right.mean())}
 
 
-def _single_out(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Result:
+def _single_out(tables: Tables, attack: dict[str, Any], request: dict[str, Any]) -> Result:
     """Single out original records by predicates that hold for one released record."""
     from anonymeter.evaluators import singling_out_evaluator as library
     from anonymeter.stats.confidence import EvaluationResults
@@ -68,26 +68,26 @@ def _single_out(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) 
     for name in ("univariate_singling_out_queries", "multivariate_singling_out_queries"):
         setattr(library, name, _counted(getattr(library, name), counts))
     n_attacks = request["n_attacks"]
-    known = {name: table[asked["known"]] for name, table in tables.items()}
+    known = {name: table[attack["known"]] for name, table in tables.items()}
     evaluator = library.SinglingOutEvaluator(
         ori=known["original"],
         syn=known["released"],
         control=known["control"],
         n_attacks=n_attacks,
-        n_cols=min(asked["n_columns"], len(asked["known"])),
+        n_cols=min(attack["n_columns"], len(attack["known"])),
         max_attempts=request["n_attempts"],
         seed=request["seed"],
     )
     try:
-        evaluator.evaluate(mode=asked["mode"])
-        found = vars(evaluator)
-        control = float(found["_n_control"])  # scaled to the number of originals
+        evaluator.evaluate(mode=attack["mode"])
+        figures = vars(evaluator)
+        control = float(figures["_n_control"])  # scaled to the number of originals
     except (RuntimeError, ZeroDivisionError):  # no curve fits the control's few successes
-        found, control = vars(evaluator), math.nan
+        figures, control = vars(evaluator), math.nan
     results = EvaluationResults(
         n_attacks=n_attacks,
-        n_success=found["_n_success"],
-        n_baseline=found["_n_baseline"],
+        n_success=figures["_n_success"],
+        n_baseline=figures["_n_baseline"],
         n_control=min(max(control, 0.0), n_attacks) if math.isfinite(control) else None,
     )
     return _describe(results) | {"predicates": counts[-1]}
@@ -119,18 +119,18 @@ def _describe(results: Any) -> Result:
     }
 
 
-def _attack(tables: Tables, asked: dict[str, Any], request: dict[str, Any]) -> Result:
+def _attack(tables: Tables, attack: dict[str, Any], request: dict[str, Any]) -> Result:
     """One attack; of an error its type alone, as its words could hold values."""
     import numpy as np
 
     np.random.seed(request["seed"])  # noqa: NPY002 (what the library draws targets from)
     n_attacks = request["n_attacks"]
     try:
-        if asked["kind"] == "linkability":
-            return _link(tables, asked, n_attacks)
-        if asked["kind"] == "inference":
-            return _infer(tables, asked, n_attacks)
-        return _single_out(tables, asked, request)
+        if attack["kind"] == "linkability":
+            return _link(tables, attack, n_attacks)
+        if attack["kind"] == "inference":
+            return _infer(tables, attack, n_attacks)
+        return _single_out(tables, attack, request)
     except Exception as error:
         return {"error": type(error).__name__}
 
@@ -149,7 +149,7 @@ def answer_request(folder: Path) -> dict[str, Any]:
     tables = {name: pd.read_parquet(folder / f"{name}.parquet") for name in names}
     return {
         "version": version("anonymeter"),
-        "results": [_attack(tables, asked, request) for asked in request["attacks"]],
+        "results": [_attack(tables, attack, request) for attack in request["attacks"]],
     }
 
 

@@ -151,9 +151,9 @@ def _check_originals(
     """
     if policy.privacy.over_time is not None:
         n_foreign = count_foreign([original], [released], source, policy)
-        said = describe_foreign(n_foreign, count_held(release, manifest), manifest)
-        if said:
-            raise DataError(f"--originals: {said}; {_NAME_THEM.format(manifest.name)}")
+        mismatch = describe_foreign(n_foreign, count_held(release, manifest), manifest)
+        if mismatch:
+            raise DataError(f"--originals: {mismatch}; {_NAME_THEM.format(manifest.name)}")
         return
     if len(original) != len(released):
         raise DataError(
@@ -184,16 +184,16 @@ def _describe(
     if len(answer.results) != len(planned):
         raise TaskError("Anonymeter: some of the attacks were not answered")
     attacks = []
-    for attack, found in zip(planned, answer.results, strict=True):
-        if "error" in found:
-            raise TaskError(f"Anonymeter: {attack.describe()} failed ({found['error']})")
-        given = {
+    for attack, figures in zip(planned, answer.results, strict=True):
+        if "error" in figures:
+            raise TaskError(f"Anonymeter: {attack.describe()} failed ({figures['error']})")
+        keys = {
             "kind": attack.kind,
             "known": [column.name for column in attack.known],
             "secret": [column.name for column in attack.secret],
         }
         try:
-            attacks.append(IntrusionAttack.model_validate(_round(found) | given))
+            attacks.append(IntrusionAttack.model_validate(_round(figures) | keys))
         except ValidationError:
             raise TaskError(f"Anonymeter: {attack.describe()} has no figures") from None
     return IntrusionSection(
@@ -207,8 +207,9 @@ def _describe(
     )
 
 
-def _round(found: dict[str, object]) -> dict[str, object]:
+def _round(figures: dict[str, object]) -> dict[str, object]:
     """Figures to three digits after the point, as finer ones are the draw's."""
     return {
-        key: round(value, 3) if isinstance(value, float) else value for key, value in found.items()
+        key: round(value, 3) if isinstance(value, float) else value
+        for key, value in figures.items()
     }

@@ -47,13 +47,13 @@ def find_python(text: str) -> Path:
     UsageError
         There is no such program.
     """
-    found = shutil.which(text)
-    if found is None:
+    program = shutil.which(text)
+    if program is None:
         raise UsageError(
             f"--python {text}: is no program; name a Python in which {NEEDED} is installed, as "
             "`make intruder` does in .venv-intruder (deploy/requirements-intruder.lock)"
         )
-    return Path(found).absolute()
+    return Path(program).absolute()
 
 
 def ask_other_python(
@@ -126,7 +126,7 @@ def _end_group(program: "subprocess.Popen[bytes]") -> None:
 
 def _read_answer(python: Path, status: int, output: bytes) -> Answer:
     try:
-        said = Answer.model_validate_json(output.splitlines()[-1])
+        answer = Answer.model_validate_json(output.splitlines()[-1])
     except (IndexError, ValidationError):
         raise TaskError(
             f"--python {python}: ended with status {status} and no answer; it has to be "
@@ -134,9 +134,9 @@ def _read_answer(python: Path, status: int, output: bytes) -> Answer:
         ) from None
     if status:
         raise TaskError(f"--python {python}: ended with status {status}")
-    if said.missing is not None:
+    if answer.missing is not None:
         raise UsageError(
-            f"--python {python}: has no module {said.missing!r}; install {NEEDED} there, as "
+            f"--python {python}: has no module {answer.missing!r}; install {NEEDED} there, as "
             "`make intruder` does in .venv-intruder (deploy/requirements-intruder.lock)"
         )
-    return said
+    return answer

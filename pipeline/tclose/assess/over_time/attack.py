@@ -146,10 +146,10 @@ class _Persons:
 
     def last(self, codes: Sequence[Int64]) -> Int64:
         """A code of each person, as of the last release that she is in."""
-        found = np.zeros(self.n_persons, dtype=np.int64)
+        last_codes = np.zeros(self.n_persons, dtype=np.int64)
         for persons, of_release in zip(self.of_records, codes, strict=True):
-            found[persons] = of_release
-        return found
+            last_codes[persons] = of_release
+        return last_codes
 
     def find_classes(self, published: Sequence[Published]) -> list[Membership] | None:
         """The class of each person in each release, or None where some are not known."""

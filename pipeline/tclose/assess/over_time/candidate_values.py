@@ -94,9 +94,9 @@ def follow_values(
     return CellValues(entries, is_open & ~is_there)
 
 
-def _of_groups(values: ClassValues, groups: Int64, wanted: NDArray[np.bool_]) -> ClassValues:
+def _of_groups(values: ClassValues, groups: Int64, is_wanted: NDArray[np.bool_]) -> ClassValues:
     """The entries of a group for each cell that is wanted: as those of the cells."""
-    cells = np.flatnonzero(wanted)
+    cells = np.flatnonzero(is_wanted)
     of_cells = groups[cells]
     starts = np.searchsorted(values.group, of_cells)
     lengths = np.searchsorted(values.group, of_cells, side="right") - starts
@@ -112,18 +112,18 @@ def _keep_published(
     classes = cells.last[entries.group]
     counts = _look_up(published, classes, entries.value, n_values)
     counts = np.where(classes == ABSENT, entries.count, np.minimum(entries.count, counts))
-    kept = counts > 0
-    return ClassValues(entries.group[kept], entries.value[kept], counts[kept])
+    is_kept = counts > 0
+    return ClassValues(entries.group[is_kept], entries.value[is_kept], counts[is_kept])
 
 
-def _look_up(values: ClassValues, groups: Int64, wanted: Int64, n_values: int) -> Int64:
+def _look_up(values: ClassValues, groups: Int64, codes: Int64, n_values: int) -> Int64:
     """Return how often groups (n,) have values (n,): 0 where they have not."""
     if not values.group.size:
         return np.zeros(groups.size, dtype=np.int64)
-    keys, asked = values.group * n_values + values.value, groups * n_values + wanted
-    places = np.minimum(np.searchsorted(keys, asked), keys.size - 1)
-    found: Int64 = np.where(keys[places] == asked, values.count[places], 0)
-    return found
+    keys, search_keys = values.group * n_values + values.value, groups * n_values + codes
+    places = np.minimum(np.searchsorted(keys, search_keys), keys.size - 1)
+    counts: Int64 = np.where(keys[places] == search_keys, values.count[places], 0)
+    return counts
 
 
 def _merge(first: ClassValues, second: ClassValues) -> ClassValues:
@@ -177,8 +177,8 @@ def _subtract(
     needed = np.bincount(entries.group, weights=least, minlength=sizes.size).astype(np.int64)
     is_settled = (needed == sizes)[entries.group] & usable
     count = np.where(is_settled, least, entries.count)
-    kept = count > 0
-    return ClassValues(entries.group[kept], entries.value[kept], count[kept])
+    is_kept = count > 0
+    return ClassValues(entries.group[is_kept], entries.value[is_kept], count[is_kept])
 
 
 def _find_exact(

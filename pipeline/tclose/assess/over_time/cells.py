@@ -128,16 +128,16 @@ def _lose_persons(cells: PersonCells, membership: Membership) -> PersonCells:
     """Give up those who would have more than MOST_CELLS possible cells."""
     n_cells = np.bincount(cells.person, minlength=membership.n_persons)
     is_lost = cells.is_lost | (n_cells * np.diff(membership.offsets) > MOST_CELLS)
-    kept = ~is_lost[cells.person]
-    return replace(cells, person=cells.person[kept], cell=cells.cell[kept], is_lost=is_lost)
+    is_kept = ~is_lost[cells.person]
+    return replace(cells, person=cells.person[is_kept], cell=cells.cell[is_kept], is_lost=is_lost)
 
 
 def drop_impossible(cells: PersonCells, is_possible: NDArray[np.bool_]) -> PersonCells:
     """Leave out possible cells that no person can be in, but of persons who have no other."""
     possible = is_possible[cells.cell]
     has_one = np.bincount(cells.person, weights=possible, minlength=cells.is_lost.size) > 0
-    kept = possible | ~has_one[cells.person]
-    return replace(cells, person=cells.person[kept], cell=cells.cell[kept])
+    is_kept = possible | ~has_one[cells.person]
+    return replace(cells, person=cells.person[is_kept], cell=cells.cell[is_kept])
 
 
 def count_candidates_of_cells(cells: PersonCells) -> Int64:

@@ -70,15 +70,15 @@ def find_covering(
     classes : the quasi-identifiers of each class as they are released, as texts
     """
     columns = [_Cover(e, originals, classes) for e in encodings]
-    counts, found = [], []
+    counts, covering_classes = [], []
     for piece in _cut(len(originals), len(classes)):
         is_covered = np.ones((piece.stop - piece.start, len(classes)), dtype=bool)
         for column in columns:
             is_covered &= column.covers(piece)
         counts.append(is_covered.sum(axis=1))
-        found.append(np.nonzero(is_covered)[1])
+        covering_classes.append(np.nonzero(is_covered)[1])
     offsets = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
-    return offsets, np.concatenate(found)
+    return offsets, np.concatenate(covering_classes)
 
 
 class _Cover:

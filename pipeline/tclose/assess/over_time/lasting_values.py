@@ -62,7 +62,7 @@ def measure_persistence(
     return shares
 
 
-def choose_persistent(shares: dict[str, float], asked: Sequence[str] | None) -> tuple[str, ...]:
+def choose_persistent(shares: dict[str, float], names: Sequence[str] | None) -> tuple[str, ...]:
     """The attributes that are intersected: those that were asked for, or those that last.
 
     Raises
@@ -70,16 +70,16 @@ def choose_persistent(shares: dict[str, float], asked: Sequence[str] | None) -> 
     UsageError
         One that not all releases have as it was.
     """
-    if asked is None:
+    if names is None:
         return tuple(name for name, share in shares.items() if share >= LASTS)
-    unknown = [name for name in asked if name not in shares]
+    unknown = [name for name in names if name not in shares]
     if unknown:
         raise UsageError(
             f"--persistent {unknown[0]}: is no confidential column that all releases have with its "
             f"original values; there are: {', '.join(shares) or 'none'}"
             f"{suggest(unknown[0], shares)}"
         )
-    return tuple(asked)
+    return tuple(names)
 
 
 def code_lasting(

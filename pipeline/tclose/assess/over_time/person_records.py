@@ -86,12 +86,14 @@ def _find_person(policy: Policy, person: str | None) -> str:
     UsageError, PolicyError
     """
     if person is None:
-        found = [name for name, settings in policy.attributes.items() if settings.role == "person"]
-        if not found:
+        columns = [
+            name for name, settings in policy.attributes.items() if settings.role == "person"
+        ]
+        if not columns:
             raise UsageError(
                 "--person is missing: name the column that says whom a record is about"
             )
-        return found[0]
+        return columns[0]
     settings = policy.attributes.get(person)
     if settings is None:
         raise PolicyError(

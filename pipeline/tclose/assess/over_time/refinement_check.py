@@ -76,13 +76,13 @@ def _check_release(
 
 def _merge_distances(verdicts: Sequence[Verdict]) -> tuple[CellDistance, ...]:
     """The worst of each attribute over all releases."""
-    found: dict[str, CellDistance] = {}
+    distances: dict[str, CellDistance] = {}
     for one in (attribute for verdict in verdicts for attribute in verdict.attributes):
-        before = found.get(one.name, CellDistance(one.name, float(one.max_emd), 0.0, 0))
-        found[one.name] = CellDistance(
+        before = distances.get(one.name, CellDistance(one.name, float(one.max_emd), 0.0, 0))
+        distances[one.name] = CellDistance(
             one.name,
             min(before.t, float(one.max_emd)),
             max(before.largest_emd, one.largest_emd),
             before.cells_above + one.n_violating,
         )
-    return tuple(found.values())
+    return tuple(distances.values())

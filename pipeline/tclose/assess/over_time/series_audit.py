@@ -46,16 +46,16 @@ def add_series(audit: AuditResult) -> AuditResult:
     internal = read_internal(release)
     if internal is None:
         return audit.extended(["series: internal/manifest.json is not at hand, or damaged"])
-    said = internal.over_time
-    if said is None:
+    section = internal.over_time
+    if section is None:
         return audit.extended(["series: the release is of none: its policy has no over_time"])
     try:
-        window = _find_window(release, said)
+        window = _find_window(release, section)
         registers = [_read_checked(one) for one in window]
     except TcloseError as error:
         return audit.extended([f"series: {error}"])
     numbers = [one.entry.number for one in window]
-    due = range(max(1, said.number - said.window + 1), said.number + 1)
+    due = range(max(1, section.number - section.window + 1), section.number + 1)
     findings = [f"release number {n} is not in the output folder" for n in due if n not in numbers]
     findings += [
         f"release {one.name}: its register is not of its rows: {wrong}"
@@ -65,27 +65,29 @@ def add_series(audit: AuditResult) -> AuditResult:
     if findings:
         return audit.extended([f"series: {finding}" for finding in findings])
     placed, n_persons = _place([persons for persons, _ in registers])
-    most_held = None if said.most_held is None else Fraction(str(said.most_held))
-    verdict = judge_series(placed, n_persons, said.k, said.departures, most_held)
+    most_held = None if section.most_held is None else Fraction(str(section.most_held))
+    verdict = judge_series(placed, n_persons, section.k, section.departures, most_held)
     findings += [f"{f.what}: asked {f.asked}, found {f.found}" for f in verdict.failures]
-    findings += [f"the manifest says other {name}" for name in _find_other_figures(said, verdict)]
+    findings += [
+        f"the manifest says other {name}" for name in _find_other_figures(section, verdict)
+    ]
     if verdict.n_stale and verdict.passed and _have_moved(window, placed, n_persons):
         findings.append("records held: values of their cells are not those of the release before")
     note = (
-        f"series: {len(window):,} release{'' if len(window) == 1 else 's'} of {said.series!r} "
+        f"series: {len(window):,} release{'' if len(window) == 1 else 's'} of {section.series!r} "
         f"together: {verdict.n_cells:,} cells, the smallest of {verdict.smallest:,} persons "
-        f"(k {said.k}); persons who left: {verdict.n_leavers:,}, found by subtraction: "
+        f"(k {section.k}); persons who left: {verdict.n_leavers:,}, found by subtraction: "
         f"{verdict.n_exposed:,}"
         + (f"; records held of others who left: {verdict.n_stale:,}" if verdict.n_stale else "")
     )
     return audit.extended([f"series: {finding}" for finding in findings], [note])
 
 
-def _find_window(release: Location, said: SeriesSection) -> tuple[SeriesRelease, ...]:
+def _find_window(release: Location, section: SeriesSection) -> tuple[SeriesRelease, ...]:
     """The release and the earlier ones that it was held to, by the output folder that it is in."""
-    there = list_series(release.parent.parent, said.series)
+    there = list_series(release.parent.parent, section.series)
     return tuple(
-        one for one in there if said.number - said.window < one.entry.number <= said.number
+        one for one in there if section.number - section.window < one.entry.number <= section.number
     )
 
 
@@ -150,18 +152,18 @@ def _have_moved(
     )
 
 
-def _find_other_figures(said: SeriesSection, verdict: SeriesVerdict) -> list[str]:
+def _find_other_figures(section: SeriesSection, verdict: SeriesVerdict) -> list[str]:
     """Names of the figures of the manifest that are not those found."""
-    found = {
+    figures = {
         "cells": verdict.n_cells,
         "smallest_cell": verdict.smallest,
         "newcomers": verdict.n_newcomers,
         "leavers": verdict.n_leavers,
         "leavers_exposed": verdict.n_exposed,
     }
-    if said.departures == HOLD or verdict.n_stale:
-        found |= {"stale": verdict.n_stale, "stalest": verdict.stalest}
-    if said.leaver_groups_below_k is not None:  # which earlier versions did not count
-        found["leaver_groups_below_k"] = verdict.n_small_groups
-        found["smallest_leaver_group"] = verdict.smallest_group
-    return [name for name, value in found.items() if getattr(said, name) != value]
+    if section.departures == HOLD or verdict.n_stale:
+        figures |= {"stale": verdict.n_stale, "stalest": verdict.stalest}
+    if section.leaver_groups_below_k is not None:  # which earlier versions did not count
+        figures["leaver_groups_below_k"] = verdict.n_small_groups
+        figures["smallest_leaver_group"] = verdict.smallest_group
+    return [name for name, value in figures.items() if getattr(section, name) != value]
