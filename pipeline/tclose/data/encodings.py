@@ -28,9 +28,9 @@ def make_encoding(column: Column, summary: ColumnSummary, sample: Keys | None = 
         return encoding
     offsets = (sample - encoding.low).astype(np.float64)
     span = float(encoding.high - encoding.low)
-    asked = column.attribute.scale
-    if asked is not None:
-        return replace(encoding, by=measure_scale(asked, offsets, span))
+    scale = column.attribute.scale
+    if scale is not None:
+        return replace(encoding, by=measure_scale(scale, offsets, span))
     return (
         encoding
         if column.kind.is_categorical

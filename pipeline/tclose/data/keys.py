@@ -231,8 +231,8 @@ class Encoding:
         """Return which values of an array without nulls can be encoded: bool (n,)."""
         if self.categories is None:
             return np.ones(len(array), dtype=bool)
-        found: NDArray[np.bool_] = self._find_positions(array).is_valid().to_numpy(False)
-        return found
+        is_known: NDArray[np.bool_] = self._find_positions(array).is_valid().to_numpy(False)
+        return is_known
 
     def _find_positions(self, array: pa.Array) -> pa.Array:
         """The position of each value among the categories, or null."""

@@ -103,17 +103,17 @@ def summarise_table(
     """
     checked = checked_columns(columns, partition_columns)
     mask = complete_records(table, checked)
-    kept = table if mask is None else table.filter(mask)
+    records = table if mask is None else table.filter(mask)
     summaries = {
         column.name: replace(
-            _summarise_column(kept[column.name], column, table[column.name].null_count),
+            _summarise_column(records[column.name], column, table[column.name].null_count),
             n_filled=_count_filled(table[column.name], column),
         )
         for column in checked
     }
     return TableSummary(
-        len(table), len(kept), summaries, count_release_partitions(kept, partition_columns)
-    ), kept
+        len(table), len(records), summaries, count_release_partitions(records, partition_columns)
+    ), records
 
 
 def _count_filled(values: pa.ChunkedArray, column: Column) -> int:

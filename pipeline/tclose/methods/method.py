@@ -219,9 +219,9 @@ def registered_methods() -> dict[str, type[Method]]:
 
 def name_methods(is_wanted: Callable[[type[Method]], bool]) -> list[str]:
     """Names of the methods that something holds for; those for tables of any size come first."""
-    wanted = [(name, m) for name, m in registered_methods().items() if is_wanted(m)]
-    wanted.sort(key=lambda pair: pair[1].max_records is not None)
-    return [name for name, _ in wanted]
+    methods = [(name, m) for name, m in registered_methods().items() if is_wanted(m)]
+    methods.sort(key=lambda pair: pair[1].max_records is not None)
+    return [name for name, _ in methods]
 
 
 def _name_owners(key: str) -> str:
@@ -235,15 +235,15 @@ def method_keys() -> list[str]:
 
 def _own_keys(name: str, method: type[Method], document: Mapping[str, Any]) -> dict[str, Any]:
     """The keys without those of other methods that ask for nothing but their default."""
-    kept = dict(document)
+    keys = dict(document)
     for key in document.keys() - method.model_fields.keys():
         owners = [m for m in registered_methods().values() if key in m.model_fields]
         if not owners:
             continue  # refused as unknown
         if any(document[key] != m.model_fields[key].default for m in owners):
             raise ValueError(f"{key} goes with {_name_owners(key)}, not with {name}")
-        del kept[key]
-    return kept
+        del keys[key]
+    return keys
 
 
 def _all_properties() -> dict[str, Any]:

@@ -68,24 +68,26 @@ class Preparation:
 
     def describe(self) -> str:
         """Say what was done; what is filled by class follows on what the class releases."""
-        said = []
+        clauses = []
         if self.bottom is not None:
             end = _describe_bound(self.bottom, self.bottom_percentile)
-            said.append(f"values below {end} set to it")
+            clauses.append(f"values below {end} set to it")
         if self.top is not None:
             end = _describe_bound(self.top, self.top_percentile)
-            said.append(f"values above {end} set to it")
+            clauses.append(f"values above {end} set to it")
         if self.step is not None:
-            said.append(f"rounded to multiples of {write_number(self.step)}")
+            clauses.append(f"rounded to multiples of {write_number(self.step)}")
         if self.bands:
-            said.append(f"in {len(self.labels)} bands")
+            clauses.append(f"in {len(self.labels)} bands")
         if self.fills:
-            said.append(f"records without a value have the category {MISSING}")
+            clauses.append(f"records without a value have the category {MISSING}")
         if self.imputes is not None:
             share = f", at most {self.percent_imputed} % of all," if self.percent_imputed else ""
-            done = "are not counted in it" if self.by_class else f"have {self.describe_source()}"
-            said.append(f"records without a value{share} {done}")
-        return ", ".join(said)
+            treatment = (
+                "are not counted in it" if self.by_class else f"have {self.describe_source()}"
+            )
+            clauses.append(f"records without a value{share} {treatment}")
+        return ", ".join(clauses)
 
     def describe_source(self) -> str:
         """Say what records without a value have."""
@@ -95,8 +97,8 @@ class Preparation:
 
 
 def _describe_bound(bound: Fraction, percentile: Fraction | None) -> str:
-    said = f" (percentile {write_number(percentile)})" if percentile is not None else ""
-    return f"{write_number(bound)}{said}"
+    note = f" (percentile {write_number(percentile)})" if percentile is not None else ""
+    return f"{write_number(bound)}{note}"
 
 
 def write_number(number: Fraction) -> str:

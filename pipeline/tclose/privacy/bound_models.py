@@ -91,8 +91,8 @@ def _can_be_asked(requirement: PrivacyModel, parameters: Mapping[str, Any], k: i
         settings = kind.model_validate({"name": requirement.model, **named})
     except ValidationError:
         return False
-    wanted = settings.require(requirement.name, k)
-    return (wanted.limit, wanted.count) == (requirement.limit, requirement.count)
+    derived = settings.require(requirement.name, k)
+    return (derived.limit, derived.count) == (requirement.limit, requirement.count)
 
 
 def bind(

@@ -110,7 +110,7 @@ def find_special_uniques(columns: Sequence[Int64], max_size: int) -> SpecialUniq
     numbered = [_group(everyone, _number(column)) for column in columns]
     before: dict[tuple[int, ...], Places] = {(): everyone}
     for size in range(1, max_size + 1):
-        found: dict[tuple[int, ...], Places] = {}
+        groupings: dict[tuple[int, ...], Places] = {}
         for chosen in combinations(range(len(columns)), size):
             live = np.logical_and.reduce(
                 [before[part] >= 0 for part in combinations(chosen, size - 1)]
@@ -120,8 +120,8 @@ def find_special_uniques(columns: Sequence[Int64], max_size: int) -> SpecialUniq
             alone = live & (groups < 0)
             n_msus[size - 1] += alone
             of_columns[size - 1, list(chosen)] += np.count_nonzero(alone)
-            found[chosen] = groups
-        before = found
+            groupings[chosen] = groups
+        before = groupings
     return SpecialUniques(n_msus, of_columns, alike)
 
 

@@ -53,10 +53,10 @@ def take_class_rows(
     keys: list[Keys], starts: Int64, codes: Int64, privacy_models: PrivacyModels
 ) -> ClassRows:
     """Return the rows of classes for a later check; ``codes`` int64 (p, n) of all attributes."""
-    kept = [
+    checked_codes = [
         codes[requirement.attribute].astype(np.int32) for requirement in privacy_models.by_table
     ]
-    return ClassRows(keys, np.diff(starts), kept)
+    return ClassRows(keys, np.diff(starts), checked_codes)
 
 
 def check_table(
@@ -71,8 +71,8 @@ def check_table(
     DataError
         The classes are not all of the table.
     """
-    wanted = [i for i, r in enumerate(privacy_models.requirements) if r.needs_table]
-    if not wanted:
+    indices = [i for i, r in enumerate(privacy_models.requirements) if r.needs_table]
+    if not indices:
         return {}
     sizes = np.concatenate([piece.sizes for piece in pieces])
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -86,7 +86,7 @@ def check_table(
             np.concatenate([piece.codes[j] for piece in pieces]).astype(np.int64),
             distributions[privacy_models.requirements[i].attribute],
         )
-        for j, i in enumerate(wanted)
+        for j, i in enumerate(indices)
     }
 
 

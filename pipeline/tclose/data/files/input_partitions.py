@@ -148,8 +148,8 @@ class Reading:
 
     def of(self, names: Collection[str]) -> "Reading":
         """The same of those columns alone."""
-        kept = [pair for pair in zip(self.names, self.types, strict=True) if pair[0] in names]
-        return replace(self, names=tuple(n for n, _ in kept), types=tuple(t for _, t in kept))
+        pairs = [pair for pair in zip(self.names, self.types, strict=True) if pair[0] in names]
+        return replace(self, names=tuple(n for n, _ in pairs), types=tuple(t for _, t in pairs))
 
     @property
     def filled_by_class(self) -> tuple[tuple[str, Preparation], ...]:
@@ -158,8 +158,8 @@ class Reading:
 
     def with_gaps(self) -> "Reading":
         """The same, but that records without a value stay so in these columns."""
-        kept = tuple(pair for pair in self.prepared if not pair[1].by_class)
-        return replace(self, prepared=kept)
+        preparations = tuple(pair for pair in self.prepared if not pair[1].by_class)
+        return replace(self, prepared=preparations)
 
 
 def read_partition(partition: Partition, reading: Reading) -> pa.Table:
@@ -222,11 +222,11 @@ def _leave_out(
     for table in tables:
         start, stop = np.searchsorted(partition.left_out, [first, first + len(table)])
         if start < stop:
-            kept = np.ones(len(table), dtype=np.bool_)
-            kept[partition.left_out[start:stop] - first] = False
+            is_kept = np.ones(len(table), dtype=np.bool_)
+            is_kept[partition.left_out[start:stop] - first] = False
             index = table.column_names.index(reading.hidden)
             column = table.column(index).combine_chunks()
-            without = pc.if_else(pa.array(kept), column, pa.scalar(None, column.type))
+            without = pc.if_else(pa.array(is_kept), column, pa.scalar(None, column.type))
             table = table.set_column(index, reading.hidden, without)  # noqa: PLW2901
         yield table
         first += len(table)

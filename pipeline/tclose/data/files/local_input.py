@@ -71,10 +71,10 @@ def check_local_files(paths: list[str]) -> None:
     ------
     DataError, OSError
     """
-    seen: dict[tuple[int, int], str] = {}
+    path_by_identity: dict[tuple[int, int], str] = {}
     for path in paths:
         check_regular(path)
-        other = seen.setdefault(_identify(path), path)
+        other = path_by_identity.setdefault(_identify(path), path)
         if other != path:
             raise DataError(
                 f"input {path}: is the same file as {other}, so its records would be read twice; "

@@ -78,7 +78,7 @@ def check_longest(place: str, longest: int, limit: int | None) -> None:
 
 
 def measure_group(
-    parquet: pq.ParquetFile, stream: BinaryIO, group: int, wanted: ReadColumns, file_name: str
+    parquet: pq.ParquetFile, stream: BinaryIO, group: int, columns: ReadColumns, file_name: str
 ) -> PieceWidth:
     """Measure the width of the wanted columns of a row group; nested ones count 0.
 
@@ -90,13 +90,13 @@ def measure_group(
     metadata = parquet.metadata.row_group(group)
     held = passthrough = largest = 0
     column = ""
-    for index, name in _flat_columns(parquet.schema_arrow, wanted.names):
+    for index, name in _flat_columns(parquet.schema_arrow, columns.names):
         chunk = metadata.column(index)
         pages = _find_pages(stream, chunk)
         longest = max((page.n_bytes for page in pages), default=0)
-        check_longest(f"file {file_name}: column {name!r}", longest, wanted.limit)
+        check_longest(f"file {file_name}: column {name!r}", longest, columns.limit)
         size, value = _measure_chunk(parquet, group, chunk, pages)
-        if name in wanted.held:
+        if name in columns.held:
             held += size
         else:
             passthrough += size

@@ -107,9 +107,9 @@ def _rewrite_numbers(texts: pa.Array, text_format: TextFormat) -> pa.Array:
 
 def date_pattern(date_format: str) -> str:
     """Return the regular expression of dates of a format, a named group for each directive."""
-    parts, found = [], _PART.findall(date_format)
-    for i, (directive, plain) in enumerate(found):
-        beside = (found[i - 1][0] if i else "") or (found[i + 1][0] if found[i + 1 :] else "")
+    parts, pieces = [], _PART.findall(date_format)
+    for i, (directive, plain) in enumerate(pieces):
+        beside = (pieces[i - 1][0] if i else "") or (pieces[i + 1][0] if pieces[i + 1 :] else "")
         digits = _DIGITS.get(directive, r"\d{2}" if beside else r"\d{1,2}")
         parts.append(f"(?P<{directive}>{digits})" if directive else re.escape(plain))
     return f"^{''.join(parts)}$"
@@ -117,8 +117,8 @@ def date_pattern(date_format: str) -> str:
 
 def _rewrite_dates(texts: pa.Array, date_format: str) -> pa.Array:
     """Dates of a format in ISO 8601, null where a text is none; what days there are is not seen."""
-    found = pc.extract_regex(texts, date_pattern(date_format))
-    part = {field.name: pc.struct_field(found, [i]) for i, field in enumerate(found.type)}
+    groups = pc.extract_regex(texts, date_pattern(date_format))
+    part = {field.name: pc.struct_field(groups, [i]) for i, field in enumerate(groups.type)}
     for name in part.keys() & set("mdHMS"):
         part[name] = pc.utf8_lpad(part[name], 2, "0")
     if "y" in part:

@@ -74,10 +74,10 @@ def count_texts(column: pa.ChunkedArray) -> TextCounts:
     n_floats = n_integers if n_integers == n_values else count(_FLOAT)
     if n_floats == n_values:
         return TextCounts(n_values, n_integers, n_floats)
-    found = {field: count(pattern) for field, pattern in _OTHERS.items()}
-    if found["n_dated"]:
-        found |= {field: count(pattern) for field, pattern in _DATES.items()}
-    return TextCounts(n_values, n_integers, n_floats, **found)
+    other_counts = {field: count(pattern) for field, pattern in _OTHERS.items()}
+    if other_counts["n_dated"]:
+        other_counts |= {field: count(pattern) for field, pattern in _DATES.items()}
+    return TextCounts(n_values, n_integers, n_floats, **other_counts)
 
 
 _READ_AS: tuple[tuple[str, Kind, pa.DataType], ...] = (
@@ -125,17 +125,17 @@ def has_texts(counts: TextCounts, attribute: Attribute) -> bool:
         return True
 
 
-def _find_fault(counts: TextCounts, attribute: Attribute, n_wrong: int, wanted: str) -> str:
+def _find_fault(counts: TextCounts, attribute: Attribute, n_wrong: int, kind_words: str) -> str:
     """Say what is wrong with a column that has no type of its own; empty if it may be text."""
     share = f"{n_wrong:,} of {counts.n_values:,} values"
     if attribute.kind is not None:
-        problem = f"the policy says {attribute.kind}, but {share} do not read as {wanted}"
+        problem = f"the policy says {attribute.kind}, but {share} do not read as {kind_words}"
         remedy = "declare another type"
     elif counts.n_dated == counts.n_values:
         problem = f"its values look like dates, but {share} are none, or are of another form"
         remedy = "declare the column nominal"
     elif attribute.role is Role.CONFIDENTIAL and n_wrong < counts.n_values:
-        problem = f"is confidential, but {share} do not read as {wanted}"
+        problem = f"is confidential, but {share} do not read as {kind_words}"
         remedy = "give it type: ordinal and an order"
     else:
         return ""

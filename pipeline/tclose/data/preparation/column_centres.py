@@ -148,12 +148,12 @@ def bound_ranks(pieces: Sequence[KeyRanks]) -> tuple[Keys, Int64, Int64]:
 
     At least and at most: of each piece both are steps, which are added up over all pieces at once.
     """
-    told: Any
-    told, places = np.unique(np.concatenate([piece.keys for piece in pieces]), return_inverse=True)
+    keys: Any
+    keys, places = np.unique(np.concatenate([piece.keys for piece in pieces]), return_inverse=True)
     places = places.reshape(-1)
 
     def add_up(of_pieces: list[Int64]) -> Int64:
-        sums = np.zeros(told.size, dtype=np.int64)
+        sums = np.zeros(keys.size, dtype=np.int64)
         np.add.at(sums, places, np.concatenate(of_pieces))
         return sums
 
@@ -162,7 +162,7 @@ def bound_ranks(pieces: Sequence[KeyRanks]) -> tuple[Keys, Int64, Int64]:
     there = add_up([piece.up_to - piece.most_before[:-1] for piece in pieces])
     n_least = sum(piece.n_below for piece in pieces)
     n_most = sum(int(piece.most_before[0]) for piece in pieces)
-    return told, n_least + np.cumsum(least), n_most + np.cumsum(steps) - steps + there
+    return keys, n_least + np.cumsum(least), n_most + np.cumsum(steps) - steps + there
 
 
 def find_category(pieces: Sequence[GapCounts], column: Column) -> str | None:

@@ -94,8 +94,8 @@ class Bucketization(Method):
             )
         demand, distribution = RatioDemand(k, self.limit, self.buckets), read()
         # More buckets than records are cut at the same ranks, and audits would not believe them.
-        wanted = min(demand.wanted_buckets, max(MOST_BUCKETS, distribution.n_records))
-        return bucketize(confidential[0], distribution, wanted, demand.t)
+        n_buckets = min(demand.wanted_buckets, max(MOST_BUCKETS, distribution.n_records))
+        return bucketize(confidential[0], distribution, n_buckets, demand.t)
 
     def check(self, context: MethodContext, /) -> None:
         """Refuse a ratio that no classes of k records are within."""

@@ -161,12 +161,12 @@ def response(n_categories: int, epsilon: Fraction) -> "Measurement":
     """OpenDP's measurement on one code; its own account of epsilon is at most ``epsilon``."""
     _check_epsilon(epsilon)
     library = load_library()
-    kept = 1.0 / (1.0 + (n_categories - 1) * exp(-float(epsilon)))
+    probability = 1.0 / (1.0 + (n_categories - 1) * exp(-float(epsilon)))
     while True:
-        draw = library.m.make_randomized_response(list(range(n_categories)), kept)
+        draw = library.m.make_randomized_response(list(range(n_categories)), probability)
         if Fraction(draw.map(1)) <= epsilon:
             return cast("Measurement", draw)
-        kept = nextafter(kept, 0.0)
+        probability = nextafter(probability, 0.0)
 
 
 def _check_codes(codes: Int64, n_codes: int) -> None:

@@ -54,9 +54,9 @@ def choose_start(
     starts = [(plain, _measure(problem, plain))]
 
     def add(
-        kept: NDArray[np.bool_], cluster: Callable[[Int64], Clustering], most_lost: float
+        is_kept: NDArray[np.bool_], cluster: Callable[[Int64], Clustering], most_lost: float
     ) -> None:
-        start = keep_natural(problem, groups, kept, cluster)
+        start = keep_natural(problem, groups, is_kept, cluster)
         loss = _measure(problem, start)
         if loss <= most_lost and _share_above(problem, start) <= most_above:
             starts.append((start, loss))
@@ -71,9 +71,9 @@ def choose_start(
         add(is_natural, cluster_alike, starts[0][1])
     balanced, most_lost = starts[-1][0], NEAR_SHARE * starts[-1][1]
     none = np.zeros_like(is_natural)
-    for kept in (none, is_natural) if at_length and is_natural.any() else (is_natural,):
-        if _may_be_near(problem, np.flatnonzero(~kept[groups]), most_lost, most_above):
-            add(kept, cluster_close, min(most_lost, starts[-1][1]))
+    for is_kept in (none, is_natural) if at_length and is_natural.any() else (is_natural,):
+        if _may_be_near(problem, np.flatnonzero(~is_kept[groups]), most_lost, most_above):
+            add(is_kept, cluster_close, min(most_lost, starts[-1][1]))
     best = starts[-1][0]
     return replace(best, beside=balanced) if at_length and best is not balanced else best
 

@@ -192,9 +192,9 @@ def _test_halves(
     passed = np.zeros(ready.size, dtype=bool)
     if not ready.any():
         return passed
-    kept, ends = _take_classes(records, starts, ready)
+    ready_records, ends = _take_classes(records, starts, ready)
     of_class = np.repeat(np.arange(ends.size - 1), np.diff(ends))
     halves = 2 * of_class + is_upper[np.repeat(ready, np.diff(starts))]
     by_half, half_starts = group_by_label(halves, 2 * (ends.size - 1))
-    passed[ready] = holds(kept[by_half], half_starts).reshape(-1, 2).all(axis=1)
+    passed[ready] = holds(ready_records[by_half], half_starts).reshape(-1, 2).all(axis=1)
     return passed
