@@ -48,10 +48,10 @@ def _format(problem: Any, location: tuple[str, ...], policy: type[BaseModel]) ->
         return "is missing"
     if problem["loc"][-1] == "[key]":
         return f"YAML reads a column name as {value!r}; put it in quotes"
-    wanted = _WANTED.get((location[0], *location[2:])) or _WANTED.get(location)
-    wanted = wanted or _wanted_of_model(location) or _WANTED_BY_PROBLEM.get(kind)
+    template = _WANTED.get((location[0], *location[2:])) or _WANTED.get(location)
+    template = template or _wanted_of_model(location) or _WANTED_BY_PROBLEM.get(kind)
     context = problem.get("ctx", {}) | {"models": ", ".join(MODELS.classes())}
-    message = wanted.format(**context) if wanted else problem["msg"]
+    message = template.format(**context) if template else problem["msg"]
     if isinstance(value, str):
         known = re.findall(r"'([^']+)'", message) if kind in ("enum", "literal_error") else ()
         return f"{message} (given: {value!r}){suggest(value, known)}"

@@ -89,7 +89,7 @@ class Policy(Settings):
     unconfirmed: Annotated[
         dict[Role, tuple[str, ...]],
         BeforeValidator(
-            lambda given: {} if given is None else given,  # once all of its lines were taken out
+            lambda value: {} if value is None else value,  # once all of its lines were taken out
             json_schema_input_type=dict[Role, tuple[str, ...]] | None,
         ),
     ] = Field(

@@ -321,8 +321,8 @@ class _BarTexts:
         work = self.work
         if work.n_records is None:
             return f"{work.tasks_before + work.tasks_done:,}/{work.n_tasks:,}"
-        done = _shorten(work.records_before + work.records_done)
-        return f"{done}/{_shorten(work.n_records)} records"
+        records_done = _shorten(work.records_before + work.records_done)
+        return f"{records_done}/{_shorten(work.n_records)} records"
 
     @property
     def speed(self) -> str:

@@ -39,8 +39,8 @@ def clear_stopped_runs(series: ReleaseRepository, expiry: float) -> None:
         A run works on one of the names.
     """
     for name in _find_names(series):
-        found = ReleaseRepository(series.output, name).find_work()
-        roots = [root for root in _list_folder(found.work) if _is_of(root, series.name)]
+        repository = ReleaseRepository(series.output, name).find_work()
+        roots = [root for root in _list_folder(repository.work) if _is_of(root, series.name)]
         if not roots:
             continue
         with acquire_beside(series, name, expiry) as held:
@@ -48,7 +48,7 @@ def clear_stopped_runs(series: ReleaseRepository, expiry: float) -> None:
             for root in roots:
                 if is_intact(held.release(root.name)):
                     held.set_current(root.name)
-            stopped = replace(held, work_path=found.work_path)
+            stopped = replace(held, work_path=repository.work_path)
             stopped.clear_work()
             stopped.leave_work()
 

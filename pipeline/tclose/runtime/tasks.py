@@ -129,14 +129,14 @@ def _find_results(
     return results
 
 
-def _measure_work(n_items: int, sizes: Sequence[int] | None, done: Collection[int]) -> Work:
+def _measure_work(n_items: int, sizes: Sequence[int] | None, done_indices: Collection[int]) -> Work:
     if sizes is None:
-        return Work(n_items, tasks_before=len(done))
+        return Work(n_items, tasks_before=len(done_indices))
     return Work(
         n_items,
         n_records=sum(sizes),
-        tasks_before=len(done),
-        records_before=sum(sizes[index] for index in done),
+        tasks_before=len(done_indices),
+        records_before=sum(sizes[index] for index in done_indices),
     )
 
 

@@ -103,11 +103,11 @@ def read_own(path: Path, owners: Collection[int] = (), *, closed: int = _WRITABL
         It cannot be read.
     """
     with _open_file(path) as stream:
-        found = os.fstat(stream.fileno())
-        if found.st_uid not in {os.geteuid(), *owners}:
-            raise UntrustedError(path, f"belongs to another user (id {found.st_uid})")
-        if found.st_mode & closed:
-            mode = stat.S_IMODE(found.st_mode)
+        status = os.fstat(stream.fileno())
+        if status.st_uid not in {os.geteuid(), *owners}:
+            raise UntrustedError(path, f"belongs to another user (id {status.st_uid})")
+        if status.st_mode & closed:
+            mode = stat.S_IMODE(status.st_mode)
             raise UntrustedError(path, f"is open to others (mode {mode:04o})")
         return stream.read()
 
@@ -176,12 +176,12 @@ def check_closed(folder: Path) -> None:
     OSError
         It is not there.
     """
-    found = folder.stat()
+    status = folder.stat()
     owners = {0, os.geteuid(), Path("/").stat().st_uid}  # the system's, in a container too
-    if found.st_uid not in owners:
-        raise _another(folder, found)
-    if found.st_mode & _WRITABLE and not _is_private(folder, found, owners):
-        raise _writable(folder, found)
+    if status.st_uid not in owners:
+        raise _another(folder, status)
+    if status.st_mode & _WRITABLE and not _is_private(folder, status, owners):
+        raise _writable(folder, status)
 
 
 class _Walk:
@@ -210,12 +210,12 @@ class _Walk:
             return ()
         if self._lasting:
             self.check_here()
-        above, found = os.fstat(self.here), self._look(name, make=make)
-        if self._lasting and not self._keeps(above, found.st_uid):
-            raise _another(self.place / name, found)
-        if stat.S_ISLNK(found.st_mode):
+        above, status = os.fstat(self.here), self._look(name, make=make)
+        if self._lasting and not self._keeps(above, status.st_uid):
+            raise _another(self.place / name, status)
+        if stat.S_ISLNK(status.st_mode):
             self._links += 1
-            if self._links > _MAX_LINKS or not self._keeps(above, found.st_uid):
+            if self._links > _MAX_LINKS or not self._keeps(above, status.st_uid):
                 raise UntrustedError(self.place / name, "is a link that others can have made")
             return Path(os.readlink(name, dir_fd=self.here)).parts
         self._enter(name, os.open(name, _WALK, dir_fd=self.here))
@@ -256,28 +256,28 @@ class _Walk:
         self.place = self.place.parent if name == ".." else self.place / name
 
 
-def _check_ours(found: os.stat_result, place: Path) -> None:
+def _check_ours(status: os.stat_result, place: Path) -> None:
     """See that a file or folder is root's or this user's, and that nobody else can write to it."""
-    if found.st_uid not in (0, os.geteuid()):
-        raise _another(place, found)
-    if found.st_mode & _WRITABLE:
-        raise _writable(place, found)
+    if status.st_uid not in (0, os.geteuid()):
+        raise _another(place, status)
+    if status.st_mode & _WRITABLE:
+        raise _writable(place, status)
 
 
-def _another(place: Path, found: os.stat_result) -> UntrustedError:
-    return UntrustedError(place, f"belongs to another user (id {found.st_uid})")
+def _another(place: Path, status: os.stat_result) -> UntrustedError:
+    return UntrustedError(place, f"belongs to another user (id {status.st_uid})")
 
 
-def _writable(place: Path, found: os.stat_result) -> UntrustedError:
-    mode = stat.S_IMODE(found.st_mode)
+def _writable(place: Path, status: os.stat_result) -> UntrustedError:
+    mode = stat.S_IMODE(status.st_mode)
     return UntrustedError(place, f"can be written to by others (mode {mode:04o})")
 
 
-def _is_private(place: Path, found: os.stat_result, owners: Collection[int]) -> bool:
+def _is_private(place: Path, status: os.stat_result, owners: Collection[int]) -> bool:
     """Return whether those who can write to a folder are one group, with no other member."""
-    if found.st_mode & stat.S_IWOTH or (hasattr(os, "listxattr") and _ACL in os.listxattr(place)):
+    if status.st_mode & stat.S_IWOTH or (hasattr(os, "listxattr") and _ACL in os.listxattr(place)):
         return False
-    return _has_no_others(found.st_gid, owners)
+    return _has_no_others(status.st_gid, owners)
 
 
 def _has_no_others(group: int, owners: Collection[int]) -> bool:

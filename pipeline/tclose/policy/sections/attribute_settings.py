@@ -104,7 +104,7 @@ class AttributeSettings(AttributeFields):
     def _prepare(self) -> Preparation | None:
         """Return what is done to the values as they are read; None where nothing is."""
         bottom, top = _exact_bound(self.bottom), _exact_bound(self.top)
-        made = Preparation(
+        preparation = Preparation(
             bottom=bottom[0],
             top=top[0],
             step=None if isinstance(self.round, bool) else Fraction(str(self.round)),
@@ -114,23 +114,23 @@ class AttributeSettings(AttributeFields):
             bottom_percentile=bottom[1],
             top_percentile=top[1],
         )
-        return None if made == Preparation() else made
+        return None if preparation == Preparation() else preparation
 
     def after_preparation(self) -> "AttributeSettings":
         """The settings for the same values once they are prepared."""
         prepared = self._prepare()
         if prepared is None:
             return self
-        done: dict[str, Any] = {"bottom": None, "top": None, "bands": ()}
+        changes: dict[str, Any] = {"bottom": None, "top": None, "bands": ()}
         if not prepared.by_class:  # whose gaps are still there
-            done["missing"] = None
+            changes["missing"] = None
         if not isinstance(self.round, bool):
-            done["round"] = True
+            changes["round"] = True
         if prepared.bands:
-            done |= {"type": Kind.ORDINAL, "order": prepared.labels}
+            changes |= {"type": Kind.ORDINAL, "order": prepared.labels}
         elif prepared.fills and self.type is None and not self.taxonomy:
-            done["type"] = Kind.NOMINAL
-        return self.model_copy(update=done)
+            changes["type"] = Kind.NOMINAL
+        return self.model_copy(update=changes)
 
     @property
     def _imputed_centre(self) -> str | None:
@@ -219,11 +219,11 @@ class AttributeSettings(AttributeFields):
 
     def _check_grouping(self) -> None:
         """Refuse groups of what is no code or date, and a second taxonomy beside them."""
-        for key, given, kind in (
+        for key, groups, kind in (
             ("prefixes", self.prefixes, Kind.NOMINAL),
             ("calendar", self.calendar, Kind.DATE),
         ):
-            if not given:
+            if not groups:
                 continue
             if self.role is not Role.QUASI_IDENTIFIER:
                 raise ValueError(f"{key} belongs to quasi-identifiers only")
@@ -231,7 +231,7 @@ class AttributeSettings(AttributeFields):
                 raise ValueError(f"{key} goes with type: {kind}")
             if self.taxonomy or self.intervals or (self.prefixes and self.calendar):
                 raise ValueError(f"{key} makes a taxonomy of its own; take the others out")
-            if len(set(given)) != len(given):
+            if len(set(groups)) != len(groups):
                 raise ValueError(f"{key} names a group twice")
             if self.aggregate not in (None, "mode", REPRESENTATIVE, ANCESTOR):
                 raise ValueError(f"{key}: aggregate can be {ANCESTOR}, mode or {REPRESENTATIVE}")
@@ -296,12 +296,12 @@ AGGREGATES: dict[Kind, tuple[str, ...]] = {
 
 
 def _exact_bound(
-    given: int | float | PercentileSettings | None,
+    bound: int | float | PercentileSettings | None,
 ) -> tuple[Fraction | None, Fraction | None]:
     """A bound, or the percentile that it will be, as they were written: 0.1 is a tenth."""
-    if isinstance(given, PercentileSettings):
-        return None, Fraction(str(given.percentile))
-    return (None if given is None else Fraction(str(given))), None
+    if isinstance(bound, PercentileSettings):
+        return None, Fraction(str(bound.percentile))
+    return (None if bound is None else Fraction(str(bound))), None
 
 
 def _interval_texts(settings: IntervalSettings | None) -> tuple[tuple[str, ...], str] | None:

@@ -117,8 +117,8 @@ class OverTimeSettings(Settings):
 
     def limit(self, own: Fraction | None) -> Fraction:
         """The t that an attribute is held to over time, by its own t."""
-        asked = Fraction(str(self.t))
-        return asked if own is None else max(asked, own)
+        t_over_time = Fraction(str(self.t))
+        return t_over_time if own is None else max(t_over_time, own)
 
 
 class PrivacySettings(Settings):

@@ -61,10 +61,10 @@ def read_sample(path: str) -> InputSample:
     is_csv = dialect is not None
     pieces = csv_partitions(contents) if is_csv else cut_parquet(contents)
     read = [pieces[i] for i in _spread(len(pieces), _MOST_PIECES)]
-    kept = [field for field in schema if natural_kind(field.type) is not None]
+    fields = [field for field in schema if natural_kind(field.type) is not None]
     reading = Reading(
-        tuple(field.name for field in kept),
-        tuple(field.type for field in kept),
+        tuple(field.name for field in fields),
+        tuple(field.type for field in fields),
         tuple(schema.names),
         (),
         settings.delimiter,

@@ -111,8 +111,8 @@ def _attribute(draft: Draft, suggestion: Suggestion) -> str:
             keys["order"] = f"[{order}]"
         if kind in (Kind.NUMERIC, Kind.DATE):
             own = _spelling_keys(profile.text_format, draft.spellings.general)
-            wanted = ("date_format",) if kind is Kind.DATE else ("decimal", "thousands")
-            keys |= {key: own[key] for key in wanted if key in own}
+            names = ("date_format",) if kind is Kind.DATE else ("decimal", "thousands")
+            keys |= {key: own[key] for key in names if key in own}
         prefixes = suggest_prefixes(suggestion)
         if kind is Kind.NOMINAL and prefixes:
             keys["prefixes"] = f"[{', '.join(map(str, prefixes))}]"
@@ -133,10 +133,10 @@ def _describe(suggestion: Suggestion, kind: Kind | None) -> str:
     elif profile.kind is Kind.NOMINAL and profile.is_integer:
         facts.append("numbers taken for codes")
     if profile.missing:
-        said = f"{max(profile.missing, 0.001):.1%} missing"
+        gaps = f"{max(profile.missing, 0.001):.1%} missing"
         if (centre := suggest_centre(suggestion, kind)) is not None:
-            said += f": few, so they get the {centre} and the records stay"
-        facts.append(said)
+            gaps += f": few, so they get the {centre} and the records stay"
+        facts.append(gaps)
     return f"{suggestion.reason}; {', '.join(facts)}"
 
 

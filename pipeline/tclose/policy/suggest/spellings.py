@@ -56,7 +56,7 @@ def find_spellings(table: pa.Table, delimiter: str) -> Spellings:
     values = {name: pc.unique(_without(table[name], tokens)) for name in table.column_names}
     continental = delimiter == ";"
     dates = {name: _fit_dates(texts, continental) for name, texts in values.items()}
-    continental = continental or any("%d.%m" in d for found in dates.values() for d in found)
+    continental = continental or any("%d.%m" in d for formats in dates.values() for d in formats)
     chosen, ambiguous = _choose_dates(dates)
     rest = {name: texts for name, texts in values.items() if name not in chosen}
     general, numbers, unsure = _choose_numbers(rest, continental)
@@ -77,7 +77,7 @@ def _without(column: pa.ChunkedArray, tokens: tuple[str, ...]) -> pa.ChunkedArra
 
 def _find_tokens(table: pa.Table) -> tuple[str, ...]:
     """Texts that stand for missing values, in any column."""
-    found: dict[str, None] = {}
+    tokens: dict[str, None] = {}
     for name in table.column_names:
         texts = pc.unique(table[name].drop_null())
         present = [t for t in (*_TOKENS, *_WEAK_TOKENS) if pc.any(pc.equal(texts, t)).as_py()]
@@ -86,8 +86,8 @@ def _find_tokens(table: pa.Table) -> tuple[str, ...]:
             present.remove("NA")
         if not _is_numbers_or_dates(pc.unique(others)):
             present = [token for token in present if token not in _WEAK_TOKENS]
-        found |= dict.fromkeys(present)
-    return tuple(found)
+        tokens |= dict.fromkeys(present)
+    return tuple(tokens)
 
 
 def _are_country_codes(texts: pa.ChunkedArray) -> bool:
@@ -163,17 +163,19 @@ def _choose_numbers(
     for name, texts in values.items():
         marked = pc.any(pc.match_substring_regex(texts, _MARKED)).as_py()
         if marked:  # without marks numbers are the same in all spellings
-            found = [f for f in order if _all_match(texts, f)]
-            if found:
-                fitting[name] = found
+            formats = [f for f in order if _all_match(texts, f)]
+            if formats:
+                fitting[name] = formats
     if not fitting:
         return PLAIN, {}, {}
-    best = max(order, key=lambda f: sum(f in found for found in fitting.values()))
-    sure = {f for found in fitting.values() if len({g.decimal for g in found}) == 1 for f in found}
+    best = max(order, key=lambda f: sum(f in formats for formats in fitting.values()))
+    sure = {
+        f for formats in fitting.values() if len({g.decimal for g in formats}) == 1 for f in formats
+    }
     chosen, ambiguous = {}, {}
-    for name, found in fitting.items():
-        chosen[name] = best if best in found else found[0]
-        other = next((f for f in found if f.decimal != chosen[name].decimal), None)
+    for name, formats in fitting.items():
+        chosen[name] = best if best in formats else formats[0]
+        other = next((f for f in formats if f.decimal != chosen[name].decimal), None)
         if other is not None and chosen[name] not in sure:
             ambiguous[name] = f"its numbers also read with the decimal mark {other.decimal!r}"
     return best, chosen, ambiguous

@@ -201,9 +201,9 @@ def start_fork_server() -> bool:
 
 
 @contextlib.contextmanager
-def _environment(wanted: Mapping[str, int]) -> Iterator[None]:
+def _environment(variables: Mapping[str, int]) -> Iterator[None]:
     """Have variables in the environment within the block, where the user has not set them."""
-    added = {key: str(value) for key, value in wanted.items() if key not in os.environ}
+    added = {key: str(value) for key, value in variables.items() if key not in os.environ}
     os.environ.update(added)
     try:
         yield

@@ -50,14 +50,14 @@ class _Sampler(threading.Thread):
 
     def run(self) -> None:
         """Look now and then."""
-        seen = time.monotonic()
-        while not self.ended.wait(SAMPLE_SECONDS) and time.monotonic() - seen < _IDLE_SECONDS:
+        last = time.monotonic()
+        while not self.ended.wait(SAMPLE_SECONDS) and time.monotonic() - last < _IDLE_SECONDS:
             frames = sys._current_frames()  # noqa: SLF001 (there is no other way to them)
             stacks = [cut_stack(frame) for of, frame in frames.items() if of != self.ident]
             del frames  # or they would keep what their functions hold
             if any(stacks):
                 self.stacks_seen.update(filter(None, stacks))
-                seen = time.monotonic()
+                last = time.monotonic()
 
 
 _samplers: dict[str, _Sampler] = {}

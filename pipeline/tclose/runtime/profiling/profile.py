@@ -184,9 +184,9 @@ def _row(
     if task is not None:
         known = task["records"] is not None
         tasks = f"{task['n_tasks']:,}"
-        done = task["tasks_before"] + task["tasks_done"]
+        n_done = task["tasks_before"] + task["tasks_done"]
         counts = [
-            tasks if done == task["n_tasks"] else f"{done:,} of {tasks}",
+            tasks if n_done == task["n_tasks"] else f"{n_done:,} of {tasks}",
             f"{task['records']:,}" if known else "",
             f"{task['records_per_second']:,.0f}" if task["records_per_second"] else "",
         ]
