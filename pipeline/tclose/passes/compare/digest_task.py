@@ -48,8 +48,8 @@ class InputDigests:
         """Return the digest of the complete among records, of which all columns are there."""
         if self._compared is None:
             return None
-        kept = keep_complete(table, self._compared.needed)
-        return digest_records(prepare_again(kept, self._columns), self._compared, self._key)
+        records = keep_complete(table, self._compared.needed)
+        return digest_records(prepare_again(records, self._columns), self._compared, self._key)
 
     def find_complete(self, held: pa.Table) -> pa.ChunkedArray | None:
         """Return which records are complete; None if all are."""

@@ -75,14 +75,14 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     table = prepare_table(with_gaps, source.reading.filled_by_class)
     positions = kept_positions(table, source.checked, item.partition.first_position)
     mask = complete_records(table, source.checked)
-    kept = table if mask is None else table.filter(mask)
-    keys = [e.encode(kept[e.column.name].combine_chunks()) for e in plan.encodings]
-    codes = _find_codes(workspace, plan, kept)
-    stacked = np.array(codes, dtype=np.int64).reshape(len(codes), len(kept))
+    complete_rows = table if mask is None else table.filter(mask)
+    keys = [e.encode(complete_rows[e.column.name].combine_chunks()) for e in plan.encodings]
+    codes = _find_codes(workspace, plan, complete_rows)
+    stacked = np.array(codes, dtype=np.int64).reshape(len(codes), len(complete_rows))
     held = append_joint(stacked, workspace.load_shared(JOINTS))
-    bins = _find_bins(plan, source, item.index, kept, keys, held)
+    bins = _find_bins(plan, source, item.index, complete_rows, keys, held)
     order = np.argsort(bins, kind="stable")
-    records = np.empty(len(kept), dtype=record_type(plan))
+    records = np.empty(len(complete_rows), dtype=record_type(plan))
     records[POSITION] = positions[order]
     named = {f"q{j}": column for j, column in enumerate(keys)}
     named |= {f"c{a}": column for a, column in enumerate(codes)}
@@ -91,13 +91,13 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
         records[name] = encoded[order]
     if plan.persons is not None and source.person is not None:
         key = workspace.load_shared(PERSON_KEY)
-        hashed = hash_partition(item.partition, kept, positions, source.person, key)
+        hashed = hash_partition(item.partition, complete_rows, positions, source.person, key)
         of_records = find_persons(workspace, plan.persons, *hashed)
         records[PERSON] = of_records.numbers[order]
         _write_persons(of_records, held, pending)
     pending.new(RECORDS).write(records)
     if plan.along:
-        pending.new(PASSTHROUGH).write(_order_passthrough(plan, kept, pa.array(order)))
+        pending.new(PASSTHROUGH).write(_order_passthrough(plan, complete_rows, pa.array(order)))
     return np.bincount(bins, minlength=plan.n_bins)
 
 
@@ -106,8 +106,8 @@ def _find_gaps(plan: Plan, table: pa.Table, mask: pa.ChunkedArray | None) -> dic
     lacking = {}
     for j in filled_by_class(plan):
         of_column = table[plan.encodings[j].column.name].is_null()
-        kept = of_column if mask is None else of_column.filter(mask)
-        lacking[f"{LACKS}{j}"] = kept.to_numpy().astype(np.int64)
+        flags = of_column if mask is None else of_column.filter(mask)
+        lacking[f"{LACKS}{j}"] = flags.to_numpy().astype(np.int64)
     return lacking
 
 
@@ -145,12 +145,12 @@ def _read_partition(
     return pa.table(columns)
 
 
-def _order_passthrough(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
+def _order_passthrough(plan: Plan, complete_rows: pa.Table, order: pa.Array) -> pa.Table:
     """Return the records' passthrough columns and noise, which a retry does not draw again."""
     rows, compared = {}, compared_columns(plan)
     for i in plan.along:
         column = plan.passthrough[i]
-        values = kept[column.name].combine_chunks()
+        values = complete_rows[column.name].combine_chunks()
         if column in compared:
             rows[f"{ORIGINAL}{i}"] = values.take(order)
         if column.attribute.noise is not None:
@@ -159,22 +159,24 @@ def _order_passthrough(plan: Plan, kept: pa.Table, order: pa.Array) -> pa.Table:
     return pa.table(rows)
 
 
-def _find_codes(workspace: Workspace, plan: Plan, kept: pa.Table) -> list[Int64]:
+def _find_codes(workspace: Workspace, plan: Plan, complete_rows: pa.Table) -> list[Int64]:
     """Confidential values, or the buckets that are released for them, by their positions."""
     if plan.bucketing is not None and plan.method.releases_buckets:
         values = workspace.file(BUCKETED_VALUES, 0).read()
-        return [plan.bucketing.of_code[confidential_codes(kept, plan.bucketing.source, values)]]
+        return [
+            plan.bucketing.of_code[confidential_codes(complete_rows, plan.bucketing.source, values)]
+        ]
     distributions = load_distributions(workspace, plan)
     released = zip(plan.confidential[: plan.n_released], distributions, strict=False)
-    return [confidential_codes(kept, *pair) for pair in released]
+    return [confidential_codes(complete_rows, *pair) for pair in released]
 
 
 def _find_bins(
-    plan: Plan, source: Source, index: int, kept: pa.Table, keys: list[Keys], codes: Int64
+    plan: Plan, source: Source, index: int, complete_rows: pa.Table, keys: list[Keys], codes: Int64
 ) -> Int64:
     scaled = scale_columns(list(plan.encodings), keys)
-    rows_of = split_release_partitions(kept, source.partition_columns)
-    bins = np.full(len(kept), -1, dtype=np.int64)
+    rows_of = split_release_partitions(complete_rows, source.partition_columns)
+    bins = np.full(len(complete_rows), -1, dtype=np.int64)
     for release_partition in plan.release_partitions:
         rows = rows_of.get(release_partition.key)
         if rows is None or not rows.size:

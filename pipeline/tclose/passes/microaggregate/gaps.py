@@ -49,9 +49,9 @@ class Gaps:
         sizes = np.diff(starts)
         class_of = np.repeat(np.arange(sizes.size), sizes)
         n_known = np.bincount(class_of[known], minlength=sizes.size)
-        kept = known | (n_known == 0)[class_of]
+        is_kept = known | (n_known == 0)[class_of]
         ends = np.cumsum(np.where(n_known == 0, sizes, n_known))
-        return order[kept], np.concatenate([np.zeros(1, np.int64), ends])
+        return order[is_kept], np.concatenate([np.zeros(1, np.int64), ends])
 
     def select(self, rows: Int64) -> "Gaps":
         """The same of some records."""

@@ -79,6 +79,6 @@ def _unite(n_classes: int, failing: Int64, partners: Int64, costs: Float64) -> I
         if is_free[pair[0]] and is_free[pair[1]]:
             is_free[[*pair]] = False
             joined[max(pair)] = min(pair)
-    kept = joined == np.arange(n_classes)
-    new: Int64 = (np.cumsum(kept) - 1)[joined]
+    is_kept = joined == np.arange(n_classes)
+    new: Int64 = (np.cumsum(is_kept) - 1)[joined]
     return new

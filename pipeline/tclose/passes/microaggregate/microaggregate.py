@@ -77,13 +77,13 @@ def _make_classes(
         )
         for counts in zip(*(region.counts for region in clustered), strict=True)
     ]
-    asked = [
-        replace(item, clustered=region, wanted=wanted)
-        for item, region, wanted in zip(
+    inputs = [
+        replace(item, clustered=region, wanted=targets)
+        for item, region, targets in zip(
             items, clustered, zip(*of_columns, strict=True), strict=True
         )
     ]
-    return regions, _map_regions(context, MICROAGGREGATE_TASK, plan, asked)
+    return regions, _map_regions(context, MICROAGGREGATE_TASK, plan, inputs)
 
 
 def _map_joining(

@@ -59,7 +59,7 @@ def hash_persons(table: pa.Table, column: Column, key: bytes) -> tuple[UInt64, I
 
 
 def hash_partition(
-    partition: Partition, kept: pa.Table, positions: Int64, column: Column, key: bytes
+    partition: Partition, records: pa.Table, positions: Int64, column: Column, key: bytes
 ) -> tuple[UInt64, Int64]:
     """The same of a partition's complete records; the hashes of held ones come with them.
 
@@ -68,7 +68,7 @@ def hash_partition(
     positions : int64 (n,): of the records, in the whole input
     """
     if not len(partition.held):
-        return hash_persons(kept, column, key)
+        return hash_persons(records, column, key)
     words = partition.held[positions - partition.first_position, :2]
     return np.ascontiguousarray(words).view(np.uint64), np.arange(len(words))
 

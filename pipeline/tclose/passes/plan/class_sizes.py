@@ -116,8 +116,8 @@ def fit_class_size(
     combined = max((surely_within(demand, n_records) for demand in joint), default=0)
     rule = AUTO if by_distance >= combined else WITHIN
     by_distance = max(by_distance, combined)
-    wanted = max(k * ROOM_ABOVE_K, Fraction(by_distance))
-    n_clusters = max(1, int(n_records / wanted))
+    class_size = max(k * ROOM_ABOVE_K, Fraction(by_distance))
+    n_clusters = max(1, int(n_records / class_size))
     if n_clusters == 1 and _can_halve(n_records, k, demands, joint):
         return ClassSize(k, by_distance, n_records // 2, HALVES, 2)
     rule = rule if by_distance <= MAX_SEARCHED else LARGE

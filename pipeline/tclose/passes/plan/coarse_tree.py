@@ -123,8 +123,8 @@ def sample_leaves(
     """
     of_cell, n_cells = cells
     n_strata = plan_subsets.sizes.size * n_cells
-    wanted = max(1, codes.size // (n_strata * SAMPLE_PER_LEAF))
-    finest = 1 << (wanted.bit_length() - 1)
+    n_supported = max(1, codes.size // (n_strata * SAMPLE_PER_LEAF))
+    finest = 1 << (n_supported.bit_length() - 1)
     n_leaves = max(n_regions, min(finest, n_regions * LEAVES_PER_REGION))
     unseen = np.zeros(plan_subsets.tie_codes.size, dtype=np.int64)
     subsets = assign_subsets(

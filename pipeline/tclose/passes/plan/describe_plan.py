@@ -31,28 +31,28 @@ def describe_plan(
     """Describe a plan; ``n_repaired``: classes that were repaired, if it was followed."""
     limits = zip(plan.confidential, plan.verification_limits, strict=True)
     is_held = bool(plan.privacy_models.requirements) or min(plan.verification_limits, default=1) < 1
-    found: dict[str, Any] = {"counted": "records"}
+    sections: dict[str, Any] = {"counted": "records"}
     if plan.privacy_models.requirements:
-        found["models"] = tuple(
+        sections["models"] = tuple(
             PlannedModel(name=str(r.model), attribute=r.name, asked=r.parameters)
             for r in plan.privacy_models.requirements
         )
     if plan.persons is not None:
-        found |= {"counted": "persons", "persons": describe_planned_persons(plan.persons, plan)}
+        sections |= {"counted": "persons", "persons": describe_planned_persons(plan.persons, plan)}
     if plan.confidential:
-        found["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
+        sections["subsets_of"] = plan.confidential[plan.subset_attribute].column.name
     scales = {e.column.name: describe_scale(e) for e in plan.encodings}
     if any(scales.values()):
-        found["scales"] = {name: text for name, text in scales.items() if text}
+        sections["scales"] = {name: text for name, text in scales.items() if text}
     imputed = {e.column.name: describe_imputed(e) for e in plan.encodings}
     if any(imputed.values()):
-        found["imputed"] = {name: text for name, text in imputed.items() if text}
+        sections["imputed"] = {name: text for name, text in imputed.items() if text}
     if over_time is not None:
-        found["over_time"] = over_time
+        sections["over_time"] = over_time
     if suppression is not None:
-        found["suppression"] = suppression
+        sections["suppression"] = suppression
     if n_repaired is not None:
-        found["classes_repaired"] = n_repaired
+        sections["classes_repaired"] = n_repaired
     return PlanDocument(
         digest=plan.digest(),
         records=plan.n_records,
@@ -63,7 +63,7 @@ def describe_plan(
         verified_only=is_held and not plan.method.holds_t,
         warnings=tuple(warnings),
         release_partitions=[_describe_partition(plan, one) for one in plan.release_partitions],
-        **found,
+        **sections,
     )
 
 
@@ -76,14 +76,14 @@ def describe_scale(encoding: Encoding) -> str:
         Scale.TRIMMED: "differences divided by the range of the middle 98 % of the records",
         Scale.RANK: "differences of ranks",
     }
-    asked, weight = encoding.column.attribute.scale, encoding.column.attribute.weight
-    said = [texts[encoding.by.kind]]
-    if asked is None and encoding.by.kind is not Scale.RANGE:
-        said[0] += f", as the whole range is more than {HEAVY_TAILS} times that"
-    if asked not in (None, encoding.by.kind):
-        said.append(f"differences divided by the range, as the {asked} is 0")
-    said.append("" if weight == 1 else f"weight {weight:g}")
-    return ", ".join(text for text in said if text)
+    scale, weight = encoding.column.attribute.scale, encoding.column.attribute.weight
+    notes = [texts[encoding.by.kind]]
+    if scale is None and encoding.by.kind is not Scale.RANGE:
+        notes[0] += f", as the whole range is more than {HEAVY_TAILS} times that"
+    if scale not in (None, encoding.by.kind):
+        notes.append(f"differences divided by the range, as the {scale} is 0")
+    notes.append("" if weight == 1 else f"weight {weight:g}")
+    return ", ".join(text for text in notes if text)
 
 
 def describe_imputed(encoding: Encoding) -> str:

@@ -81,10 +81,10 @@ class PartitionValueCounts:
         in_each = np.zeros((len(self.summary.pieces), tie_codes.size), dtype=np.int64)
         if not tie_codes.size:
             return in_each
-        wanted = self.distributions[attribute].values[tie_codes]
+        tie_values = self.distributions[attribute].values[tie_codes]
         for index, piece in enumerate(self.summary.pieces):
             rows = self._counts(index, piece, key, attribute)
-            at = np.minimum(np.searchsorted(rows["value"], wanted), max(rows.size - 1, 0))
+            at = np.minimum(np.searchsorted(rows["value"], tie_values), max(rows.size - 1, 0))
             if rows.size:
-                in_each[index] = np.where(rows["value"][at] == wanted, rows["count"][at], 0)
+                in_each[index] = np.where(rows["value"][at] == tie_values, rows["count"][at], 0)
         return np.cumsum(in_each, axis=0) - in_each

@@ -34,8 +34,8 @@ def add_analyses(utility: Utility, losses: Losses, plan: Plan, workload: Workloa
     """The changes for analysis with what analysts would find, or with why that is not measured."""
     for failure in losses.failures:
         return utility.model_copy(update={"not_measured": failure})
-    found, failure = try_measuring(lambda: describe_analyses(losses, plan, workload, utility))
-    return utility.model_copy(update={"analyses": found, "not_measured": failure or None})
+    analyses, failure = try_measuring(lambda: describe_analyses(losses, plan, workload, utility))
+    return utility.model_copy(update={"analyses": analyses, "not_measured": failure or None})
 
 
 def warn_of_unmeasured(utility: Utility) -> tuple[PlanWarning, ...]:
@@ -120,8 +120,8 @@ def _relate_categories(counts: RecordCounts, workload: Workload) -> Iterator[_As
     for i, j in workload.pairs:
         shape = columns[i].n_parts, columns[j].n_parts
         tables = np.zeros((2, shape[0] * shape[1]), dtype=np.int64)
-        found = counts.in_cells[:, start : start + tables.shape[1]]
-        tables[:, : found.shape[1]] = found  # last cells may be empty
+        cells = counts.in_cells[:, start : start + tables.shape[1]]
+        tables[:, : cells.shape[1]] = cells  # last cells may be empty
         start += tables.shape[1]
         before, after = (measure_cramers_v(table.reshape(shape)) for table in tables)
         yield f"{columns[i].name} and {columns[j].name}", before, after

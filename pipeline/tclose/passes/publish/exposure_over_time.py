@@ -34,17 +34,17 @@ def describe_exposure(
         return None
     own, output = sketches[0], run.repository.output
     window = () if over_time is None else tuple(over_time.releases)
-    found = []
+    releases = []
     for name, origin in read_neighbours(output, run.release_id).origins.items():
         shared = _estimate(own, origin)
         if name in window or shared:
-            found.append(_describe(output / name, name, shared, is_held=name in window))
-    found.sort(key=lambda one: (one.published_at or "", one.release))
-    apart = [one.shared for one in found if not one.is_held and one.shared is not None]
+            releases.append(_describe(output / name, name, shared, is_held=name in window))
+    releases.sort(key=lambda one: (one.published_at or "", one.release))
+    apart = [one.shared for one in releases if not one.is_held and one.shared is not None]
     share = min(1.0, float(f"{max(apart) / own.persons:.3g}")) if apart else None
-    listed = found[-MOST_LISTED:]
+    listed = releases[-MOST_LISTED:]
     return ExposureSection(
-        persons=own.persons, earlier=listed, more=len(found) - len(listed), largest_share=share
+        persons=own.persons, earlier=listed, more=len(releases) - len(listed), largest_share=share
     )
 
 

@@ -73,9 +73,9 @@ def describe_figures(
             figures = _describe_attribute(grouping, distribution, distances)
             attributes[encoding.column.name] = figures
     changes = _describe_changes(plan, utility, correlations)
-    said = {} if changes is None else {"changes": changes}
+    optional_keys = {} if changes is None else {"changes": changes}
     return ReleaseFigures(
-        class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **said
+        class_sizes=_describe_sizes(profile.size_counts), attributes=attributes, **optional_keys
     )
 
 

@@ -105,9 +105,9 @@ def describe_format(kind: Kind, text_format: TextFormat) -> str | None:
     """Describe how numbers or dates of a CSV column are spelled; None for the plain way."""
     if kind is Kind.DATE:
         return text_format.date_format and f"dates {text_format.date_format}"
-    said = []
+    marks = []
     if kind is Kind.NUMERIC and text_format.decimal != ".":
-        said.append(f"decimal {text_format.decimal!r}")
+        marks.append(f"decimal {text_format.decimal!r}")
     if kind is Kind.NUMERIC and text_format.thousands is not None:
-        said.append(f"thousands {text_format.thousands!r}")
-    return ", ".join(said) or None
+        marks.append(f"thousands {text_format.thousands!r}")
+    return ", ".join(marks) or None

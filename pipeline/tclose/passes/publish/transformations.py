@@ -50,10 +50,12 @@ def _describe_passthrough(column: Column) -> ReleasedColumn:
 def _describe(column: Column, dtype: pa.DataType, treated: Keys) -> ReleasedColumn:
     prepared = column.attribute.preparation
     if prepared is not None:
-        said = f"before anything was measured: {prepared.describe()}; then {treated['treatment']}"
+        treatment = (
+            f"before anything was measured: {prepared.describe()}; then {treated['treatment']}"
+        )
         if prepared.by_class:
-            said = f"{treated['treatment']}; {prepared.describe()}"
-        treated = treated | {"treatment": said, "prepared": _describe_preparation(prepared)}
+            treatment = f"{treated['treatment']}; {prepared.describe()}"
+        treated = treated | {"treatment": treatment, "prepared": _describe_preparation(prepared)}
     keys: Keys = {"name": column.name, "role": column.role, "kind": column.kind, "type": str(dtype)}
     return ReleasedColumn.model_validate(keys | treated)
 
@@ -161,8 +163,8 @@ def _describe_aggregate(encoding: Encoding) -> Keys:
     column, scale = encoding.column, describe_scale(encoding)
     names = {ANCESTOR: "lowest common ancestor", LOW_MEDIAN: "lower median", REPRESENTATIVE: _KEPT}
     what = names.get(column.aggregate, column.aggregate)
-    made = f"; classes were made with {scale}" if scale else ""
-    described: Keys = {"treatment": f"{what} of its class{made}"}
+    scale_note = f"; classes were made with {scale}" if scale else ""
+    described: Keys = {"treatment": f"{what} of its class{scale_note}"}
     if column.attribute.taxonomy:
         described["distance"] = Distance.HIERARCHICAL
         described["loss"] = (

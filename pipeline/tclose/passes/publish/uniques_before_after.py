@@ -46,24 +46,24 @@ def describe_uniques(run: Run, plan: Plan, verdict: Verdict) -> SpecialUniquesSe
     """
     summary = run.workspace.load(INPUT_SUMMARY)
     columns = choose_quasi_identifiers(plan, summary.sampled)
-    found = find_special_uniques(list(columns.values()), choose_set_size(len(columns)))
-    n_records, n_table = found.n_msus.shape[1], summary.table.n_complete
-    given = run.policy.input.sampling_fraction
-    fraction = (1.0 if given is None else given) * n_records / n_table
-    risk = measure_intrusion(found.n_unique, found.n_pairs, fraction)
+    uniques = find_special_uniques(list(columns.values()), choose_set_size(len(columns)))
+    n_records, n_table = uniques.n_msus.shape[1], summary.table.n_complete
+    sampling_fraction = run.policy.input.sampling_fraction
+    fraction = (1.0 if sampling_fraction is None else sampling_fraction) * n_records / n_table
+    risk = measure_intrusion(uniques.n_unique, uniques.n_pairs, fraction)
     return SpecialUniquesSection(
         records=n_records,
         of=n_table,
         columns=len(columns),
         of_columns=len(plan.encodings),
         fraction=three_digits(fraction),
-        unique=found.n_unique,
-        by_size=_count_by_size(found),
+        unique=uniques.n_unique,
+        by_size=_count_by_size(uniques),
         intrusion=None if risk is None else three_digits(risk),
-        scores=_count_by_score(spread_intrusion(found, fraction)),
+        scores=_count_by_score(spread_intrusion(uniques, fraction)),
         contributions={
             name: three_digits(share)
-            for name, share in zip(columns, found.contributions.tolist(), strict=True)
+            for name, share in zip(columns, uniques.contributions.tolist(), strict=True)
         },
         after=look_again(_read_released(run), list(columns), verdict.sizes.smallest),
     )
@@ -82,13 +82,13 @@ def choose_quasi_identifiers(plan: Plan, sampled: Mapping[str, Int64]) -> dict[s
     return {name: sampled[name] for name in names if name in chosen}
 
 
-def _count_by_size(found: SpecialUniques) -> list[UniquesOfSize]:
-    smallest = np.bincount(found.smallest, minlength=found.max_size + 1)
+def _count_by_size(uniques: SpecialUniques) -> list[UniquesOfSize]:
+    smallest = np.bincount(uniques.smallest, minlength=uniques.max_size + 1)
     return [
         UniquesOfSize(
-            size=size, sets=int(found.n_msus[size - 1].sum()), records=int(smallest[size])
+            size=size, sets=int(uniques.n_msus[size - 1].sum()), records=int(smallest[size])
         )
-        for size in range(1, found.max_size + 1)
+        for size in range(1, uniques.max_size + 1)
     ]
 
 
@@ -120,7 +120,7 @@ def look_again(batches: Iterator[pa.RecordBatch], names: list[str], smallest: in
     VerificationError
         There is one.
     """
-    kept: list[pa.Table] = []
+    tables: list[pa.Table] = []
     room, whole = MOST_ROWS, True
     for batch in batches:
         if not room:
@@ -129,18 +129,20 @@ def look_again(batches: Iterator[pa.RecordBatch], names: list[str], smallest: in
         taken = pa.Table.from_batches([batch.slice(0, room)]).select(names)
         whole = taken.num_rows == batch.num_rows
         room -= taken.num_rows
-        kept.append(taken)
-    table = pa.concat_tables(kept).combine_chunks()
+        tables.append(taken)
+    table = pa.concat_tables(tables).combine_chunks()
     columns = [_number_released(table[name]) for name in names]
     if not whole:
         columns = _drop_last_class(columns)
-    found = find_special_uniques(columns, choose_set_size(len(columns)))
-    if found.n_unique or found.n_msus.any():
+    uniques = find_special_uniques(columns, choose_set_size(len(columns)))
+    if uniques.n_unique or uniques.n_msus.any():
         raise VerificationError(
-            f"release: {found.n_unique:,} of its rows are alone with their quasi-identifiers, "
+            f"release: {uniques.n_unique:,} of its rows are alone with their quasi-identifiers, "
             "against the verdict; nothing was published"
         )
-    return UniquesAfter(rows=columns[0].size, sets=int(found.n_msus.sum()), smallest_class=smallest)
+    return UniquesAfter(
+        rows=columns[0].size, sets=int(uniques.n_msus.sum()), smallest_class=smallest
+    )
 
 
 def _number_released(values: pa.ChunkedArray) -> Int64:

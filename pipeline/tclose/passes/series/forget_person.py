@@ -112,19 +112,19 @@ def forget_person(policy: Policy, value: str, notify: Notify) -> ForgottenPerson
             check_register_key(policy, series.name, persons.release, persons.key_id, person_key)
         n_others = _count_others(window, hashes)
         try:
-            found = _rewrite(series, releases, hashes, key, expiry)
+            affected = _rewrite(series, releases, hashes, key, expiry)
         except Exception:  # what was written is not decided, and does not stay
             finish_rewriting(series, series, expiry)
             raise
-        if not found and not finished:
+        if not affected and not finished:
             raise PolicyError(
                 f"series {series.name!r}: no register has that person, as text or as a number; "
                 "nothing was changed"
             )
         finish_rewriting(series, series, expiry)
-        n_held = sum(one in held for one in found)
+        n_held = sum(one in held for one in affected)
         return ForgottenPerson(
-            series.name, tuple(one.name for one in found), n_held, max(n_others, 0), finished
+            series.name, tuple(one.name for one in affected), n_held, max(n_others, 0), finished
         )
 
 
@@ -168,23 +168,23 @@ def _rewrite(
 ) -> list[SeriesRelease]:
     """Decide the new files of the releases that have the person; which these are."""
     drawn = np.frombuffer(secrets.token_bytes(hashes.nbytes), dtype=np.uint64).reshape(-1, 2)
-    found: list[SeriesRelease] = []
+    affected: list[SeriesRelease] = []
     replaced: list[Replaced] = []
     for release in releases:
         persons = _without(load_register(release), hashes, drawn)
         if persons is None:
             continue
-        found.append(release)
+        affected.append(release)
         for file, content in _make_files(release, persons, hashes, key).items():
             digest = hashlib.sha256(content).hexdigest()
             place = release.place
             replaced.append(Replaced(place.parent.name, place.name, file, digest))
             add_rewritten(series, replaced, content)
-    if found:
+    if affected:
         clear_stopped_runs(series, expiry)  # before it is decided: a kill leaves none of them
-        _write_journals(series, found, expiry)
+        _write_journals(series, affected, expiry)
         decide_rewriting(series, replaced)
-    return found
+    return affected
 
 
 def _write_journals(

@@ -47,7 +47,7 @@ def keep_centres(
     asked : the policy's attributes by their names
     """
     centres = {centre.name: centre for centre in before}
-    kept = []
+    series_encodings = []
     for own in encodings:
         encoding, name = replace(own, sums_in_order=True), own.column.name
         if name in centres and encoding.priority is not None:
@@ -55,8 +55,8 @@ def keep_centres(
         elif name in centres and asked[name].aggregate is None:
             attribute = replace(encoding.column.attribute, aggregate=centres[name].aggregate)
             encoding = replace(encoding, column=replace(encoding.column, attribute=attribute))
-        kept.append(encoding)
-    return tuple(kept)
+        series_encodings.append(encoding)
+    return tuple(series_encodings)
 
 
 def _keep_order(encoding: Encoding, order: Sequence[str], key: bytes) -> np.ndarray:

@@ -116,41 +116,41 @@ def keep_records(
     first : bool (n,): records to choose from; all by default
     """
     units = np.unique(cells[persons], return_inverse=True)[1].reshape(-1)
-    kept = np.ones(units.size, dtype=np.bool_) if first is None else first.copy()
+    is_kept = np.ones(units.size, dtype=np.bool_) if first is None else first.copy()
     may_thin = np.ones(int(units.max(initial=-1)) + 1, dtype=np.bool_)
     if departures == HOLD:
         may_thin[units[find_earlier(window, cells.size)[persons]]] = False
-    changed = kept.copy()  # records of units that are other ones than when they were measured
-    while kept.any():
-        now = table.as_release(persons, kept)
-        measured = measure_cells(_place(units, persons, kept, cells.size), [now])
-        earlier = measure_cells(_place(units, persons, kept & changed, cells.size), window)
+    changed = is_kept.copy()  # records of units that are other ones than when they were measured
+    while is_kept.any():
+        now = table.as_release(persons, is_kept)
+        measured = measure_cells(_place(units, persons, is_kept, cells.size), [now])
+        earlier = measure_cells(_place(units, persons, is_kept & changed, cells.size), window)
         is_above = measured.is_above
         is_above[: earlier.is_above.size] |= earlier.is_above
         sizes = measured.sizes
         is_thinned = is_above & (sizes > k) & (sizes <= MOST_THINNED) & may_thin[: sizes.size]
         failing = np.flatnonzero((sizes < k) & (sizes > 0) | is_above & ~is_thinned)
-        left_out = kept & np.isin(units, failing)
-        thinned = kept & np.isin(units, np.flatnonzero(is_thinned))
+        left_out = is_kept & np.isin(units, failing)
+        thinned = is_kept & np.isin(units, np.flatnonzero(is_thinned))
         left_out[_choose_one_each(thinned, units, persons, [*window, now], cells.size)] = True
         if departures in {DROP, HOLD}:
-            left_out |= kept & find_left_behind(window, cells, persons, kept & ~left_out, k)
+            left_out |= is_kept & find_left_behind(window, cells, persons, is_kept & ~left_out, k)
         if not left_out.any():
             break
-        kept &= ~left_out
+        is_kept &= ~left_out
         changed = thinned
-    return kept
+    return is_kept
 
 
 def find_left_behind(
-    window: Sequence[KnownRelease], cells: Int64, persons: Int64, kept: Bools, k: int
+    window: Sequence[KnownRelease], cells: Int64, persons: Int64, is_kept: Bools, k: int
 ) -> Bools:
     """Return which records are of cells whose missing persons do not hold by themselves: bool (n,).
 
     Parameters are those of `keep_records`.
     """
     gone = cells.copy()
-    gone[persons[kept]] = -1
+    gone[persons[is_kept]] = -1
     was = find_earlier(window, cells.size)
     gone[~was] = -1
     failing = np.flatnonzero(measure_cells(gone, window).fail(k))

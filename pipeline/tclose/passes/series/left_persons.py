@@ -23,11 +23,11 @@ def find_churn(settings: OverTimeSettings, earlier: list[ReleasedPersons]) -> fl
         return settings.churn
     if settings.departures in {DROP, HOLD}:
         return EXPECTED_CHURN
-    seen = []
+    shares = []
     for before, after in pairwise(earlier):
         n_persons = number_hashes([before.hashes, after.hashes])[0]
-        seen.append((n_persons - len(after.hashes)) / len(before.hashes))
-    return sum(seen) / len(seen) if seen else EXPECTED_CHURN
+        shares.append((n_persons - len(after.hashes)) / len(before.hashes))
+    return sum(shares) / len(shares) if shares else EXPECTED_CHURN
 
 
 def count_leavers(

@@ -122,8 +122,8 @@ def load_window(run: Run, window: SeriesWindow) -> list[ReleasedPersons]:
     OutputError
         One cannot be read.
     """
-    found, releases = look_up_window(run)
-    if found != window:
+    window_now, releases = look_up_window(run)
+    if window_now != window:
         raise InfeasibleError(
             f"series {window.series!r}: another release was published meanwhile; run again"
         )
@@ -146,12 +146,12 @@ def link_task(workspace: Workspace, item: tuple[Partition, Source], pending: Pen
     table = read_partition(partition, source.reading.of([c.name for c in source.checked]))
     positions = kept_positions(table, source.checked, partition.first_position)
     mask = complete_records(table, source.checked)
-    kept = table if mask is None else table.filter(mask)
-    hashes, places = hash_persons(kept, source.person, workspace.load_shared(PERSON_KEY))
+    records = table if mask is None else table.filter(mask)
+    hashes, places = hash_persons(records, source.person, workspace.load_shared(PERSON_KEY))
     columns = {"position": positions, "high": hashes[places, 0], "low": hashes[places, 1]}
     linked = pa.table(columns)
     for a, column in enumerate(source.confidential):
-        linked = linked.append_column(f"v{a}", kept[column.name])
+        linked = linked.append_column(f"v{a}", records[column.name])
     pending.new(LINKED).write(linked)
     return len(linked)
 
@@ -265,10 +265,10 @@ def _choose_left_out(
     is_held = choose_held(window, cells, persons[n_records:], persons[departed.moved], settings.k)
     drops = settings.departures in {DROP, HOLD}
     first = np.append(~is_forgotten, is_held)
-    kept = keep_records(
+    is_kept = keep_records(
         table, window, cells, persons, settings.k, departures=settings.departures, first=first
     )
-    left_out = ~kept[:n_records]
+    left_out = ~is_kept[:n_records]
     check_left_out(int(left_out.sum()), n_records, staying, drops=drops)
-    check_departures(window, cells, persons[kept], settings)
-    return left_out, departed.take(kept[n_records:])
+    check_departures(window, cells, persons[is_kept], settings)
+    return left_out, departed.take(is_kept[n_records:])

@@ -68,15 +68,15 @@ def check_held_share(n_held: int, n_others: int, most: Fraction | None) -> None:
 
 
 def check_departures(
-    window: list[KnownRelease], cells: Int64, kept: Int64, settings: OverTimeSettings
+    window: list[KnownRelease], cells: Int64, persons: Int64, settings: OverTimeSettings
 ) -> None:
     """Refuse persons who leave in a group that subtraction finds, where that is asked."""
     if settings.departures == UNITE:
-        _check_unions(window, kept, settings.k)
+        _check_unions(window, persons, settings.k)
     if settings.departures not in NOBODY_FOUND:
         return
     gone = cells.copy()
-    gone[kept] = -1
+    gone[persons] = -1
     gone[~find_earlier(window, cells.size)] = -1  # newcomers who are left out leave no class
     failing = np.flatnonzero(measure_cells(gone, window).fail(settings.k))
     n_found = int(np.isin(gone[gone >= 0], failing).sum())
@@ -88,11 +88,11 @@ def check_departures(
         )
 
 
-def _check_unions(window: list[KnownRelease], kept: Int64, k: int) -> None:
+def _check_unions(window: list[KnownRelease], persons: Int64, k: int) -> None:
     """Refuse a release where all who left an earlier one are too few, so that no union holds."""
     for release in window:
         is_here = np.zeros(release.classes.size, dtype=np.bool_)
-        is_here[kept] = True
+        is_here[persons] = True
         goes_on = np.unique(release.classes[release.rows[is_here[release.rows]]])
         left = release.rows[~is_here[release.rows]]
         n_left = int(np.isin(release.classes[left], goes_on).sum())

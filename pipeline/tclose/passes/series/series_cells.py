@@ -95,7 +95,7 @@ def place_release(
     """
     classes = np.full(n_persons, ABSENT_CLASS, dtype=np.int64)
     classes[numbers] = persons.classes
-    asked = limits or {}
+    limits_now = limits or {}
     return KnownRelease(
         classes,
         numbers,
@@ -103,7 +103,7 @@ def place_release(
         persons.tables,
         persons.attributes,
         tuple(
-            asked.get(name, limit)
+            limits_now.get(name, limit)
             for name, limit in zip(persons.attributes, persons.limits, strict=True)
         ),
         persons.stale,
@@ -162,7 +162,7 @@ def measure_cells(
             members = codes[chosen][order]
             distances = class_distances(members, starts, table)
             is_above[there[classes_above(distances, limit, members, starts, table)]] = True
-            told = distances if asked is None else distances[asked[there]]
-            largest[name] = max(largest.get(name, 0.0), float(told.max(initial=0.0)))
+            counted_distances = distances if asked is None else distances[asked[there]]
+            largest[name] = max(largest.get(name, 0.0), float(counted_distances.max(initial=0.0)))
     sizes = np.bincount(cells[cells >= 0], minlength=n_cells)
     return CellMeasures(sizes, is_above, largest)

@@ -116,8 +116,8 @@ def _refuse_departures(n_failing: int, departures: str) -> list[Failure]:
     """Say that cells of those who left do not hold, where that is refused."""
     if departures not in NOBODY_FOUND or not n_failing:
         return []
-    asked = "none who can be found by subtraction"
-    return [Failure("departures", asked, f"{n_failing:,} cells of persons who left do not hold")]
+    demand = "none who can be found by subtraction"
+    return [Failure("departures", demand, f"{n_failing:,} cells of persons who left do not hold")]
 
 
 def _refuse_groups(
@@ -128,12 +128,12 @@ def _refuse_groups(
         return []
     failures = []
     if n_small:
-        asked = f"none, or at least {k} persons of each set of classes"
-        failures.append(Failure("departures", asked, f"{n_small:,} smaller groups"))
+        demand = f"none, or at least {k} persons of each set of classes"
+        failures.append(Failure("departures", demand, f"{n_small:,} smaller groups"))
     n_apart = sum(count_torn(one, releases[-1]) for one in releases[:-1])
     if n_apart:
-        asked = "every earlier class in one class"
-        failures.append(Failure("departures", asked, f"{n_apart:,} that came apart"))
+        demand = "every earlier class in one class"
+        failures.append(Failure("departures", demand, f"{n_apart:,} that came apart"))
     return failures
 
 
@@ -148,11 +148,11 @@ def _refuse_stale(releases: Sequence[KnownRelease], cells: Int64, departures: st
         n_wrong = int((newest.stale[held] != _count_ages(releases[-2], newest.rows[held])).sum())
     failures = []
     if n_wrong:
-        asked = "rows of the release before"
-        failures.append(Failure("records held", asked, f"{n_wrong:,} others"))
+        demand = "rows of the release before"
+        failures.append(Failure("records held", demand, f"{n_wrong:,} others"))
     elif n_moved := count_moved(releases[-2], newest, cells):
-        asked = "cells whose values are as they were"
-        failures.append(Failure("records held", asked, f"{n_moved:,} values changed"))
+        demand = "cells whose values are as they were"
+        failures.append(Failure("records held", demand, f"{n_moved:,} values changed"))
     return failures
 
 
@@ -161,8 +161,8 @@ def _refuse_share(newest: KnownRelease, most: Fraction | None) -> list[Failure]:
     n_held = int((newest.stale > 0).sum())
     if most is None or n_held <= most * newest.rows.size:
         return []
-    asked = f"{float(most):.2%} of the records, at most"
-    return [Failure("records held", asked, f"{n_held:,} of {newest.rows.size:,}")]
+    demand = f"{float(most):.2%} of the records, at most"
+    return [Failure("records held", demand, f"{n_held:,} of {newest.rows.size:,}")]
 
 
 def _count_ages(before: KnownRelease, persons: Int64) -> Int64:

@@ -21,9 +21,9 @@ def find_centres(context: PassContext, source: Source, partitions: Sequence[Part
     """The source that knows the centre of each column in which missing values get it."""
     columns = tuple(c for c in source.columns if _imputes(c))
     reading = replace(source.reading, prepared=())
-    found = look_for_values(context, reading, columns, partitions, _find)
+    centres = look_for_values(context, reading, columns, partitions, _find)
     n_read = sum(partition.n_records for partition in partitions)
-    settled = {c.name: _settle(c, found[c.name], n_read) for c in columns}
+    settled = {c.name: _settle(c, centres[c.name], n_read) for c in columns}
     return replace_columns(source, settled)
 
 
@@ -40,12 +40,12 @@ def _find(
     return find_percentile([one.ranks for one in pieces if one.ranks is not None], within)
 
 
-def _settle(column: Column, found: FoundValue, n_read: int) -> Column:
+def _settle(column: Column, centre: FoundValue, n_read: int) -> Column:
     assert column.attribute.preparation is not None
-    n_imputed = 0 if found.value is None else found.n_missing
+    n_imputed = 0 if centre.value is None else centre.n_missing
     preparation = replace(
         column.attribute.preparation,
-        imputed=found.value,
+        imputed=centre.value,
         n_imputed=n_imputed,
         percent_imputed=-(-100 * n_imputed // n_read),
     )

@@ -48,8 +48,10 @@ def _find_ends(
         return find_percentile(ranks, within, shares[column.name])
 
     reading = replace(source.reading, prepared=())
-    found = look_for_values(context, reading, columns, partitions, find, label=f"{end}-")
-    return replace_columns(source, {c.name: _settle(c, end, found[c.name].value) for c in columns})
+    percentiles = look_for_values(context, reading, columns, partitions, find, label=f"{end}-")
+    return replace_columns(
+        source, {c.name: _settle(c, end, percentiles[c.name].value) for c in columns}
+    )
 
 
 def _share_of(column: Column, end: End) -> Fraction | None:
@@ -68,10 +70,10 @@ def _settle(column: Column, end: End, key: Key | str | None) -> Column:
     bound = None if key is None else _round(_exact(key, column), prepared.step)
     percent = None if key is None else _PERCENT * (_share_of(column, end) or Fraction(0))
     if end == "bottom":
-        kept = replace(prepared, bottom=bound, bottom_percentile=percent)
+        new_preparation = replace(prepared, bottom=bound, bottom_percentile=percent)
     else:
-        kept = replace(prepared, top=bound, top_percentile=percent)
-    preparation = None if kept == Preparation() else kept
+        new_preparation = replace(prepared, top=bound, top_percentile=percent)
+    preparation = None if new_preparation == Preparation() else new_preparation
     return replace(column, attribute=replace(column.attribute, preparation=preparation))
 
 

@@ -75,23 +75,23 @@ def look_for_values(
     label : tells the tasks of one search from those of another
     """
     waiting = {column.name: KeyRange() for column in columns}
-    found: dict[str, FoundValue] = {}
+    values: dict[str, FoundValue] = {}
     n_round = 0
     while waiting:
-        asked = tuple(c for c in columns if c.name in waiting)
+        open_columns = tuple(c for c in columns if c.name in waiting)
         part, most = reading.of(list(waiting)), share_keys(len(partitions))
         counted = context.map(
             GAPS_TASK,
-            [GapsInput(partition, part, asked, waiting, most) for partition in partitions],
+            [GapsInput(partition, part, open_columns, waiting, most) for partition in partitions],
             names=[f"{label}{n_round}-{i}" for i in range(len(partitions))],
         )
         ranges = {}
-        for column in asked:
+        for column in open_columns:
             pieces = [one[column.name] for one in counted]
             value = find(column, pieces, waiting[column.name])
             if isinstance(value, KeyRange):
                 ranges[column.name] = value
             else:
-                found[column.name] = FoundValue(value, sum(one.n_missing for one in pieces))
+                values[column.name] = FoundValue(value, sum(one.n_missing for one in pieces))
         waiting, n_round = ranges, n_round + 1
-    return found
+    return values

@@ -58,8 +58,8 @@ def released_attributes(policy: Policy, schema: pa.Schema) -> tuple[Attribute, .
             f"{'is' if is_one else 'are'} not in the policy; give {'it' if is_one else 'each'} a "
             "role, or say unlisted: drop"
         )
-    kept = [known[name] for name in names if name in known]
-    return tuple(a for a in kept if a.role is not Role.IDENTIFIER)
+    attributes = [known[name] for name in names if name in known]
+    return tuple(a for a in attributes if a.role is not Role.IDENTIFIER)
 
 
 def _check_present(policy: Policy, known: Sequence[str], names: Sequence[str]) -> None:

@@ -78,8 +78,8 @@ def _read_group(
     widths, parts, at = NO_WIDTHS, [], 0
     for raw in read_raw_batches(partition, group):
         widths = widths.merge(measure_widths(prepare_table(raw, group.prepared)))
-        kept = raw if mask is None else raw.filter(mask.slice(at, len(raw)))
-        parts.append(digests.hash_columns(kept))
+        records = raw if mask is None else raw.filter(mask.slice(at, len(raw)))
+        parts.append(digests.hash_columns(records))
         at += len(raw)
     present = [part for part in parts if part is not None]
     return widths, join_hashes(present) if present else None

@@ -91,10 +91,10 @@ def summarise_task(
     partition, source = item
     streamed = stream_partition(workspace, partition, source)
     table = streamed.held
-    summary, kept = summarise_table(table, source.columns, source.partition_columns)
-    release_partitions = split_release_partitions(kept, source.partition_columns)
+    summary, records = summarise_table(table, source.columns, source.partition_columns)
+    release_partitions = split_release_partitions(records, source.partition_columns)
     spans, joint_spans = [], []
-    keys = {c.name: confidential_keys(kept, c) for c in source.confidential}
+    keys = {c.name: confidential_keys(records, c) for c in source.confidential}
     for a, of_column in enumerate(keys.values()):
         counted = {
             release_partition: count_values(of_column[rows])
@@ -107,20 +107,20 @@ def summarise_task(
     positions = kept_positions(table, source.checked, partition.first_position)
     if source.person is not None:
         key = workspace.load_shared(PERSON_KEY)
-        hashed = hash_partition(partition, kept, positions, source.person, key)
+        hashed = hash_partition(partition, records, positions, source.person, key)
         persons = count_person_records(*hashed)
         pending.new(PERSON_HASHES).write(persons)
-        kept = kept.drop_columns([source.person.name])
+        records = records.drop_columns([source.person.name])
     if source.sample_share > 0:
         rows = sampled_rows(positions, source.seed, source.sample_share)
-        pending.new(SAMPLE).write(kept.take(pa.array(rows)))
+        pending.new(SAMPLE).write(records.take(pa.array(rows)))
     return PartitionSummary(
         summary, tuple(spans), tuple(joint_spans), streamed.digest, streamed.passthrough,
-        _sample_keys(kept, positions, source), _sample_values(kept, positions, source),
+        _sample_keys(records, positions, source), _sample_values(records, positions, source),
     )  # fmt: skip
 
 
-def _sample_keys(kept: pa.Table, positions: Int64, source: Source) -> dict[str, Keys]:
+def _sample_keys(records: pa.Table, positions: Int64, source: Source) -> dict[str, Keys]:
     """Sample the keys that scales are measured on; records are drawn by position and seed."""
     if not source.scaled:
         return {}
@@ -130,14 +130,14 @@ def _sample_keys(kept: pa.Table, positions: Int64, source: Source) -> dict[str, 
         if is_whole
         else sampled_rows(positions, source.seed, source.scale_share)
     )
-    sample = kept.select(source.scaled).take(pa.array(rows))
+    sample = records.select(source.scaled).take(pa.array(rows))
     return {name: to_keys(sample[name].combine_chunks(), name) for name in source.scaled}
 
 
-def _sample_values(kept: pa.Table, positions: Int64, source: Source) -> dict[str, Int64]:
+def _sample_values(records: pa.Table, positions: Int64, source: Source) -> dict[str, Int64]:
     """Sample the values of deciding columns; records are drawn by position and seed."""
     rows = sampled_rows(positions, source.seed, source.known_share)
-    sample = kept.take(pa.array(rows))
+    sample = records.take(pa.array(rows))
     return {name: number_values(sample[name].combine_chunks()) for name in sample.column_names}
 
 

@@ -42,7 +42,7 @@ def near_task(workspace: Workspace, item: NearInput, pending: PendingFiles) -> T
     source = item.source
     names = [column.name for column in source.checked]
     table = read_partition(item.partition, source.reading.of(names))
-    summary, kept = summarise_table(table, source.columns, source.partition_columns)
+    summary, records = summarise_table(table, source.columns, source.partition_columns)
     positions = kept_positions(table, source.checked, item.partition.first_position)
     rows = (
         np.arange(positions.size)
@@ -50,7 +50,7 @@ def near_task(workspace: Workspace, item: NearInput, pending: PendingFiles) -> T
         else sampled_rows(positions, source.seed, item.share)
     )
     quasi = [column.name for column in source.quasi]
-    sample = kept.select(quasi).take(pa.array(rows))
+    sample = records.select(quasi).take(pa.array(rows))
     position = "position"
     while position in quasi:
         position += "_"
@@ -202,8 +202,8 @@ def isolate_task(
     table = read_partition(partition, source.reading.of(names))
     positions = kept_positions(table, source.checked, partition.first_position)
     mask = complete_records(table, source.checked)
-    kept = table if mask is None else table.filter(mask)
-    squares = tree.measure(kept, positions, search.least, search.n_threads)
+    records = table if mask is None else table.filter(mask)
+    squares = tree.measure(records, positions, search.least, search.n_threads)
     far = np.flatnonzero(squares > search.least)
     return IsolatedRecords(positions[far], squares[far]).take_farthest(search.most)
 

@@ -66,11 +66,11 @@ class Suppression:
     remaining: float
 
 
-def plan_suppression(found: tuple[Suppression, ...]) -> PlannedSuppression | None:
+def plan_suppression(suppressions: tuple[Suppression, ...]) -> PlannedSuppression | None:
     """Describe for a plan the records that are left out; None where none could be."""
-    if not found:
+    if not suppressions:
         return None
-    one = found[0]
+    one = suppressions[0]
     return PlannedSuppression(
         left_out=one.n_left_out,
         most=one.most,
@@ -114,19 +114,19 @@ def suppress_records(
         _encode(source, table, sample), sample, _choose_neighbour(policy, table, len(sample))
     )
     sampled = _measure_sample(context, tree)
-    found = _find_isolated(context, source, partitions, sampled.squares, table.n_complete)
-    found = found.take_farthest(count_worth(found, sampled))
-    if found.positions.size < policy.privacy.k:  # fewer than a class: who they are could be told
-        found = found.take_farthest(0)
+    isolated = _find_isolated(context, source, partitions, sampled.squares, table.n_complete)
+    isolated = isolated.take_farthest(count_worth(isolated, sampled))
+    if isolated.positions.size < policy.privacy.k:  # fewer than a class: who they are could be told
+        isolated = isolated.take_farthest(0)
     counted = Suppression(
         table.n_complete,
-        found.positions.size,
+        isolated.positions.size,
         floor(policy.suppress.share * table.n_complete),
         len(sample),
-        _share_left(sampled.squares, ~np.isin(sampled.positions, found.positions)),
+        _share_left(sampled.squares, ~np.isin(sampled.positions, isolated.positions)),
     )
     source = replace(source, reading=replace(source.reading, hidden=hidden))
-    return source, leave_out(partitions, np.sort(found.positions)), (counted,)
+    return source, leave_out(partitions, np.sort(isolated.positions)), (counted,)
 
 
 def _choose_hidden(source: Source) -> str:
@@ -194,14 +194,14 @@ def _find_isolated(
     most = floor(policy.suppress.share * n_complete)
     least = _find_least(squares, float(policy.suppress.share))
     search = Search(least, most, context.engine.threads_per_task(len(partitions)))
-    found = context.map(
+    parts = context.map(
         ISOLATE_TASK,
         [(partition, source, search) for partition in partitions],
         sizes=[partition.n_records for partition in partitions],
     )
     return IsolatedRecords(
-        np.concatenate([one.positions for one in found]),
-        np.concatenate([one.squares for one in found]),
+        np.concatenate([one.positions for one in parts]),
+        np.concatenate([one.squares for one in parts]),
     ).take_farthest(most)
 
 
@@ -217,15 +217,15 @@ def _find_least(squares: Float64, share: float) -> float:
     return max(WORTH * float(staying.mean()), float(farthest))
 
 
-def count_worth(found: IsolatedRecords, sample: IsolatedRecords) -> int:
+def count_worth(isolated: IsolatedRecords, sample: IsolatedRecords) -> int:
     """Count those found, farthest first, that are far from their neighbour without the others.
 
     The most of whom each is: more than `WORTH` times as far as those of the sample that stay then
     are on average. These are the nearest of the sample, as those found are the farthest of all.
     """
-    n_staying = sample.squares.size - np.cumsum(np.isin(found.positions, sample.positions))
+    n_staying = sample.squares.size - np.cumsum(np.isin(isolated.positions, sample.positions))
     means = np.cumsum(np.sort(sample.squares))[n_staying - 1] / n_staying
-    far = np.flatnonzero(found.squares > WORTH * means)
+    far = np.flatnonzero(isolated.squares > WORTH * means)
     return int(far[-1]) + 1 if far.size else 0
 
 

@@ -120,15 +120,15 @@ def _check_further(
     models = [Achieved()] * len(privacy_models.requirements)
     risks = []
     for a, (members, distribution) in enumerate(zip(codes, distributions, strict=True)):
-        wanted = [
+        indices = [
             i
             for i, r in enumerate(privacy_models.requirements)
             if r.attribute == a and not r.needs_table
         ]
-        if not wanted and not privacy_models.groupings:
+        if not indices and not privacy_models.groupings:
             continue
         counts = count_by_class(starts, members)
-        for i in wanted:
+        for i in indices:
             measured = check_counts(privacy_models.requirements[i], counts, distribution.counts)
             models[i] = summarise_measures(measured)
         if privacy_models.groupings:

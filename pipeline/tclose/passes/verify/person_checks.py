@@ -69,14 +69,14 @@ class ExpectedPersons:
     ) -> Verdict:
         """The verdict on records with that on persons; that they were not counted fails, too."""
         k = self.demand.k
-        asked = f"at least {k} persons"
+        k_demand = f"at least {k} persons"
         if checks is None or not checks.size_counts.size:
-            failure = Failure("k", asked, "persons were not counted")
+            failure = Failure("k", k_demand, "persons were not counted")
             return replace(verdict, failures=(*verdict.failures, failure))
         sizes, counts = checks.size_counts
         names = tuple(result.name for result in verdict.attributes)
         too_small = int(counts[sizes < k].sum())
-        failures = [Failure("k", asked, f"{too_small:,} smaller classes")] if too_small else []
+        failures = [Failure("k", k_demand, f"{too_small:,} smaller classes")] if too_small else []
         if checks.digest != self.digest:
             failures.append(Failure("persons", "those of the input", "records of other persons"))
         failures += self._judge_traces(traces)
@@ -85,8 +85,8 @@ class ExpectedPersons:
         ):
             if above or not largest <= 1:
                 what = f"t of {name} over persons"
-                found = f"{above:,} classes above, the largest {largest:.6f}"
-                failures.append(Failure(what, f"at most {float(limit):g}", found))
+                finding = f"{above:,} classes above, the largest {largest:.6f}"
+                failures.append(Failure(what, f"at most {float(limit):g}", finding))
         mean = int((sizes * counts).sum()) / int(counts.sum())
         attributes = tuple(map(PersonAttribute, names, self.demand.limits, checks.largest))
         ends = int(sizes.min()), int(sizes.max())
@@ -100,9 +100,9 @@ class ExpectedPersons:
         if not self.are_together:
             return []
         if traces is None:
-            found = "the classes of persons were not counted"
+            finding = "the classes of persons were not counted"
         elif traces.n_several:
-            found = f"{traces.n_several:,} persons in several classes"
+            finding = f"{traces.n_several:,} persons in several classes"
         else:
             return []
-        return [Failure("persons", "all records of a person in one class", found)]
+        return [Failure("persons", "all records of a person in one class", finding)]

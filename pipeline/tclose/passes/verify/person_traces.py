@@ -95,12 +95,12 @@ def trace_task(workspace: Workspace, item: TraceInput, pending: PendingFiles) ->
     pairs, ends = _pair_up(np.concatenate(pieces, axis=1), item.last - item.first)
     pending.new(SIGNATURES).write(_sign(pairs, ends))
     n_several = int(np.count_nonzero(np.diff(ends) > 1))
-    told = _count_told(workspace, plan, item, pairs, ends)
+    n_told = _count_told(workspace, plan, item, pairs, ends)
     if not plan.keeps_persons:
-        return TracedPersons(n_several, told)
+        return TracedPersons(n_several, n_told)
     once = np.vstack([pairs[0], np.ones_like(pairs[1])])
     pending.new(CLASS_SIGNATURES).write(_sign(once, ends))
-    return TracedPersons(n_several, told, _count_told(workspace, plan, item, once, ends))
+    return TracedPersons(n_several, n_told, _count_told(workspace, plan, item, once, ends))
 
 
 def _count_told(
@@ -109,7 +109,7 @@ def _count_told(
     """Persons with one value left, by attribute that lasts; ``pairs``, ``ends``: of `_pair_up`."""
     ranges = [index for index, n in enumerate(item.n_classes) if n]
     offsets = np.cumsum(item.n_classes) - np.array(item.n_classes)
-    told = []
+    n_told = []
     for a in _list_lasting(plan):
         files = [workspace.file(CLASS_VALUES, index, a).read() for index in ranges]
         shifted = [
@@ -117,9 +117,9 @@ def _count_told(
         ]
         classes, values, counts = np.concatenate(shifted, axis=1)
         value_starts = np.searchsorted(classes, np.arange(sum(item.n_classes) + 1))
-        found = count_lasting_values(pairs, ends, value_starts, values.copy(), counts.copy())
-        told.append(int(np.count_nonzero(found == 1)))
-    return np.array(told, dtype=np.int64)
+        n_values = count_lasting_values(pairs, ends, value_starts, values.copy(), counts.copy())
+        n_told.append(int(np.count_nonzero(n_values == 1)))
+    return np.array(n_told, dtype=np.int64)
 
 
 def _pair_up(rows: Int64, n_persons: int) -> tuple[Int64, Int64]:
@@ -165,14 +165,14 @@ def trace_persons(
         for first in firsts
     ]
     traced = context.map(TRACE_TASK, items)
-    told = np.sum([one.told for one in traced], axis=0)
+    n_told = np.sum([one.told for one in traced], axis=0)
     by_classes = None
     if plan.keeps_persons:
         parts = [one.told_by_classes for one in traced if one.told_by_classes is not None]
         of_classes = _count_equal(_read_signatures(workspace, CLASS_SIGNATURES, len(items)))
         by_classes = _describe_cells(plan, of_classes, np.sum(parts, axis=0))
     sizes = _count_equal(_read_signatures(workspace, SIGNATURES, len(items)))
-    cells = _describe_cells(plan, sizes, told)
+    cells = _describe_cells(plan, sizes, n_told)
     return PersonTraces(
         n_several=sum(one.n_several for one in traced),
         n_alone=cells.n_alone,
@@ -188,14 +188,14 @@ def _read_signatures(
     return np.concatenate([workspace.file(artifact, index).read() for index in range(n_items)])
 
 
-def _describe_cells(plan: Plan, sizes: Int64, told: Int64) -> ClassTraces:
+def _describe_cells(plan: Plan, sizes: Int64, n_told: Int64) -> ClassTraces:
     """Persons by the sizes of the sets that nobody tells apart, and with one value left."""
     names = [plan.confidential[a].column.name for a in _list_lasting(plan)]
     return ClassTraces(
         n_alone=int(sizes[sizes == 1].sum()),
         n_below_k=int(sizes[sizes < plan.k].sum()),
         lasting=tuple(
-            LastingValue(name, int(n)) for name, n in zip(names, told.tolist(), strict=True)
+            LastingValue(name, int(n)) for name, n in zip(names, n_told.tolist(), strict=True)
         ),
     )
 

@@ -82,8 +82,10 @@ def verify(context: PassContext) -> None:
     merged = checks[0]
     for other in checks[1:]:
         merged = ClassChecks.merge(merged, other)
-    kept = read_class_rows(workspace, plan.privacy_models, len(items))
-    table_measures = check_table(kept, plan.privacy_models, load_distributions(workspace, plan))
+    class_rows = read_class_rows(workspace, plan.privacy_models, len(items))
+    table_measures = check_table(
+        class_rows, plan.privacy_models, load_distributions(workspace, plan)
+    )
     verdict = decide(
         add_whole_table(merged, table_measures),
         k=plan.k,

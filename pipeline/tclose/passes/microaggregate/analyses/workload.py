@@ -101,9 +101,9 @@ def plan_workload(
     plan: Plan, summary: InputSummary, distributions: Sequence[Distribution]
 ) -> Workload:
     """Return what `make_workload` makes, or nothing to measure and why."""
-    made, failure = try_measuring(lambda: make_workload(plan, summary, distributions))
-    if made is not None:
-        return made
+    workload, failure = try_measuring(lambda: make_workload(plan, summary, distributions))
+    if workload is not None:
+        return workload
     no_queries = np.empty((0, MOST_RANGES, 3), dtype=np.int64)
     return Workload((), (), no_queries, (), np.empty(0), failure=failure)
 
@@ -174,8 +174,8 @@ def _cut_confidential(encoding: Encoding, distribution: Distribution) -> ColumnP
 def cut_ordered(name: str, values: Keys, counts: Int64) -> ColumnParts:
     """Cut ascending values, which some records have each, into parts of about as many records."""
     up_to = np.cumsum(counts)
-    wanted = up_to[-1] * np.arange(1, MOST_PARTS) / MOST_PARTS
-    last = np.unique(np.searchsorted(up_to, wanted))
+    cut_ranks = up_to[-1] * np.arange(1, MOST_PARTS) / MOST_PARTS
+    last = np.unique(np.searchsorted(up_to, cut_ranks))
     last = last[last < values.size - 1]
     in_parts = np.diff(up_to[np.append(last, values.size - 1)], prepend=0)
     return ColumnParts(name, values[last], np.empty(0, np.int64), in_parts / up_to[-1])
@@ -214,8 +214,8 @@ def draw_queries(
     numbers = np.arange(len(queries))
     drawn = rng.random((len(queries), first.size)).argsort(axis=1, kind="stable")
     for place in range(min(3, first.size)):
-        asked = numbers[numbers % 2 == 1] if place == 2 else numbers
-        queries[asked, place, 0] = first[drawn[asked, place]]
+        rows = numbers[numbers % 2 == 1] if place == 2 else numbers
+        queries[rows, place, 0] = first[drawn[rows, place]]
     if last:
         queries[:, -1, 0] = np.array(last)[numbers % len(last)]
     _draw_ranges(queries, (*quasi, *confidential), rng)
@@ -227,9 +227,9 @@ def _draw_ranges(queries: Int64, columns: Sequence[ColumnParts], rng: np.random.
     for place in range(MOST_RANGES):
         draws = rng.random((2, len(queries)))
         for j in np.unique(queries[:, place, 0]):
-            asked = queries[:, place, 0] == j
+            has_column = queries[:, place, 0] == j
             if j >= 0:
-                queries[asked, place, 1:] = _cut_ranges(columns[j], *draws[:, asked])
+                queries[has_column, place, 1:] = _cut_ranges(columns[j], *draws[:, has_column])
 
 
 def _cut_ranges(column: ColumnParts, one: Float64, other: Float64) -> Int64:

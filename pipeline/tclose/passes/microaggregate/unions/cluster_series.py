@@ -74,15 +74,15 @@ def cluster_series(
         labels[new] = n_units + cluster_region(taken, near, distributions, person_demand).labels
     else:
         labels[new] = n_units
-    asked = replace(plan, max_emds=plan.verification_limits)
-    clusters = repair_clusters(labels, records, asked, distributions, person_demand)
+    verified_plan = replace(plan, max_emds=plan.verification_limits)
+    clusters = repair_clusters(labels, records, verified_plan, distributions, person_demand)
     if series.placed is None:
         return clusters
     placed = series.placed[:, :, records.persons]
     earlier = EarlierClasses(placed[0], placed[1], series.departed_k)
     scaled = scale_columns(list(plan.encodings), records.keys)
     united = unite_classes(clusters.labels, scaled, earlier)
-    again = repair_clusters(united, records, asked, distributions, person_demand)
+    again = repair_clusters(united, records, verified_plan, distributions, person_demand)
     return replace(again, n_repaired=clusters.n_repaired + again.n_repaired)
 
 

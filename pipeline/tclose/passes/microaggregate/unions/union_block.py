@@ -38,11 +38,11 @@ class BlockSums:
         """
         end = int(self.firsts[0]) if self.firsts.size else rows.shape[1]
         sums = rows[:, 1 + self.n_releases : end]
-        kept: Float64 = (sums * sums).sum(axis=1) / np.maximum(rows[:, 0], 1.0)
+        kept_squares: Float64 = (sums * sums).sum(axis=1) / np.maximum(rows[:, 0], 1.0)
         if self.firsts.size:
             commonest = np.maximum.reduceat(rows, self.firsts, axis=1)
-            kept += (commonest * self.weights).sum(axis=1)
-        return kept
+            kept_squares += (commonest * self.weights).sum(axis=1)
+        return kept_squares
 
     def are_short(self, rows: Float64) -> Bools:
         """Return which unions lost 1 to k - 1 persons of some release: bool (m,)."""
@@ -51,8 +51,8 @@ class BlockSums:
 
     def centres(self, rows: Float64) -> Float64:
         """Means of the numeric columns and shares of the levels: float64 (m, d + l)."""
-        found: Float64 = rows[:, 1 + self.n_releases :] / rows[:, :1]
-        return found
+        means: Float64 = rows[:, 1 + self.n_releases :] / rows[:, :1]
+        return means
 
 
 class UnionBlock:

@@ -177,5 +177,5 @@ class _Unions:
 def _first_members(labels: Int64) -> Int64:
     """The first class that is in the union of each class: int64 (c,)."""
     _, firsts, places = np.unique(labels, return_index=True, return_inverse=True)
-    found: Int64 = firsts[places.reshape(-1)]
-    return found
+    first_members: Int64 = firsts[places.reshape(-1)]
+    return first_members

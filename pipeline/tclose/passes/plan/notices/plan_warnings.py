@@ -107,8 +107,12 @@ def _inferred_texts(plan: Plan) -> Iterator[Column]:
     """Columns of texts that nobody has said to be categories."""
     for encoding in (*plan.encodings, *plan.confidential, *plan.partition_columns):
         column = encoding.column
-        said = column.attribute.kind is not None or bool(column.attribute.taxonomy)
-        if column.kind is Kind.NOMINAL and is_text(column.type) and not (said or column.is_joint):
+        is_declared = column.attribute.kind is not None or bool(column.attribute.taxonomy)
+        if (
+            column.kind is Kind.NOMINAL
+            and is_text(column.type)
+            and not (is_declared or column.is_joint)
+        ):
             yield column
 
 
@@ -118,8 +122,8 @@ def _share_of(counts: Counter[Any], pattern: str) -> float:
     if n_records < _FEW:
         return 0.0
     texts = pa.array([str(text) for text in counts], pa.string())
-    found = pc.match_substring_regex(texts, pattern)
-    return float((pc.sum(pc.if_else(found, pa.array(counts.values()), 0)).as_py() or 0) / n_records)
+    fits = pc.match_substring_regex(texts, pattern)
+    return float((pc.sum(pc.if_else(fits, pa.array(counts.values()), 0)).as_py() or 0) / n_records)
 
 
 def _warn_of_modes(plan: Plan, table: TableSummary) -> Iterator[PlanWarning]:

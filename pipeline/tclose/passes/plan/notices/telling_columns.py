@@ -42,8 +42,8 @@ def warn_of_telling_columns(plan: Plan, sampled: Mapping[str, Int64]) -> tuple[P
     """
     known = [e.column.name for e in plan.encodings if e.column.name in sampled]
     secret = [e.column.name for e in plan.confidential if e.column.name in sampled]
-    told = find_telling({n: sampled[n] for n in known}, {n: sampled[n] for n in secret})
-    return tuple(_describe(name, telling) for name, telling in told.items())
+    telling_by_name = find_telling({n: sampled[n] for n in known}, {n: sampled[n] for n in secret})
+    return tuple(_describe(name, telling) for name, telling in telling_by_name.items())
 
 
 def find_telling(known: Mapping[str, Int64], secret: Mapping[str, Int64]) -> dict[str, Telling]:
@@ -52,7 +52,7 @@ def find_telling(known: Mapping[str, Int64], secret: Mapping[str, Int64]) -> dic
     tried = sorted(numbered, key=lambda name: int(numbered[name].max(initial=0)))[:MOST_COLUMNS]
     left = {name: _number(values) for name, values in secret.items()}
     left = {name: values for name, values in left.items() if _is_open(values)}
-    found: dict[str, Telling] = {}
+    telling_by_name: dict[str, Telling] = {}
     for size in range(1, MOST_TOGETHER + 1):
         best: dict[str, Telling] = {}
         for columns, groups in _combine(numbered, tried, size if left else 0):
@@ -60,9 +60,9 @@ def find_telling(known: Mapping[str, Int64], secret: Mapping[str, Int64]) -> dic
                 share = _share_told(groups, values)
                 if share >= max(TOLD, best[name].share if name in best else 0):
                     best[name] = Telling(columns, share)
-        found |= best
+        telling_by_name |= best
         left = {name: values for name, values in left.items() if name not in best}
-    return found
+    return telling_by_name
 
 
 def _is_open(values: Int64) -> bool:

@@ -234,6 +234,6 @@ class ToldApart:
 
     def is_alike(self) -> bool:
         """Return whether there are as many rows, and equal values have equal places."""
-        seen = self._hashes[self._seen]
+        hashes = self._hashes[self._seen]
         is_whole = self._at == self._codes.size
-        return self._is_alike and is_whole and len(np.unique(seen, axis=0)) == len(seen)
+        return self._is_alike and is_whole and len(np.unique(hashes, axis=0)) == len(hashes)

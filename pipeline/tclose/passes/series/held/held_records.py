@@ -139,8 +139,8 @@ def _read_values(
     if not set(names) <= set(persons.attributes):
         raise refuse_damaged(handed_out.release, "its register has other columns")
     places = [persons.attributes.index(name) for name in names]
-    told = [ToldApart(persons.codes[a], persons.tables[a].values.size) for a in places]
-    kept: list[list[pa.Array]] = [[column.slice(0, 0)] for column in table.values]
+    comparisons = [ToldApart(persons.codes[a], persons.tables[a].values.size) for a in places]
+    values_of_left: list[list[pa.Array]] = [[column.slice(0, 0)] for column in table.values]
     is_moved = np.zeros(records.size, dtype=np.bool_)
     start = 0
     for piece in handed_out.read(names):
@@ -149,15 +149,17 @@ def _read_values(
         if start > records.size:
             break
         stays = records[part] >= 0
-        for name, now, compared, of_left in zip(names, table.values, told, kept, strict=True):
+        for name, now, compared, of_left in zip(
+            names, table.values, comparisons, values_of_left, strict=True
+        ):
             column = piece[name].combine_chunks()
             compared.add(column)
             of_left.append(column.filter(pa.array(left[part])))
             same = _is_same(column.filter(pa.array(stays)), now.take(records[part][stays]))
             is_moved[part][stays] |= ~same
-    if start != records.size or not all(one.is_alike() for one in told):
+    if start != records.size or not all(one.is_alike() for one in comparisons):
         raise refuse_damaged(handed_out.release, "its register is not of its rows")
-    return tuple(pa.concat_arrays(column) for column in kept), is_moved
+    return tuple(pa.concat_arrays(column) for column in values_of_left), is_moved
 
 
 def _is_same(before: pa.Array, now: pa.Array) -> Bools:
