@@ -62,12 +62,12 @@ def _compare(policy: Mapping[str, Any], other: Mapping[str, Any] | None) -> tupl
 
 def _decide_classes(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a policy that decides the classes, without files and their division."""
-    kept = {key: value for key, value in policy.items() if key not in _APART}
+    deciding_keys = {key: value for key, value in policy.items() if key not in _APART}
     for section, keys in (("input", ("missing_values",)), ("output", ("partition_by",))):
         settings = policy.get(section)
         if isinstance(settings, dict):
-            kept[section] = {key: settings.get(key) for key in keys}
-    return kept
+            deciding_keys[section] = {key: settings.get(key) for key in keys}
+    return deciding_keys
 
 
 def _rows_per_file(policy: object) -> object:

@@ -33,9 +33,9 @@ def estimate_shared(first: PersonSketch, second: PersonSketch) -> int:
 
 def find_shared(own: PersonSketch, origins: Mapping[str, Origin]) -> tuple[SharedPersons, ...]:
     """The releases that have persons in common with this one, those with the most first."""
-    found = [
+    estimates = [
         SharedPersons(name, estimate_shared(own, origin.person_sketch))
         for name, origin in origins.items()
         if origin.person_sketch is not None
     ]
-    return tuple(sorted((one for one in found if one.persons), key=lambda one: -one.persons))
+    return tuple(sorted((one for one in estimates if one.persons), key=lambda one: -one.persons))

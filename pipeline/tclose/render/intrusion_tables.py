@@ -7,15 +7,15 @@ from tclose.render.text_tables import align_rows, render_table
 _HEAD = ("attack", "succeed", "on hold-out", "at random", "risk", "95 %")
 
 
-def report_intrusion(found: IntrusionSection) -> str:
+def report_intrusion(intrusion: IntrusionSection) -> str:
     """Tell how often each attack succeeds, and what the release adds to it."""
     head = [
-        ("library", found.library),
-        ("originals", f"{found.records:,} records"),
-        ("hold-out", f"{found.held_out:,} records; like an original one: {found.alike:,}"),
-        *(("not attacked", name) for name in found.left_out),
+        ("library", intrusion.library),
+        ("originals", f"{intrusion.records:,} records"),
+        ("hold-out", f"{intrusion.held_out:,} records; like an original one: {intrusion.alike:,}"),
+        *(("not attacked", name) for name in intrusion.left_out),
     ]
-    rows = [_HEAD, *((_name(attack), *list_figures(attack)) for attack in found.attacks)]
+    rows = [_HEAD, *((_name(attack), *list_figures(attack)) for attack in intrusion.attacks)]
     width = max(len(row[0]) for row in rows)
     padded = [(f"  {row[0]:<{width}}", *row[1:]) for row in rows]
     note = (

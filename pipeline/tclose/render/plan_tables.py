@@ -98,16 +98,16 @@ def _suppression_rows(suppression: PlannedSuppression | None) -> list[tuple[str,
     if suppression is None:
         return []
     s = suppression
-    said = f"{s.left_out:,} of {s.of:,} records as isolated ones, of {s.most:,} that may be"
+    summary = f"{s.left_out:,} of {s.of:,} records as isolated ones, of {s.most:,} that may be"
     if s.left_out:
         share = 1 - s.remaining
-        said += (
+        summary += (
             f"; the mean squared distance to the nearest records of a class falls by {share:.0%} "
             f"(estimated from {s.sampled:,} records){_format_price(s.price)}"
         )
     else:
-        said += ": none are far from the others, or fewer than k"
-    return [("left out", said)]
+        summary += ": none are far from the others, or fewer than k"
+    return [("left out", summary)]
 
 
 def _format_price(price: PlannedPrice | None) -> str:
@@ -126,18 +126,18 @@ def _format_price(price: PlannedPrice | None) -> str:
 def _format_column(column: PlannedColumn) -> str:
     """Role, type and format, distinct and missing values, treatment, loss."""
     kind = "" if column.kind is None else f", {column.kind} ({column.type})"
-    said = [f"{column.role}{kind}", *([column.format] if column.format else [])]
+    parts = [f"{column.role}{kind}", *([column.format] if column.format else [])]
     if column.distinct is not None:
         among = column.distinct_among
         counted = f" among {among:,} records" if among is not None else ""
-        said.append(f"{column.distinct:,} distinct{counted}")
+        parts.append(f"{column.distinct:,} distinct{counted}")
     if column.missing is not None:
         become = ", which become a category of their own" if column.missing_category else ""
-        said.append(f"{column.missing:,} missing{become}")
-    said.append(column.treatment)
+        parts.append(f"{column.missing:,} missing{become}")
+    parts.append(column.treatment)
     if column.expected_loss is not None:
-        said.append(f"loss about {_format_between(column.expected_loss, column.loss_of_sample)}")
-    return "; ".join(said)
+        parts.append(f"loss about {_format_between(column.expected_loss, column.loss_of_sample)}")
+    return "; ".join(parts)
 
 
 def _loss_rows(loss: PlannedLoss | None) -> list[tuple[str, str]]:
@@ -166,15 +166,15 @@ def _format_counted(plan: PlanDocument) -> str:
         return "records: the policy has no column with role person"
     persons = plan.persons
     mean = plan.records / persons.persons
-    said = (
+    summary = (
         f"persons: {persons.persons:,} with {mean:.2f} records each on average, {persons.most:,} "
         f"at most; {persons.several:,} have several"
     )
     if (together := persons.together) is None:
-        return said
+        return summary
     return (
-        f"{said}; all records of a person are in one class: {together.class_persons:,} persons or "
-        f"more with {together.class_records:,.1f} records on average, and a class of "
+        f"{summary}; all records of a person are in one class: {together.class_persons:,} persons "
+        f"or more with {together.class_records:,.1f} records on average, and a class of "
         f"{together.largest_class:,} records or more for whoever has most"
     )
 

@@ -235,19 +235,22 @@ def _originals_rows(figures: "OriginalsResult | None") -> list[tuple[str, str]]:
     return rows + utility_rows(figures)
 
 
-def _population_rows(found: "PopulationResult | None") -> list[tuple[str, str]]:
-    if found is None:
+def _population_rows(population: "PopulationResult | None") -> list[tuple[str, str]]:
+    if population is None:
         return []
-    low = f"; fewer than k in {found.below_k:,}" if found.below_k else ""
-    classes = f"{found.of_classes:,} classes"
+    low = f"; fewer than k in {population.below_k:,}" if population.below_k else ""
+    classes = f"{population.of_classes:,} classes"
     return [
-        ("population", f"{found.persons:,} persons, {found.left_out:,} more left out"),
+        ("population", f"{population.persons:,} persons, {population.left_out:,} more left out"),
         (
             "  could be in a class",
-            f"{found.smallest:,} persons or more, {found.classes:,} of {classes} looked at{low}",
+            (
+                f"{population.smallest:,} persons or more, "
+                f"{population.classes:,} of {classes} looked at{low}"
+            ),
         ),
-        ("  journalist's risk", f"{_figure(found.journalist)} at most"),
-        ("  marketer's risk", f"{_figure(found.marketer)} on average"),
+        ("  journalist's risk", f"{_figure(population.journalist)} at most"),
+        ("  marketer's risk", f"{_figure(population.marketer)} on average"),
     ]
 
 
@@ -261,16 +264,18 @@ def utility_rows(figures: Utility) -> list[tuple[str, str]]:
     }
     for title, of_names in changes.items():
         rows += [(f"  {title}: {name}", _figure(value)) for name, value in of_names.items()]
-    rows += [(f"  shares: {name}", _format_shares(found)) for name, found in figures.shares.items()]
+    rows += [
+        (f"  shares: {name}", _format_shares(shares)) for name, shares in figures.shares.items()
+    ]
     if figures.not_measured is not None:
         rows.append(("not measured", figures.not_measured))
     return rows + ([] if figures.analyses is None else analyses_rows(figures.analyses))
 
 
-def _format_shares(found: CategoryShares) -> str:
+def _format_shares(shares: CategoryShares) -> str:
     return (
-        f"total variation {found.total_variation:.3g}; of {found.categories:,} categories "
-        f"{found.lost:,} lost, {found.shrunk:,} shrunk and {found.grown:,} grown by over a tenth"
+        f"total variation {shares.total_variation:.3g}; of {shares.categories:,} categories "
+        f"{shares.lost:,} lost, {shares.shrunk:,} shrunk and {shares.grown:,} grown by over a tenth"
     )
 
 

@@ -31,8 +31,8 @@ def emit_events(events: Iterable[Any]) -> str:
         def _find_yaml_config_path() -> str | None:
             named = os.environ.get("OPENLINEAGE_CONFIG")
             usual = Path("~/.openlineage/openlineage.yml").expanduser()
-            found = [str(path) for path in (named, usual) if path and Path(path).is_file()]
-            return next(iter(found), None)
+            paths = [str(path) for path in (named, usual) if path and Path(path).is_file()]
+            return next(iter(paths), None)
 
     try:
         client = Client()

@@ -59,10 +59,10 @@ def describe_publisher(about: About) -> JsonObject:
 
     A licence is a name as in CC-BY-4.0, an address, or else a title of a custom one.
     """
-    said: JsonObject = {}
+    properties: JsonObject = {}
     for key in ("title", "description", "citation"):
         if (text := getattr(about, key)) is not None:
-            said[key] = text
+            properties[key] = text
     people: list[JsonObject] = []
     if about.publisher is not None:
         people.append({"title": about.publisher, "roles": ["publisher"]})
@@ -70,10 +70,10 @@ def describe_publisher(about: About) -> JsonObject:
         way = "email" if re.fullmatch(r"[^\s@]+@[^\s@]+", about.contact) else "title"
         people.append({way: about.contact, "roles": ["contact"]})
     if people:
-        said["contributors"] = people
+        properties["contributors"] = people
     if about.licence is not None:
-        said["licenses"] = [_describe_licence(about.licence)]
-    return said
+        properties["licenses"] = [_describe_licence(about.licence)]
+    return properties
 
 
 def _describe_licence(text: str) -> JsonObject:

@@ -168,8 +168,8 @@ def _list_limits(manifest: Manifest) -> list[tuple[str, ...]]:
         what += " with ".join(escape(name) for name in joint.attributes)
         rows.append((what, f"at most {joint.asked:g}", f"{joint.largest_emd:.6f}"))
     rows += _list_person_limits(privacy.persons)
-    told = {"k", "t", "joint", "persons"}
-    others = {k: v for k, v in privacy.to_json().items() if k not in told}
+    listed_keys = {"k", "t", "joint", "persons"}
+    others = {k: v for k, v in privacy.to_json().items() if k not in listed_keys}
     rows += [(escape(name), escape(_as_json(others[name])), "") for name in sorted(others)]
     total = manifest.information_loss.total
     return [*rows, ("information loss, mean over quasi-identifiers", "", f"{total:.3g}")]

@@ -15,73 +15,75 @@ def _name(columns: list[ReleasedColumn]) -> str:
 def list_safe(manifest: Manifest) -> list[str]:
     """Analyses that the release supports."""
     quasi = _of_role(manifest, Role.QUASI_IDENTIFIER)
-    kept = [
+    exact_columns = [
         column
         for column in manifest.columns
         if column.role is not Role.QUASI_IDENTIFIER and not (column.noised or column.bucketed)
     ]
-    said = []
-    if kept:
-        said.append(
-            f"Everything about {_name(kept)} without the quasi-identifiers: counts, means, "
-            "spreads, and how they go together record by record. They are released as they were "
-            f"{'prepared' if any(column.prepared for column in kept) else 'read'}."
+    analyses = []
+    if exact_columns:
+        analyses.append(
+            f"Everything about {_name(exact_columns)} without the quasi-identifiers: counts, "
+            "means, spreads, and how they go together record by record. They are released as they "
+            f"were {'prepared' if any(column.prepared for column in exact_columns) else 'read'}."
         )
     if any(not column.generalised and column.kind in ("numeric", "date") for column in quasi):
-        said.append(
+        analyses.append(
             "Means and totals of numbers and dates among the quasi-identifiers, over the whole "
             "table or over groups of many classes: a class's mean stands in for its records."
         )
-    said.append(
+    analyses.append(
         "Comparisons of large groups, made of many whole classes, and models of the main effects "
         "of quasi-identifiers, read with what is said beside."
     )
-    said.append("Teaching, testing of programs, and preparing an analysis of the original data.")
-    return said
+    analyses.append(
+        "Teaching, testing of programs, and preparing an analysis of the original data."
+    )
+    return analyses
 
 
 def list_unsafe(manifest: Manifest) -> list[str]:
     """Analyses that the release misleads in, and what must not be done with it."""
     quasi = _of_role(manifest, Role.QUASI_IDENTIFIER)
-    said = []
+    warnings = []
     aggregated = [column for column in quasi if not column.generalised]
     if aggregated:
-        said.append(
+        warnings.append(
             f"Variances, quantiles, extremes and standard errors of {_name(aggregated)}: all "
             "records of a class have one value, so spread is understated."
         )
     if any(column.kind == "nominal" for column in aggregated):
-        said.append(
+        warnings.append(
             "Rare categories of quasi-identifiers: a class has its commonest one, and the others "
             "of its records are counted with it."
         )
     if any(column.generalised for column in quasi):
-        said.append(
+        warnings.append(
             "Exact values of generalised columns: an interval, a set or a node of a taxonomy says "
             "only that the value is in it."
         )
     if manifest.privacy.t or manifest.privacy.joint:
-        said.append(
+        warnings.append(
             "Strong relations between quasi-identifiers and confidential attributes: every class "
             "has nearly the distribution of the whole table, so effects are attenuated; what t "
             "forbids cannot be found, and its absence here shows nothing."
         )
     if manifest.noise:
-        said.append(
+        warnings.append(
             f"Single values of {', '.join(manifest.noise)}: noise was added to each. Take its "
             "size, which the data dictionary has, into every standard error."
         )
     if manifest.held is not None and manifest.held.percent:
-        said.append(
+        warnings.append(
             f"Who is there at the moment: at most {manifest.held.percent} % of the records are of "
             "persons who had left, with the values that they had."
         )
-    said.append("Groups smaller than a few classes, and anything about a single record.")
-    said.append(
+    warnings.append("Groups smaller than a few classes, and anything about a single record.")
+    warnings.append(
         "Finding persons: it must not be tried, and other releases of the same records must not "
         "be laid beside this one, because together they can tell records apart."
     )
-    return said
+    return warnings
 
 
 def list_changes(manifest: Manifest) -> list[tuple[str, str, str]]:
@@ -112,8 +114,8 @@ def _correlation(change: float | None, weaker: float) -> str:
         return "no other number"
     if change < 0.01:
         return "by less than 0.01"
-    said = f"by up to {change:.2f}"
-    return f"{said}; is attenuated by up to {weaker:.2f}" if weaker >= 0.01 else said
+    difference = f"by up to {change:.2f}"
+    return f"{difference}; is attenuated by up to {weaker:.2f}" if weaker >= 0.01 else difference
 
 
 def _of_role(manifest: Manifest, role: Role) -> list[ReleasedColumn]:

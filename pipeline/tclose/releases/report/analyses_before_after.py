@@ -16,26 +16,26 @@ MEASURES = {
 
 def show_analyses(utility: Utility | None) -> Iterable[str]:
     """Show them, or that an error stopped them; nothing of a release that was made without them."""
-    found = None if utility is None else utility.analyses
+    analyses = None if utility is None else utility.analyses
     if utility is not None and utility.not_measured is not None:
-        said = f"Not measured: {utility.not_measured}. Nothing of the release depends on it."
-        yield section("analyses", "What analysts would find", paragraph(said))
-    if found is None:
+        failure = f"Not measured: {utility.not_measured}. Nothing of the release depends on it."
+        yield section("analyses", "What analysts would find", paragraph(failure))
+    if analyses is None:
         return
     yield section(
         "analyses",
         "What analysts would find",
-        _say_unchanged(found),
-        *([] if found.range_counts is None else [_say_errors(found.range_counts)]),
-        *([_say_not_counted(found.not_counted)] if found.not_counted else []),
-        _list_associations(found),
-        _list_columns(found),
+        _say_unchanged(analyses),
+        *([] if analyses.range_counts is None else [_say_errors(analyses.range_counts)]),
+        *([_say_not_counted(analyses.not_counted)] if analyses.not_counted else []),
+        _list_associations(analyses),
+        _list_columns(analyses),
     )
 
 
-def _say_unchanged(found: AnalysesSection) -> str:
+def _say_unchanged(analyses: AnalysesSection) -> str:
     return paragraph(
-        f"{percent(found.unchanged)} of the records are released with all quasi-identifiers as "
+        f"{percent(analyses.unchanged)} of the records are released with all quasi-identifiers as "
         "they are. Who has the release does not know which."
     )
 
@@ -58,7 +58,7 @@ def _say_not_counted(names: Sequence[str]) -> str:
     )
 
 
-def _list_associations(found: AnalysesSection) -> str:
+def _list_associations(analyses: AnalysesSection) -> str:
     rows = [
         (
             MEASURES.get(measure, measure),
@@ -67,16 +67,16 @@ def _list_associations(found: AnalysesSection) -> str:
             "-" if changes.largest is None else f"{changes.largest:.3g}",
             changes.largest_of or "-",
         )
-        for measure, changes in found.associations.items()
+        for measure, changes in analyses.associations.items()
     ]
     head = ("measure", "pairs", "mean difference", "largest", "of")
     return data_table("Associations of two columns, before and after", head, rows)
 
 
-def _list_columns(found: AnalysesSection) -> str:
+def _list_columns(analyses: AnalysesSection) -> str:
     rows = [
-        (name, f"{apart:.3g}", percent(found.unchanged_by_column[name]))
-        for name, apart in found.marginals.items()
+        (name, f"{apart:.3g}", percent(analyses.unchanged_by_column[name]))
+        for name, apart in analyses.marginals.items()
     ]
     head = ("quasi-identifier", "total variation", "records unchanged")
     return data_table("Marginals and unchanged values by column", head, rows)

@@ -36,9 +36,9 @@ def bullets(items: Iterable[str]) -> str:
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Terms and what they are, side by side."""
     rows = []
-    for term, said in pairs:
-        wide = {"class_": "long"} if len(said) > _LONG else {}
-        rows.append(element("div", element("dt", text(term)) + element("dd", text(said)), **wide))
+    for term, value in pairs:
+        wide = {"class_": "long"} if len(value) > _LONG else {}
+        rows.append(element("div", element("dt", text(term)) + element("dd", text(value)), **wide))
     return element("dl", "".join(rows), class_="facts")
 
 
@@ -60,8 +60,8 @@ def link_table(
     lines = []
     for first, *others in rows:
         cells = "".join(
-            element("td", cell, **({"data_head": said} if stacked else {}))
-            for said, cell in zip(head[1:], others, strict=True)
+            element("td", cell, **({"data_head": title} if stacked else {}))
+            for title, cell in zip(head[1:], others, strict=True)
         )
         lines.append(element("tr", element("th", first, scope="row") + cells))
     inner = (

@@ -74,9 +74,9 @@ def write_internal_report(
         *(["a motivated intruder"] if intrusion is not None else []),
         *(["the original records"] if originals is not None else []),
     ]
-    kept = f"and {' and '.join(later)}; not sealed" if later else "and sealed with it"
+    seal_note = f"and {' and '.join(later)}; not sealed" if later else "and sealed with it"
     foot = paragraph(
-        f"Made by tclose {manifest.code.tclose} from internal/manifest.json, {kept}. "
+        f"Made by tclose {manifest.code.tclose} from internal/manifest.json, {seal_note}. "
         "It has figures of the original records and stays inside."
     )
     style = style_release(manifest.name, manifest.release_id)
@@ -108,8 +108,8 @@ def _head(manifest: InternalManifest) -> str:
 
 
 def _show_warnings(manifest: InternalManifest) -> str:
-    said = [f"{w.code}: {w.message}; {w.remedy}" for w in manifest.warnings]
-    shown = bullets(said) if said else paragraph("None.")
+    lines = [f"{w.code}: {w.message}; {w.remedy}" for w in manifest.warnings]
+    shown = bullets(lines) if lines else paragraph("None.")
     return section("warnings", "Warnings of the plan", shown)
 
 
@@ -135,12 +135,12 @@ def _show_traces(manifest: InternalManifest) -> str:
 def _show_risk(manifest: InternalManifest) -> str:
     persons = manifest.privacy.persons
     if persons is not None and persons.persons < manifest.records:
-        said = (
+        intro = (
             "k counts persons, who may have several records each: how likely one of them is taken "
             "for another does not follow from how many records classes have. Every class has "
             f"{manifest.privacy.k.achieved:,} persons at least."
         )
-        return section("risk", "Risks of identification", paragraph(said), _show_traces(manifest))
+        return section("risk", "Risks of identification", paragraph(intro), _show_traces(manifest))
     fraction = _find_fraction(manifest)
     risk = measure_identification(manifest.classes, manifest.records, fraction)
     of = (
@@ -167,8 +167,8 @@ def _show_risk(manifest: InternalManifest) -> str:
 
 
 def _find_fraction(manifest: InternalManifest) -> float | None:
-    given = (manifest.policy or {}).get("input")
-    fraction = given.get("sampling_fraction") if isinstance(given, dict) else None
+    settings = (manifest.policy or {}).get("input")
+    fraction = settings.get("sampling_fraction") if isinstance(settings, dict) else None
     return float(fraction) if isinstance(fraction, int | float) else None
 
 
@@ -180,9 +180,9 @@ def _show_analysis(analysis: Analysis | None) -> Iterable[str]:
         (name, *_show_spreads(marginal.original, marginal.released))
         for name, marginal in analysis.marginals.items()
     ]
-    said = paragraph("Numbers and dates; deviations of dates are in days.")
+    intro = paragraph("Numbers and dates; deviations of dates are in days.")
     table = data_table("Means and standard deviations, before and after", columns, rows)
-    yield section("marginals", "Marginals before and after", said, table)
+    yield section("marginals", "Marginals before and after", intro, table)
     if analysis.shares:
         yield section("shares", "Distributions before and after", *_draw_shares(analysis))
     pairs = [
@@ -220,9 +220,9 @@ def _show_loss(manifest: InternalManifest) -> str:
     shares = manifest.utility.shares if manifest.utility is not None else {}
     rows = []
     for name, loss in losses.items():
-        found = shares.get(name)
-        lost = f"{found.lost:,} of {found.categories:,}" if found is not None else "-"
-        apart = f"{found.total_variation:.3g}" if found is not None else "-"
+        of_column = shares.get(name)
+        lost = f"{of_column.lost:,} of {of_column.categories:,}" if of_column is not None else "-"
+        apart = f"{of_column.total_variation:.3g}" if of_column is not None else "-"
         rows.append((name, f"{loss:.3g}", lost, apart))
     head = ("quasi-identifier", "loss", "categories lost", "total variation of shares")
     parts = [data_table("Information loss by column", head, rows), *_explain_gaps(manifest)]
@@ -269,14 +269,14 @@ def _explain_gaps(manifest: InternalManifest) -> list[str]:
 
 def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None) -> str:
     if previous is None:
-        said = "There is none of this name."
+        intro = "There is none of this name."
         held = manifest.over_time
         if held is not None and held.releases:
-            said += (
+            intro += (
                 f" The earlier ones of series {held.series} have other names: "
                 f"{len(held.releases):,} are held together with this one; see clause 9."
             )
-        return section("previous", "The release before", paragraph(said))
+        return section("previous", "The release before", paragraph(intro))
     rows = [
         ("records", f"{previous.records:,}", f"{manifest.records:,}"),
         ("classes", f"{previous.n_classes:,}", f"{manifest.classes.n_classes:,}"),
@@ -291,12 +291,12 @@ def _show_previous(manifest: InternalManifest, previous: PreviousRelease | None)
     columns = [column.name for column in manifest.columns]
     rows += [(f"column {n}", "-", "new") for n in columns if n not in previous.columns]
     rows += [(f"column {n}", "there", "gone") for n in previous.columns if n not in columns]
-    said = paragraph(
+    intro = paragraph(
         f"{previous.release_id}, published {_say_when(previous.published_at)}. tclose diff "
         "compares policies and files too; tclose attack measures what both give away together."
     )
     table = data_table("Difference to the release before", ("figure", "before", "now"), rows)
-    return section("previous", "The release before", said, table)
+    return section("previous", "The release before", intro, table)
 
 
 def _show_clauses(manifest: InternalManifest) -> str:
@@ -304,8 +304,8 @@ def _show_clauses(manifest: InternalManifest) -> str:
     iso = data_table("ISO/IEC 27559, in our words", head, list_clauses(manifest))
     head = ("indicator", "asks", "this release")
     opinion = data_table("Opinion 05/2014, in our words", head, list_indicators(manifest))
-    said = paragraph("A help for the assessment, and no certificate.")
-    return section("clauses", "Clause by clause", said, iso, opinion)
+    intro = paragraph("A help for the assessment, and no certificate.")
+    return section("clauses", "Clause by clause", intro, iso, opinion)
 
 
 def _show_provenance(manifest: InternalManifest) -> str:
@@ -322,8 +322,8 @@ def _show_provenance(manifest: InternalManifest) -> str:
 def _leave_room() -> str:
     rows = [(role, "", "", "", "") for role in ("Prepared by", "Reviewed by", "Released by")]
     table = data_table("Signatures", ("Task", *_SIGNED), rows)
-    said = paragraph("I have read this report; the release may be handed out as the terms say.")
-    return section("signature", "Decision", said, table)
+    intro = paragraph("I have read this report; the release may be handed out as the terms say.")
+    return section("signature", "Decision", intro, table)
 
 
 def _say_when(moment: str) -> str:

@@ -32,32 +32,33 @@ _KINDS: dict[str, tuple[AttackKind, ...]] = {
 _HEAD = ("succeed", "on hold-out", "at random", "risk", "interval of 95 %")
 
 
-def show_intrusion(found: IntrusionSection | None) -> Iterable[str]:
+def show_intrusion(intrusion: IntrusionSection | None) -> Iterable[str]:
     """Show what was found; nothing where nobody tried."""
-    if found is None:
+    if intrusion is None:
         return
-    yield section("intruder", "Motivated intruder", _say_how(found), *_show_attacks(found))
+    yield section("intruder", "Motivated intruder", _say_how(intrusion), *_show_attacks(intrusion))
 
 
-def _say_how(found: IntrusionSection) -> str:
-    said = paragraph(
-        f"{found.library}, an independent library, attacked the release (seed {found.seed}): "
-        f"{found.records:,} original records, and {found.held_out:,} that were kept out of it. "
+def _say_how(intrusion: IntrusionSection) -> str:
+    intro = paragraph(
+        f"{intrusion.library}, an independent library, attacked the release "
+        f"(seed {intrusion.seed}): {intrusion.records:,} original records, and "
+        f"{intrusion.held_out:,} that were kept out of it. "
         "Who is not in a release can be guessed at, too, by what persons have in common; so the "
         "risk is what attacks on originals succeed more often than the same on the hold-out, of "
         "what is left there. Where no share of the hold-out is given, the risk is that of the "
         "originals alone.",
-        f"Hold-out records that are like an original one in all columns: {found.alike:,}.",
+        f"Hold-out records that are like an original one in all columns: {intrusion.alike:,}.",
     )
-    if not found.left_out:
-        return said
-    names = ", ".join(found.left_out)
-    return said + paragraph(f"Not attacked, as they are released in another form: {names}.")
+    if not intrusion.left_out:
+        return intro
+    names = ", ".join(intrusion.left_out)
+    return intro + paragraph(f"Not attacked, as they are released in another form: {names}.")
 
 
-def _show_attacks(found: IntrusionSection) -> Iterable[str]:
+def _show_attacks(intrusion: IntrusionSection) -> Iterable[str]:
     for title, kinds in _KINDS.items():
-        attacks = [attack for attack in found.attacks if attack.kind in kinds]
+        attacks = [attack for attack in intrusion.attacks if attack.kind in kinds]
         if not attacks:
             continue
         yield element("h3", title) + paragraph(_SAID[title])

@@ -24,9 +24,9 @@ def show_left_out(manifest: InternalManifest) -> str:
     head = ("column", "records without a value", "of those read", "what became of them")
     table = data_table("Records that lack a value, by column", head, rows) if rows else ""
     prepared = [f"{c.name}: {c.treatment}." for c in manifest.columns if c.prepared is not None]
-    done = element("h3", "Prepared columns") + bullets(prepared) if prepared else ""
-    said = paragraph(" ".join(_say_why(manifest, n_read)))
-    return section("dropped", "Records left out, values prepared", said, table, done)
+    treatments = element("h3", "Prepared columns") + bullets(prepared) if prepared else ""
+    intro = paragraph(" ".join(_say_why(manifest, n_read)))
+    return section("dropped", "Records left out, values prepared", intro, table, treatments)
 
 
 def _count_read(manifest: InternalManifest) -> int:

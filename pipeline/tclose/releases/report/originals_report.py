@@ -12,56 +12,61 @@ from tclose.releases.report.html_parts import data_table, element, paragraph, se
 from tclose.releases.report.svg_charts import percent
 
 
-def show_linkage(found: OriginalsResult | None) -> Iterable[str]:
+def show_linkage(originals: OriginalsResult | None) -> Iterable[str]:
     """Show how many records are linked to their own row; nothing where nobody tried."""
-    if found is None:
+    if originals is None:
         return
-    said = paragraph(
+    intro = paragraph(
         "An intruder who has the original quasi-identifiers of a record takes the nearest released "
         "row, and one of them at random where several are as near (Domingo-Ferrer and Torra 2001). "
-        f"Of {found.attackers:,} records {percent(found.linkage)} are linked to their own so. "
-        f"The classes lose {found.sse:.3g} per record and quasi-identifier."
+        f"Of {originals.attackers:,} records {percent(originals.linkage)} are linked to their own "
+        f"so. The classes lose {originals.sse:.3g} per record and quasi-identifier."
     )
-    yield section("linkage", "Record linkage", said, *_show_population(found.population))
+    yield section("linkage", "Record linkage", intro, *_show_population(originals.population))
 
 
-def _show_population(found: PopulationResult | None) -> Iterable[str]:
-    if found is None:
+def _show_population(population: PopulationResult | None) -> Iterable[str]:
+    if population is None:
         return
-    looked_at = "all" if found.classes == found.of_classes else f"{found.classes:,} drawn of the"
+    looked_at = (
+        "all"
+        if population.classes == population.of_classes
+        else f"{population.classes:,} drawn of the"
+    )
     yield element("h3", "Among the population (k-map)")
     yield paragraph(
-        f"A journalist has {found.persons:,} persons of the population and does not know who is in "
-        f"the data. Who is as near to a class as its own records could be in it: in {looked_at} "
-        f"{found.of_classes:,} classes {found.smallest:,} persons at least (El Emam and Dankar "
-        "2008).",
-        f"{found.left_out:,} more persons lack a value, or have a category that no record has."
-        if found.left_out
+        f"A journalist has {population.persons:,} persons of the population and does not know who "
+        "is in the data. Who is as near to a class as its own records could be in it: in "
+        f"{looked_at} {population.of_classes:,} classes {population.smallest:,} persons at least "
+        "(El Emam and Dankar 2008).",
+        f"{population.left_out:,} more persons lack a value, or have a category that no record has."
+        if population.left_out
         else "",
-        f"In {found.below_k:,} classes they are fewer than k: the file lacks persons of the data, "
-        "and its figures are no bound."
-        if found.below_k
+        f"In {population.below_k:,} classes they are fewer than k: the file lacks persons of the "
+        "data, and its figures are no bound."
+        if population.below_k
         else "",
     )
     rows = [
-        ("journalist", f"{found.journalist:.3g}, at most"),
-        ("marketer", f"{found.marketer:.3g}, on average"),
+        ("journalist", f"{population.journalist:.3g}, at most"),
+        ("marketer", f"{population.marketer:.3g}, on average"),
     ]
     head = ("intruder", "probability that a record is taken for the right person's")
     yield data_table("Risks of identification among the population", head, rows)
 
 
-def show_frontier_section(found: FrontierSection | None) -> Iterable[str]:
+def show_frontier_section(frontier: FrontierSection | None) -> Iterable[str]:
     """Show what other k and t would cost; nothing where nobody computed it."""
-    if found is None:
+    if frontier is None:
         return
-    caution = f"{found.caution[0].upper()}{found.caution[1:]}." if found.caution else ""
-    said = paragraph(
-        f"Releases with other k and t, none of them published; computed on {found.basis}.", caution
+    caution = f"{frontier.caution[0].upper()}{frontier.caution[1:]}." if frontier.caution else ""
+    intro = paragraph(
+        f"Releases with other k and t, none of them published; computed on {frontier.basis}.",
+        caution,
     )
     head = ("k and t", "classes", "mean size", "loss", "linked to their own")
-    table = data_table("Frontier", head, [_describe(point) for point in found.points])
-    yield section("frontier", "What other k and t would cost", said, table)
+    table = data_table("Frontier", head, [_describe(point) for point in frontier.points])
+    yield section("frontier", "What other k and t would cost", intro, table)
 
 
 def _describe(point: FrontierPoint) -> tuple[str, ...]:

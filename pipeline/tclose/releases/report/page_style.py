@@ -90,9 +90,9 @@ def style_release(name: str, release_id: str) -> str:
     footers of their own.
     """
     named = f"{name}, release {release_id}"
-    said = re.sub(r"[^\w .,-]", lambda found: f"\\{ord(found[0]):x} ", named)
+    content = re.sub(r"[^\w .,-]", lambda match: f"\\{ord(match[0]):x} ", named)
     font = "font:8pt system-ui,Arial,sans-serif;color:#4d5663"
     return (
-        f'{STYLE}\n@page{{@bottom-left{{content:"{said}";{font}}}'
+        f'{STYLE}\n@page{{@bottom-left{{content:"{content}";{font}}}'
         f'@bottom-right{{content:counter(page) " of " counter(pages);{font}}}}}'
     )

@@ -152,19 +152,19 @@ def _explain(manifest: Manifest, figures: ReleaseFigures) -> str:
 
 def _show_classes(manifest: Manifest, figures: ReleaseFigures) -> str:
     classes = manifest.classes
-    said = paragraph(
+    intro = paragraph(
         f"{manifest.records:,} records form {classes.n_classes:,} classes of "
         f"{classes.smallest:,} to {classes.largest:,} records, {classes.mean:.3g} on average."
     )
     caption = "Records in a class: share of the classes"
     chart = draw_bars("sizes", caption, figures.class_sizes, "classes")
-    return section("classes", "Sizes of the classes", said, chart)
+    return section("classes", "Sizes of the classes", intro, chart)
 
 
 def _show_distances(manifest: Manifest, figures: ReleaseFigures) -> str:
     if not figures.attributes:
         return ""
-    said = paragraph(
+    intro = paragraph(
         "How far the classes are from the whole table. Nothing is to the right of t: it was "
         "decided for every class, without rounding, before anything was published."
     )
@@ -178,7 +178,7 @@ def _show_distances(manifest: Manifest, figures: ReleaseFigures) -> str:
         for i, (name, of_attribute, t) in enumerate(_measured(manifest, figures))
     ]
     pictures = element("div", "".join(charts), class_="pictures")
-    return section("distances", "Distances of the classes against t", said, pictures)
+    return section("distances", "Distances of the classes against t", intro, pictures)
 
 
 def _measured(
@@ -193,7 +193,7 @@ def _show_values(manifest: Manifest, figures: ReleaseFigures) -> str:
     if not figures.attributes:
         return ""
     columns = {column.name: column for column in manifest.columns}
-    said = paragraph(
+    intro = paragraph(
         "Shares of all records. Values of few records are counted under other values, and ranges "
         "are open where few records lie."
     )
@@ -202,7 +202,7 @@ def _show_values(manifest: Manifest, figures: ReleaseFigures) -> str:
         for i, (name, of_attribute) in enumerate(figures.attributes.items())
     ]
     pictures = element("div", "".join(charts), class_="pictures")
-    return section("values", "Distributions of the confidential attributes", said, pictures)
+    return section("values", "Distributions of the confidential attributes", intro, pictures)
 
 
 def _entitle(column: ReleasedColumn) -> str:
@@ -213,7 +213,7 @@ def _entitle(column: ReleasedColumn) -> str:
 def _show_attacks(manifest: Manifest) -> str:
     if manifest.risk is None or not manifest.risk.attributes:
         return ""
-    said = paragraph(
+    intro = paragraph(
         "Measured on the released records: of how many an intruder who finds the class learns "
         "something. Homogeneity: all of its records have one confidential value. Similarity: all "
         "have values of one group. Skewness: a group is more likely in the class than in the table "
@@ -226,7 +226,7 @@ def _show_attacks(manifest: Manifest) -> str:
     ]
     shown = data_table("Records of which an attack learns something", head, rows)
     groups = [f"Groups of {n}: {a.groups}." for n, a in manifest.risk.attributes.items()]
-    return section("attacks", "Attacks that were measured", said, shown, bullets(groups))
+    return section("attacks", "Attacks that were measured", intro, shown, bullets(groups))
 
 
 def _measure(attacks: Attacks, n_records: int) -> tuple[str, str, str]:
@@ -265,12 +265,12 @@ def _list_columns(manifest: Manifest) -> str:
         dropped += paragraph(describe_suppressed_records(manifest.suppressed))
     if manifest.held is not None:
         dropped += paragraph(describe_held_records(manifest.held))
-    said = dropped + paragraph(
+    intro = dropped + paragraph(
         "Information loss is the mean of squared differences to the original values, in shares of "
         "their scale: 0 is none. The data dictionary has types, orders and taxonomies."
     )
     return section(
-        "columns", "The columns, and what was done", said,
+        "columns", "The columns, and what was done", intro,
         element("ul", "".join(cards), class_="columns"),
     )  # fmt: skip
 
@@ -291,7 +291,7 @@ def _advise(manifest: Manifest) -> str:
 def _describe_source(manifest: Manifest) -> str:
     about = manifest.about or About()
     named = {"publisher": about.publisher, "licence": about.licence, "contact": about.contact}
-    pairs = [(key, said) for key, said in named.items() if said]
+    pairs = [(key, value) for key, value in named.items() if value]
     parts = [facts(pairs)] if pairs else []
     not_named = " and ".join(f"no {key}" for key in ("licence", "contact") if not named[key])
     if not_named:

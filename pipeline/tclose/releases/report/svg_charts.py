@@ -33,7 +33,7 @@ def draw_bars(name: str, caption: str, shares: Shares, what: str, label_head: st
     pairs = zip(shares.labels, shares.shares, strict=True)
     rows = [(label, percent(share)) for label, share in pairs]
     parts = _draw_rows(shares.labels, [(what, _TABLE, shares.shares)], legend=False)
-    described = "; ".join(f"{label}: {said}" for label, said in rows)
+    described = "; ".join(f"{label}: {percentage}" for label, percentage in rows)
     return _figure(name, caption, parts, described, ((label_head, what), rows))
 
 
@@ -69,9 +69,9 @@ def _draw_rows(
         y += _GAP
     largest = max((max(shares, default=0) for _, _, shares in series), default=0) or 1
     for i, label in enumerate(labels):
-        said = " | ".join(percent(shares[i]) for _, _, shares in series)
-        parts.append(_label(0, y + 14, _fit(label, WIDTH // _LETTER - len(said) - 1)))
-        parts.append(_label(WIDTH, y + 14, said, anchor="end"))
+        percentages = " | ".join(percent(shares[i]) for _, _, shares in series)
+        parts.append(_label(0, y + 14, _fit(label, WIDTH // _LETTER - len(percentages) - 1)))
+        parts.append(_label(WIDTH, y + 14, percentages, anchor="end"))
         y += _ROW
         for _, colour, shares in series:
             width = round(WIDTH * shares[i] / largest, 1)
@@ -85,7 +85,7 @@ def _draw_rows(
 def draw_distances(name: str, caption: str, shares: Sequence[float], limit: float) -> str:
     """A figure of columns from 0 to t: how many of the classes are at which distance."""
     rows = _list_distances(shares, limit)
-    described = "; ".join(f"{range_}: {said}" for range_, said in rows)
+    described = "; ".join(f"{range_}: {percentage}" for range_, percentage in rows)
     drawn = _draw_columns(shares, limit)
     return _figure(name, caption, drawn, described, (("distance", "classes"), rows))
 
@@ -93,7 +93,9 @@ def draw_distances(name: str, caption: str, shares: Sequence[float], limit: floa
 def draw_distances_alone(caption: str, shares: Sequence[float], limit: float) -> str:
     """The same as a picture of its own, on a white card that shows on dark pages, too."""
     height, parts = _draw_columns(shares, limit)
-    described = "; ".join(f"{range_}: {said}" for range_, said in _list_distances(shares, limit))
+    described = "; ".join(
+        f"{range_}: {percentage}" for range_, percentage in _list_distances(shares, limit)
+    )
     words = element("title", text(caption)) + element("desc", text(described))
     width, height = WIDTH + 2 * _MARGIN, height + 2 * _MARGIN + _ROW
     card = f'<rect width="{width}" height="{height}" rx="6" fill="#fff"/>'

@@ -53,7 +53,7 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
         An internal manifest is damaged, so that it cannot be told which series it is of; or two
         releases have one number.
     """
-    found: dict[int, SeriesRelease] = {}
+    by_number: dict[int, SeriesRelease] = {}
     for place in _find_published(output):
         try:
             origin = read_origin(place)
@@ -71,13 +71,13 @@ def list_series(output: Location, series: str) -> tuple[SeriesRelease, ...]:
         entry = None if origin is None else origin.over_time
         if entry is None or entry.series != series:
             continue
-        if entry.number in found:
+        if entry.number in by_number:
             raise OutputError(
                 f"release {place}: has the same number {entry.number} in series {series!r} as "
-                f"{found[entry.number].name}; take the copy out of the output folder"
+                f"{by_number[entry.number].name}; take the copy out of the output folder"
             )
-        found[entry.number] = SeriesRelease(place, entry)
-    return tuple(found[number] for number in sorted(found))
+        by_number[entry.number] = SeriesRelease(place, entry)
+    return tuple(by_number[number] for number in sorted(by_number))
 
 
 def _find_published(output: Location) -> Iterator[Location]:

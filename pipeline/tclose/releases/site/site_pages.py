@@ -64,13 +64,13 @@ def _list_name(number: int, name: str, listed: Sequence[ListedPage]) -> str:
     newest = listed[0].manifest
     about = newest.about
     title = about.title if about is not None and about.title else name
-    said = paragraph(about.description) if about is not None and about.description else ""
+    description = paragraph(about.description) if about is not None and about.description else ""
     table = link_table(
         f"Releases of {name}",
         ("release", "read", "published", "verdict", "records", "k", "largest t", "loss"),
         [_list_release(one) for one in listed],
     )
-    return section(f"name-{number}", title, said, table)
+    return section(f"name-{number}", title, description, table)
 
 
 def _list_release(listed: ListedPage) -> list[str]:
@@ -84,7 +84,7 @@ def _list_release(listed: ListedPage) -> list[str]:
         links.insert(0, ("report", "report.html"))
     return [
         text(f"{manifest.release_id}{mark}"),
-        ", ".join(link(said, f"{quote(listed.place)}/{file}", manifest) for said, file in links),
+        ", ".join(link(label, f"{quote(listed.place)}/{file}", manifest) for label, file in links),
         _whole(manifest.published_at[:10]),
         text(manifest.verdict.upper()),
         text(f"{manifest.records:,}"),
@@ -94,18 +94,18 @@ def _list_release(listed: ListedPage) -> list[str]:
     ]
 
 
-def _whole(said: str) -> str:
+def _whole(words: str) -> str:
     """A text on one line, as dates are read."""
-    return element("span", text(said), class_="whole")
+    return element("span", text(words), class_="whole")
 
 
-def _before_of(said: str) -> float:
-    return float(said.partition(" ")[0])
+def _before_of(cell: str) -> float:
+    return float(cell.partition(" ")[0])
 
 
-def link(said: str, place: str, manifest: Manifest) -> str:
+def link(label: str, place: str, manifest: Manifest) -> str:
     """A link that says where it leads also to those who hear links alone."""
-    return element("a", text(said), href=place, aria_label=f"{said} of {manifest.release_id}")
+    return element("a", text(label), href=place, aria_label=f"{label} of {manifest.release_id}")
 
 
 def write_dictionary_page(manifest: Manifest, index: str) -> str:
@@ -122,7 +122,7 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
         [
             element("p", "Data dictionary", class_="kicker"),
             element("h1", text(give_title(manifest))),
-            element("p", ", ".join(element("a", text(said), href=to) for said, to in links)),
+            element("p", ", ".join(element("a", text(label), href=to) for label, to in links)),
             facts(
                 [
                     ("release", manifest.release_id),
@@ -133,14 +133,14 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
         ]
     )
     left_out = manifest.left_out
-    said = [] if left_out is None else [paragraph(describe_left_out_records(left_out))]
+    notes = [] if left_out is None else [paragraph(describe_left_out_records(left_out))]
     if manifest.suppressed is not None:
-        said.append(paragraph(describe_suppressed_records(manifest.suppressed)))
+        notes.append(paragraph(describe_suppressed_records(manifest.suppressed)))
     if manifest.held is not None:
-        said.append(paragraph(describe_held_records(manifest.held)))
+        notes.append(paragraph(describe_held_records(manifest.held)))
     rows = [(c.name, c.role, f"{c.kind}, {c.type}") for c in manifest.columns]
     table = data_table("Roles and types", ("column", "role", "type"), rows)
-    sections = [section("columns", "Columns", *said, table)]
+    sections = [section("columns", "Columns", *notes, table)]
     sections += [_describe(i, column) for i, column in enumerate(manifest.columns)]
     foot = paragraph(f"Made by tclose {manifest.code.tclose} from manifest.json of the release.")
     return page(f"{manifest.name}: data dictionary", STYLE, head, sections, foot)
@@ -149,7 +149,7 @@ def write_dictionary_page(manifest: Manifest, index: str) -> str:
 def _describe(number: int, column: ReleasedColumn) -> str:
     """Describe a column in the publisher's words, with its values where they are listed."""
     pairs = [("unit", column.unit), ("order", _join(column.order)), ("distance", column.distance)]
-    known = [(term, str(said)) for term, said in pairs if said]
+    known = [(term, str(value)) for term, value in pairs if value]
     title = f"{column.name}: {column.label}" if column.label else column.name
     described = paragraph(column.description) if column.description else ""
     parts = [described, paragraph(f"Released: {column.treatment}."), facts(known) if known else ""]

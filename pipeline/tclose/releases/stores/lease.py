@@ -98,9 +98,9 @@ def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> No
     Where this process has the lock of a machine, no other process of that machine holds a lease.
     """
     name = LeaseToken(number, "").file
-    seen = store.read(name)
-    content = _parse(seen)
-    if seen is None or (machine is not None and content.get("machine") == machine):
+    first_bytes = store.read(name)
+    content = _parse(first_bytes)
+    if first_bytes is None or (machine is not None and content.get("machine") == machine):
         return
     expiry = _expiry_of(content)
     holder = f"{content.get('host', 'unknown host')}, process {content.get('pid', 'unknown')}"
@@ -113,7 +113,7 @@ def _watch(store: Store, number: int, machine: str | None, notify: Notify) -> No
         now = store.read(name)
         if now is None:
             return
-        if now != seen:
+        if now != first_bytes:
             raise _busy(store, holder)
         if not in_time:
             return
