@@ -88,7 +88,7 @@ def gather_block(records, by_class, classes):
         own_trees,
         np.zeros((sizes.size, own_trees.weights.size), dtype=np.int32),
         np.zeros((sizes.size, trees.limits.size, 3)),
-        make_lanes(own_values, weights, sizes.size, cap),
+        make_lanes(own_values, weights, record_terms.shape[0], sizes.size, cap),
     )  # fmt: skip
     _fill_classes(block)
     return block, rows

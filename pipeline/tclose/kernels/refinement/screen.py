@@ -23,6 +23,10 @@ from tclose.kernels.compiler import kernel
 WIDTH = 8
 # Of single precision, and a good deal more than a sum of products errs per term.
 ERROR_PER_TERM = 32 * np.finfo(np.float32).eps
+# Of a table's positions, as `table_sums` has it: one class of one record serves the whole table.
+MEAN_OF_TABLE = 2
+# More than sums of positions, which are shares, can err.
+ERROR_OF_MEAN = 1e-9
 
 # The classes of a block, a record of a class in the lane that is its rank in the first confidential
 # attribute; lanes after the last record have no meaning.
@@ -31,26 +35,31 @@ ERROR_PER_TERM = 32 * np.finfo(np.float32).eps
 #   means float32 (c, d)    of the classes
 #   leaving, joining float32 (c,)   the class's parts of the constant of a move from it and to it
 #   reach float32 (c,)      largest norm of a record, not squared
+#   positions float64 (c, p, lanes)   of each record's confidential values, as `record_terms` has
+#       them; mean_positions float64 (c, p): of the classes
 #   centre float64 (d,)     mean of the block
 #   weights float32 (q,)    of levels
 Lanes = namedtuple(
-    "Lanes", "values levels norms likeness means leaving joining reach centre weights"
+    "Lanes",
+    "values levels norms likeness means leaving joining reach positions mean_positions centre "
+    "weights",
 )
 
 # Working arrays of two classes, those of the first class in 0, of the second in 1.
 #   parts, moves float32 (2, lanes)   P of each record; what moving it to the other class saves
-#   gains float32 (lanes,)            of exchanging one record for each of the second class
-#   insertion_ranks int32 (2, lanes, p)   records of the other class that precede each record
+#   gains float32 (lanes, lanes)      of exchanging each record of the first class for each of the
+#                                     second
+#   insertion_ranks int32 (2, p, lanes)   records of the other class that precede each record
 Screen = namedtuple("Screen", "parts moves gains insertion_ranks")
 
 
 @kernel
-def make_lanes(values, weights, n_classes, cap):
+def make_lanes(values, weights, n_ordered, n_classes, cap):
     """Allocate the `Lanes` of a block's classes of up to ``cap`` records.
 
-    ``values``: float64 (n, d), those of the block; ``weights``: float64 (q,)
+    ``values``: float64 (n, d), those of the block; ``weights``: float64 (q,); ``n_ordered``: p
     """
-    n_lanes = (cap + WIDTH - 1) // WIDTH * WIDTH
+    n_lanes = fill_up(cap)
     n_numeric, n_nominal = values.shape[1], weights.size
     centre = np.zeros(n_numeric)
     for i in range(values.shape[0]):
@@ -65,6 +74,8 @@ def make_lanes(values, weights, n_classes, cap):
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.float32),
+        np.zeros((n_classes, n_ordered, n_lanes)),
+        np.zeros((n_classes, n_ordered)),
         centre,
         weights.astype(np.float32),
     )
@@ -102,6 +113,13 @@ def fill_lanes(lanes, block, c):
     for n in range(size):
         reach = max(reach, norms[c, n])
     lanes.leaving[c], lanes.joining[c], lanes.reach[c] = leaving, joining, np.sqrt(reach)
+    for i in range(members.shape[0]):
+        total = 0.0
+        for n in range(size):
+            position = block.record_terms[i, members[0, c, n], 0]
+            lanes.positions[c, i, n] = position
+            total += position
+        lanes.mean_positions[c, i] = total / size
 
 
 @kernel
@@ -111,28 +129,25 @@ def make_screen(block):
     return Screen(
         np.zeros((2, n_lanes), np.float32),
         np.zeros((2, n_lanes), np.float32),
-        np.zeros(n_lanes, np.float32),
-        np.zeros((2, n_lanes, block.limits.size), np.int32),
+        np.zeros((n_lanes, n_lanes), np.float32),
+        np.zeros((2, block.limits.size, n_lanes), np.int32),
     )
 
 
 @kernel(borrows=True)
-def find_insertion_ranks(block, a, b, insertion_ranks):
+def find_insertion_ranks(lanes, sizes, a, b, insertion_ranks):
     """Count, for each record of classes a and b, the records of the other one that precede it."""
-    members, record_terms, ranks = block.members, block.record_terms, block.ranks
+    positions = lanes.positions
     for side in range(2):
         own, other = (a, b) if side == 0 else (b, a)
-        for i in range(members.shape[0]):
-            before = 0
-            for n in range(block.sizes[own]):
-                record = members[i, own, n]
-                z = record_terms[i, record, 0]
-                while (
-                    before < block.sizes[other]
-                    and record_terms[i, members[i, other, before], 0] <= z
-                ):
-                    before += 1
-                insertion_ranks[side, ranks[0, record], i] = before
+        filled = fill_up(sizes[own])
+        for i in range(positions.shape[1]):
+            for m in range(filled):
+                insertion_ranks[side, i, m] = 0
+            for n in range(sizes[other]):
+                position = positions[other, i, n]
+                for m in range(filled):
+                    insertion_ranks[side, i, m] += position <= positions[own, i, m]
 
 
 @kernel(borrows=True)
@@ -146,18 +161,17 @@ def screen_records(lanes, counts, sizes, a, b, screen):
     the largest error of what the screen has of these classes
     """
     weight = np.float32(1.0 / sizes[a] + 1.0 / sizes[b])
-    parts, moves, norms = screen.parts, screen.moves, lanes.norms
+    parts, moves, norms, likeness = screen.parts, screen.moves, lanes.norms, lanes.likeness
     for side in range(2):
         own, other = (a, b) if side == 0 else (b, a)
         _measure_likeness(lanes, counts, sizes, own, other, parts[side])
         fewer = np.float32(sizes[own] / max(sizes[own] - 1, 1))
         more = np.float32(sizes[other] / (sizes[other] + 1))
         constant = lanes.leaving[own] + lanes.joining[other]
-        for first in range(0, sizes[own], WIDTH):
-            for n in range(first, first + WIDTH):
-                there, here, norm = parts[side, n], lanes.likeness[own, n], norms[own, n]
-                moves[side, n] = fewer * (norm - here) - more * (norm - there) + constant
-                parts[side, n] = weight * norm + there - here
+        for n in range(fill_up(sizes[own])):
+            there, here, norm = parts[side, n], likeness[own, n], norms[own, n]
+            moves[side, n] = fewer * (norm - here) - more * (norm - there) + constant
+            parts[side, n] = weight * norm + there - here
     n_terms = lanes.values.shape[1] + lanes.levels.shape[1] + 4
     size = (lanes.reach[a] + lanes.reach[b]) ** 2
     for of_levels in lanes.weights:
@@ -169,45 +183,80 @@ def screen_records(lanes, counts, sizes, a, b, screen):
 def _measure_likeness(lanes, counts, sizes, own, other, likeness):
     """Fill the likeness float32 (lanes,) of a class's records to another class."""
     values, levels, size = lanes.values, lanes.levels, sizes[own]
-    for first in range(0, size, WIDTH):
-        for n in range(first, first + WIDTH):
-            likeness[n] = 0.0
-        for j in range(values.shape[1]):
-            twice = np.float32(2.0) * lanes.means[other, j]
-            for n in range(first, first + WIDTH):
-                likeness[n] += twice * values[own, j, n]
+    filled = fill_up(size)
+    for n in range(filled):
+        likeness[n] = 0.0
+    for j in range(values.shape[1]):
+        twice = np.float32(2.0) * lanes.means[other, j]
+        for n in range(filled):
+            likeness[n] += twice * values[own, j, n]
     for j in range(levels.shape[1]):
         share = lanes.weights[j] / np.float32(sizes[other])
         for n in range(size):
             likeness[n] += share * np.float32(counts[other, j, levels[own, j, n]])
 
 
-@kernel(inline="always", borrows=True)
-def screen_exchanges(lanes, a, b, m, sizes, screen, least):
-    """Fill ``gains`` with what exchanging record m of class a for each of class b saves.
+@kernel(borrows=True)
+def screen_exchanges(lanes, a, b, sizes, screen):
+    """Fill ``gains`` with what exchanging each record of class a for each of class b saves.
 
-    Returns
-    -------
-    how many may save more than ``least``, float32; lanes without a record may be counted, too, and
-    numbers that single precision does not hold are
+    All records of class a are gone through for one attribute after the other: sums of one record
+    would wait for each other.
     """
     values, levels, gains, parts = lanes.values, lanes.levels, screen.gains, screen.parts
     weight = np.float32(1.0 / sizes[a] + 1.0 / sizes[b])
-    own = parts[0, m]
+    of_all_levels = np.float32(0.0)
     for of_levels in lanes.weights:
-        own += weight * of_levels
-    n_more = 0
-    for first in range(0, sizes[b], WIDTH):
-        for n in range(first, first + WIDTH):
-            gains[n] = own + parts[1, n]
-        for j in range(values.shape[1]):
+        of_all_levels += weight * of_levels
+    filled = fill_up(sizes[b])
+    for m in range(sizes[a]):
+        own = parts[0, m] + of_all_levels
+        for n in range(filled):
+            gains[m, n] = own + parts[1, n]
+    for j in range(values.shape[1]):
+        for m in range(sizes[a]):
             factor = np.float32(-2.0) * weight * values[a, j, m]
-            for n in range(first, first + WIDTH):
-                gains[n] += factor * values[b, j, n]
-        for j in range(levels.shape[1]):
-            level, alike = levels[a, j, m], weight * lanes.weights[j]
-            for n in range(first, first + WIDTH):
-                gains[n] -= alike * np.float32(levels[b, j, n] == level)
-        for n in range(first, first + WIDTH):
-            n_more += not gains[n] <= least
+            for n in range(filled):
+                gains[m, n] += factor * values[b, j, n]
+    for j in range(levels.shape[1]):
+        alike = weight * lanes.weights[j]
+        for m in range(sizes[a]):
+            level = levels[a, j, m]
+            for n in range(filled):
+                gains[m, n] -= alike * np.float32(levels[b, j, n] == level)
+
+
+@kernel(inline="always", borrows=True)
+def count_promising(gains, m, size, least):
+    """Count exchanges of record m of the first class that may save more than ``least``, float32.
+
+    Numbers that single precision does not hold are counted.
+    """
+    n_more = 0
+    for n in range(size):
+        n_more += not gains[m, n] <= least
     return n_more
+
+
+@kernel(inline="always", borrows=True)
+def is_shifted_beyond(block, a, b, m, n):
+    """Return whether an exchange surely brings class a or b above a limit.
+
+    The mean position of a class is no farther from the table's than the class's distance, and needs
+    no look at its other records. m, n: lanes of the records
+    """
+    positions, means = block.lanes.positions, block.lanes.mean_positions
+    sums, limits = block.sums, block.limits
+    for i in range(limits.size):
+        shift = positions[b, i, n] - positions[a, i, m]
+        of_a = means[a, i] + shift / block.sizes[a] - sums[i, MEAN_OF_TABLE]
+        of_b = means[b, i] - shift / block.sizes[b] - sums[i, MEAN_OF_TABLE]
+        if max(abs(of_a), abs(of_b)) > limits[i] + ERROR_OF_MEAN:
+            return True
+    return False
+
+
+@kernel(inline="always")
+def fill_up(size):
+    """Lanes of a class, those without a record included."""
+    return (size + WIDTH - 1) // WIDTH * WIDTH

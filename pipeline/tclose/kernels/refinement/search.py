@@ -23,7 +23,9 @@ from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
 from tclose.kernels.refinement.block import exchange
 from tclose.kernels.refinement.partners import is_tried
 from tclose.kernels.refinement.screen import (
+    count_promising,
     find_insertion_ranks,
+    is_shifted_beyond,
     make_screen,
     screen_exchanges,
     screen_records,
@@ -47,20 +49,20 @@ def find_swap(block, a, b, screen, error, least_gain):
     -------
     score, x, y : loss saved and excess removed, if more than ``least_gain``; the records, or -1
     """
-    gains, members, insertion_ranks = screen.gains, block.members, screen.insertion_ranks
+    gains, members = screen.gains, block.members
     before = block.excess[a] + block.excess[b]
     best, best_x, best_y = least_gain, -1, -1
+    screen_exchanges(block.lanes, a, b, block.sizes, screen)
     for m in range(block.sizes[a]):
         least = np.float32(best - error) if before == 0.0 else np.float32(-np.inf)
-        if not screen_exchanges(block.lanes, a, b, m, block.sizes, screen, least):
+        if not count_promising(gains, m, block.sizes[b], least):
             continue
         x = members[0, a, m]
         for n in range(block.sizes[b]):
-            if gains[n] <= least:
+            if gains[m, n] <= least or (before == 0.0 and is_shifted_beyond(block, a, b, m, n)):
                 continue
             y = members[0, b, n]
-            at = insertion_ranks[1, n], insertion_ranks[0, m]
-            after = _excess_after_swap(block, a, b, x, y, at, before)
+            after = _excess_after_swap(block, a, b, m, n, screen.insertion_ranks, before)
             if after <= before:
                 score = _gain_of_swap(block, a, b, x, y) + EXCESS_PRICE * (before - after)
                 if score > best:
@@ -96,25 +98,25 @@ def _gain_of_swap(block, a, b, x, y):
 
 
 @kernel(inline="always", borrows=True)
-def _excess_after_swap(block, a, b, x, y, at, before):
-    """Excess of classes a and b once x of a is exchanged for y of b, or more than ``before``.
+def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
+    """Excess of classes a and b once two records are exchanged, or more than ``before``.
 
-    ``at``: int32 (p,) each: records of a that precede y, of b that precede x.
+    m, n : of the records, among those of their classes
+    insertion_ranks : as in `Screen`
     """
     rank_terms, record_terms, sums = block.rank_terms, block.record_terms, block.sums
     limits, ranks, trees = block.limits, block.ranks, block.trees
+    x, y = block.members[0, a, m], block.members[0, b, n]
     size_a, size_b = block.sizes[a], block.sizes[b]
     after = 0.0
     for i in range(limits.size):
-        emd = distance_after_swap(
-            rank_terms, record_terms, sums, i, a, size_a, ranks[i, x], y, at[0][i]
-        )
+        at = insertion_ranks[1, i, n]
+        emd = distance_after_swap(rank_terms, record_terms, sums, i, a, size_a, ranks[i, x], y, at)
         after += max(0.0, emd - limits[i])
         if not after <= before:
             return after
-        emd = distance_after_swap(
-            rank_terms, record_terms, sums, i, b, size_b, ranks[i, y], x, at[1][i]
-        )
+        at = insertion_ranks[0, i, m]
+        emd = distance_after_swap(rank_terms, record_terms, sums, i, b, size_b, ranks[i, y], x, at)
         after += max(0.0, emd - limits[i])
     for u in range(trees.limits.size):
         if not after <= before:
@@ -144,7 +146,7 @@ def find_move(block, a, b, side, screen, error, best):
         if before == 0.0 and screen.moves[side, m] <= best - error:
             continue
         x = block.members[0, a, m]
-        after = _excess_after_move(block, a, b, x, screen.insertion_ranks[side, m], before)
+        after = _excess_after_move(block, a, b, x, screen.insertion_ranks[side, :, m], before)
         if after <= before:
             score = _gain_of_move(block, a, b, x) + EXCESS_PRICE * (before - after)
             if score > best:
@@ -201,7 +203,7 @@ def _excess_after_move(block, a, b, x, at, before):
 @kernel(borrows=True)
 def improve_pair(block, a, b, k, screen, least_gain):
     """Make the best exchange between two classes; return whether there was one."""
-    find_insertion_ranks(block, a, b, screen.insertion_ranks)
+    find_insertion_ranks(block.lanes, block.sizes, a, b, screen.insertion_ranks)
     error = screen_records(block.lanes, block.counts, block.sizes, a, b, screen)
     cap = block.members.shape[2]
     if block.excess[a] + block.excess[b] > 0.0:
