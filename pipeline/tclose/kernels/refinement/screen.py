@@ -50,7 +50,9 @@ Lanes = namedtuple(
 #   gains float32 (lanes, lanes)      of exchanging each record of the first class for each of the
 #                                     second
 #   insertion_ranks int32 (2, p, lanes)   records of the other class that precede each record
-Screen = namedtuple("Screen", "parts moves gains insertion_ranks")
+#   shifts float64 (p, 2)   the least and the most that an exchange may add to the positions of
+#                           the first class
+Screen = namedtuple("Screen", "parts moves gains insertion_ranks shifts")
 
 
 @kernel
@@ -131,10 +133,11 @@ def make_screen(block):
         np.zeros((2, n_lanes), np.float32),
         np.zeros((n_lanes, n_lanes), np.float32),
         np.zeros((2, block.limits.size, n_lanes), np.int32),
+        np.zeros((block.limits.size, 2)),
     )
 
 
-@kernel(borrows=True)
+@kernel(inline="always", borrows=True)
 def find_insertion_ranks(lanes, sizes, a, b, insertion_ranks):
     """Count, for each record of classes a and b, the records of the other one that precede it."""
     positions = lanes.positions
@@ -150,7 +153,7 @@ def find_insertion_ranks(lanes, sizes, a, b, insertion_ranks):
                     insertion_ranks[side, i, m] += position <= positions[own, i, m]
 
 
-@kernel(borrows=True)
+@kernel(inline="always", borrows=True)
 def screen_records(lanes, counts, sizes, a, b, screen):
     """Fill ``parts`` and ``moves`` of all records of classes a and b.
 
@@ -179,7 +182,7 @@ def screen_records(lanes, counts, sizes, a, b, screen):
     return ERROR_PER_TERM * n_terms * size
 
 
-@kernel(borrows=True)
+@kernel(inline="always", borrows=True)
 def _measure_likeness(lanes, counts, sizes, own, other, likeness):
     """Fill the likeness float32 (lanes,) of a class's records to another class."""
     values, levels, size = lanes.values, lanes.levels, sizes[own]
@@ -196,7 +199,7 @@ def _measure_likeness(lanes, counts, sizes, own, other, likeness):
             likeness[n] += share * np.float32(counts[other, j, levels[own, j, n]])
 
 
-@kernel(borrows=True)
+@kernel(inline="always", borrows=True)
 def screen_exchanges(lanes, a, b, sizes, screen):
     """Fill ``gains`` with what exchanging each record of class a for each of class b saves.
 
@@ -227,31 +230,55 @@ def screen_exchanges(lanes, a, b, sizes, screen):
 
 
 @kernel(inline="always", borrows=True)
-def count_promising(gains, m, size, least):
-    """Count exchanges of record m of the first class that may save more than ``least``, float32.
+def count_promising(gains, m, first, last, least):
+    """Count exchanges of record m for one from ``first`` to ``last`` that may save over ``least``.
 
-    Numbers that single precision does not hold are counted.
+    ``least``: float32; numbers that single precision does not hold are counted.
     """
     n_more = 0
-    for n in range(size):
+    for n in range(first, last):
         n_more += not gains[m, n] <= least
     return n_more
 
 
 @kernel(inline="always", borrows=True)
-def is_shifted_beyond(block, a, b, m, n):
-    """Return whether an exchange surely brings class a or b above a limit.
+def bound_shifts(block, a, b, shifts):
+    """Fill ``shifts`` with what an exchange may add to the positions of class a at most.
 
-    The mean position of a class is no farther from the table's than the class's distance, and needs
-    no look at its other records. m, n: lanes of the records
+    A class's mean position is no farther from the table's than the class's distance: an exchange
+    that moves either class's mean by more brings it above a limit, whatever the other records are.
     """
-    positions, means = block.lanes.positions, block.lanes.mean_positions
-    sums, limits = block.sums, block.limits
+    means, limits = block.lanes.mean_positions, block.limits
+    size_a, size_b = block.sizes[a], block.sizes[b]
     for i in range(limits.size):
+        limit, of_table = limits[i] + ERROR_OF_MEAN, block.sums[i, MEAN_OF_TABLE]
+        of_a, of_b = means[a, i] - of_table, means[b, i] - of_table
+        shifts[i, 0] = max((-limit - of_a) * size_a, (of_b - limit) * size_b)
+        shifts[i, 1] = min((limit - of_a) * size_a, (of_b + limit) * size_b)
+
+
+@kernel(inline="always", borrows=True)
+def bound_positions(block, a, b, positions):
+    """Fill ``positions`` with those that a record may have that moves from class a to class b.
+
+    As in `bound_shifts`: least and most, of each confidential attribute.
+    """
+    means, limits = block.lanes.mean_positions, block.limits
+    size_a, size_b = block.sizes[a], block.sizes[b]
+    for i in range(limits.size):
+        limit, of_table = limits[i] + ERROR_OF_MEAN, block.sums[i, MEAN_OF_TABLE]
+        of_a, of_b = means[a, i] * size_a, means[b, i] * size_b
+        least, most = of_table - limit, of_table + limit
+        positions[i, 0] = max(of_a - most * (size_a - 1), least * (size_b + 1) - of_b)
+        positions[i, 1] = min(of_a - least * (size_a - 1), most * (size_b + 1) - of_b)
+
+
+@kernel(inline="always", borrows=True)
+def is_shifted_beyond(positions, shifts, a, b, m, n):
+    """Return whether exchanging the records of lanes m and n is beyond ``shifts``."""
+    for i in range(shifts.shape[0]):
         shift = positions[b, i, n] - positions[a, i, m]
-        of_a = means[a, i] + shift / block.sizes[a] - sums[i, MEAN_OF_TABLE]
-        of_b = means[b, i] - shift / block.sizes[b] - sums[i, MEAN_OF_TABLE]
-        if max(abs(of_a), abs(of_b)) > limits[i] + ERROR_OF_MEAN:
+        if shift < shifts[i, 0] or shift > shifts[i, 1]:
             return True
     return False
 

@@ -23,6 +23,8 @@ from tclose.kernels.emd.tree_delta import tree_after_move, tree_after_swap
 from tclose.kernels.refinement.block import exchange
 from tclose.kernels.refinement.partners import is_tried
 from tclose.kernels.refinement.screen import (
+    bound_positions,
+    bound_shifts,
     count_promising,
     find_insertion_ranks,
     is_shifted_beyond,
@@ -37,7 +39,7 @@ LEAST_GAIN = 1e-13
 EXCESS_PRICE = 100.0
 
 
-@kernel(borrows=True)
+@kernel(inline="always", borrows=True)
 def find_swap(block, a, b, screen, error, least_gain):
     """Find the best exchange of one record of class a for one of class b.
 
@@ -49,17 +51,29 @@ def find_swap(block, a, b, screen, error, least_gain):
     -------
     score, x, y : loss saved and excess removed, if more than ``least_gain``; the records, or -1
     """
-    gains, members = screen.gains, block.members
+    gains, positions, shifts = screen.gains, block.lanes.positions, screen.shifts
+    size, members = block.sizes[b], block.members
     before = block.excess[a] + block.excess[b]
     best, best_x, best_y = least_gain, -1, -1
     screen_exchanges(block.lanes, a, b, block.sizes, screen)
+    bound_shifts(block, a, b, shifts)
+    least, first, last = np.float32(-np.inf), 0, size
     for m in range(block.sizes[a]):
-        least = np.float32(best - error) if before == 0.0 else np.float32(-np.inf)
-        if not count_promising(gains, m, block.sizes[b], least):
+        if before == 0.0:
+            least = np.float32(best - error)
+            position = positions[a, 0, m]  # lanes ascend in it, so what may be exchanged does, too
+            while first < size and positions[b, 0, first] - position < shifts[0, 0]:
+                first += 1
+            last = first
+            while last < size and positions[b, 0, last] - position <= shifts[0, 1]:
+                last += 1
+        if not count_promising(gains, m, first, last, least):
             continue
         x = members[0, a, m]
-        for n in range(block.sizes[b]):
-            if gains[m, n] <= least or (before == 0.0 and is_shifted_beyond(block, a, b, m, n)):
+        for n in range(first, last):
+            if gains[m, n] <= least:
+                continue
+            if before == 0.0 and is_shifted_beyond(positions, shifts, a, b, m, n):
                 continue
             y = members[0, b, n]
             after = _excess_after_swap(block, a, b, m, n, screen.insertion_ranks, before)
@@ -127,7 +141,7 @@ def _excess_after_swap(block, a, b, m, n, insertion_ranks, before):
     return after
 
 
-@kernel(borrows=True)
+@kernel(inline="always", borrows=True)
 def find_move(block, a, b, side, screen, error, best):
     """Find the best record to move from class a to class b, if its score exceeds ``best``.
 
@@ -142,9 +156,15 @@ def find_move(block, a, b, side, screen, error, best):
     """
     before = block.excess[a] + block.excess[b]
     best_x = -1
+    allowed = screen.shifts
+    bound_positions(block, a, b, allowed)
     for m in range(block.sizes[a]):
-        if before == 0.0 and screen.moves[side, m] <= best - error:
-            continue
+        if before == 0.0:
+            if screen.moves[side, m] <= best - error:
+                continue
+            position = block.lanes.positions[a, 0, m]
+            if position < allowed[0, 0] or position > allowed[0, 1]:
+                continue
         x = block.members[0, a, m]
         after = _excess_after_move(block, a, b, x, screen.insertion_ranks[side, :, m], before)
         if after <= before:
