@@ -94,7 +94,7 @@ def test_exchanges_beyond_the_bounds_move_a_mean_beyond_a_limit(records: Classed
     bound_shifts(block, 0, 1, shifts)
     for m, n in product(range(block.sizes[0]), range(block.sizes[1])):
         x, y = rows[block.members[0, 0, m]], rows[block.members[0, 1, n]]
-        after = exchanged(*records.classes[:2], ([x], [y]))
+        after = exchanged(records.classes[0], records.classes[1], ([x], [y]))
         is_beyond = is_shifted_beyond(block.lanes.positions, shifts, 0, 1, m, n)
         assert mean_is_beyond(records, after) in (is_beyond, None)
 
@@ -107,7 +107,9 @@ def test_moves_beyond_the_bounds_move_a_mean_beyond_a_limit(records: ClassedReco
     bound_positions(block, 0, 1, allowed)
     for m in range(block.sizes[0] if block.sizes[0] > 1 else 0):
         position = block.lanes.positions[0, :, m]
-        after = exchanged(*records.classes[:2], ([rows[block.members[0, 0, m]]], []))
+        after = exchanged(
+            records.classes[0], records.classes[1], ([rows[block.members[0, 0, m]]], [])
+        )
         is_beyond = bool(((position < allowed[:, 0]) | (position > allowed[:, 1])).any())
         assert mean_is_beyond(records, after) in (is_beyond, None)
 
