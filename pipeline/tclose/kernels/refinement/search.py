@@ -155,8 +155,10 @@ def find_move(block, a, b, side, screen, error, best):
     score, x : as from `find_swap`; -1 if there is none
     """
     before = block.excess[a] + block.excess[b]
-    best_x = -1
-    allowed = screen.shifts
+    least = np.float32(best - error) if before == 0.0 else np.float32(-np.inf)
+    best_x, allowed = -1, screen.shifts
+    if not count_promising(screen.moves, side, 0, block.sizes[a], least):
+        return best, best_x
     bound_positions(block, a, b, allowed)
     for m in range(block.sizes[a]):
         if before == 0.0:
