@@ -25,9 +25,9 @@ from benchmarks.loss_bound import bound_by_pairs, measure_distances
 from tclose.passes.compare.keyed_hashes import derive_key
 from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import PERSON_PURPOSE
-from tclose.releases.contents import find_key
-from tclose.releases.manifest.seals import REGISTER_FILE
+from tclose.releases.repository.contents import find_key
 from tclose.releases.series.register_file import read_register
+from tclose.releases.signatures.seals import REGISTER_FILE
 
 NUMBERS = ("age", "zip", "member_since")
 NAMES = ("sex", "insurer", "tariff")

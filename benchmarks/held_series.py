@@ -37,7 +37,7 @@ from tclose.data.synthetic.panel_files import write_panel
 from tclose.passes.release import run_release
 from tclose.passes.series.headroom import choose_size
 from tclose.policy.policy import parse_policy
-from tclose.releases.repository import read_internal
+from tclose.releases.repository.repository import read_internal
 from tclose.runtime.progress import Progress
 
 QUASI: dict[str, Any] = {

@@ -39,7 +39,7 @@ from tclose.passes.microaggregate.search.refine_units import number_units
 from tclose.passes.plan.plan import Plan
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.releases.contents import read_internal, read_manifest
+from tclose.releases.repository.contents import read_internal, read_manifest
 from tclose.runtime.progress import Progress
 
 SIZES = (20_000, 100_000)

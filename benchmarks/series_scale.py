@@ -29,8 +29,8 @@ from benchmarks.results import (
 )
 from benchmarks.run import say, working_folder
 from tclose.data.synthetic.panel_files import write_panel
-from tclose.releases.contents import read_internal
-from tclose.releases.manifest.seals import REGISTER_FILE
+from tclose.releases.repository.contents import read_internal
+from tclose.releases.signatures.seals import REGISTER_FILE
 
 OVER_TIME = {"k": 5, "t": 0.1, "window": 12, "departures": "report"}
 COLUMNS = (

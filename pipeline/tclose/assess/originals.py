@@ -40,7 +40,7 @@ from tclose.releases.manifest.privacy_summary import (
     three_digits,
 )
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.repository import read_manifest
+from tclose.releases.repository.repository import read_manifest
 from tclose.runtime.arrays import as_bits
 from tclose.runtime.pipeline import run_pipeline
 from tclose.runtime.progress import Progress

@@ -49,7 +49,7 @@ def intrude_release(arguments: argparse.Namespace, progress: "Progress") -> str:
     from tclose.assess.intrusion.other_python import find_python
     from tclose.data.places.atomic_files import write_atomically
     from tclose.policy.policy import load_policy
-    from tclose.releases.catalog import find_release
+    from tclose.releases.catalog.catalog import find_release
     from tclose.releases.report.internal_report import write_internal_report
     from tclose.render.intrusion_tables import report_intrusion
 

@@ -31,13 +31,13 @@ from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.suppress.suppress_records import SUPPRESSION, plan_suppression
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
-from tclose.releases.manifest.manifest_signature import find_signer
 from tclose.releases.manifest.plan_document import (
     PlanDocument,
     PlannedSeries,
     PlannedSuppression,
     PlanWarning,
 )
+from tclose.releases.signatures.manifest_signature import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
 from tclose.runtime.lineage_events import LINEAGE

@@ -8,9 +8,9 @@ import pytest
 from support.cases.people import tree
 from support.cases.repositories import fake_id, fake_repository, move_current
 from tclose.errors import BusyError, OutputError
-from tclose.releases.catalog import list_releases
-from tclose.releases.operations_log import read_lines
-from tclose.releases.prune import plan_pruning, prune
+from tclose.releases.catalog.catalog import list_releases
+from tclose.releases.catalog.prune import plan_pruning, prune
+from tclose.releases.repository.operations_log import read_lines
 from tclose.runtime.artifacts import Workspace
 
 IDS = [fake_id(text) for text in "edcba"]

@@ -14,7 +14,7 @@ import tclose
 from tclose.data.places.untrusted_files import parse_json
 from tclose.errors import ForbiddenError, OutputError
 from tclose.releases.provenance import who
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.repository.repository import ReleaseRepository
 
 FILE = "journal.jsonl"
 LogLine = dict[str, JsonValue]

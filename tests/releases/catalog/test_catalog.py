@@ -6,7 +6,7 @@ import pytest
 
 from support.cases.repositories import fake_id, fake_manifest, fake_repository, write_fake
 from tclose.errors import OutputError
-from tclose.releases.catalog import (
+from tclose.releases.catalog.catalog import (
     current_id,
     find_release,
     find_repositories,

@@ -7,9 +7,9 @@ the repository, and what a crash leaves is cleared by the next run or the next p
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tclose.releases.catalog import current_id, list_releases
-from tclose.releases.operations_log import write_line
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.catalog.catalog import current_id, list_releases
+from tclose.releases.repository.operations_log import write_line
+from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.series_history import find_held
 
 

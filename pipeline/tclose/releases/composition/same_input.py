@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tclose.releases.composition.noise_draws import Neighbours, shares_input
 from tclose.releases.manifest.internal_manifest import SameInput
-from tclose.releases.noise_draws import Neighbours, shares_input
 
 # What decides nothing of the classes, or of which release it is.
 _APART = {"name", "input", "output", "engine"}

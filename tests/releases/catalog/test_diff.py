@@ -8,7 +8,7 @@ import pytest
 
 from support.cases.repositories import FAKE_POLICY, fake_id, fake_manifest, write_fake
 from tclose.errors import OutputError
-from tclose.releases.diff import compare_releases
+from tclose.releases.catalog.diff import compare_releases
 
 A, B = fake_id("a"), fake_id("b")
 NOISE = {"pay": {"epsilon": 0.5, "mechanism": "randomised response", "values": ["poor", "rich"],
@@ -146,7 +146,7 @@ def test_damaged_manifest_is_refused(tmp_path):
     ],
 )
 def test_figures_have_as_many_digits_as_it_takes_to_tell_them_apart(first, second, shown):
-    from tclose.releases.diff import Difference, ReleaseDiff
+    from tclose.releases.catalog.diff import Difference, ReleaseDiff
     from tclose.render.catalog_tables import report_diff
 
     compared = ReleaseDiff((Difference("privacy", "t", first, second),), has_policies=True)

@@ -6,7 +6,7 @@ import pytest
 
 from support.cases.repositories import fake_id, fake_repository
 from tclose.errors import OutputError
-from tclose.releases.operations_log import FILE, list_withdrawn, read_lines, write_line
+from tclose.releases.repository.operations_log import FILE, list_withdrawn, read_lines, write_line
 
 A, B, C = (fake_id(text) for text in "abc")
 

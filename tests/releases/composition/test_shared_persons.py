@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tclose.releases.composition.shared_persons import SKETCH_SIZE, estimate_shared
 from tclose.releases.manifest.internal_manifest import PersonSketch
-from tclose.releases.shared_persons import SKETCH_SIZE, estimate_shared
 
 HASHES = np.random.default_rng(7).integers(0, 2**63, 40_000)
 

@@ -8,9 +8,9 @@ import pytest
 from support.cases.people import people, policy_for, release, tree, write_parquet
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import OutputError
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.releases.repository.work_folders import open_folder, read_note
 from tclose.releases.stores.filesystem import FolderStore
-from tclose.releases.work_folders import open_folder, read_note
 from tclose.runtime.artifacts import Artifact, Workspace
 
 NOBODY = 65_534

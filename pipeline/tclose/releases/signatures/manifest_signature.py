@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
 from tclose.errors import PolicyError, UsageError
-from tclose.releases.key_files import read_key_file
+from tclose.releases.signatures.key_files import read_key_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

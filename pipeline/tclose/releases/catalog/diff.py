@@ -13,7 +13,7 @@ from tclose.data.places.locations import Location
 from tclose.errors import OutputError
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
-from tclose.releases.repository import read_internal, read_manifest
+from tclose.releases.repository.repository import read_internal, read_manifest
 
 JsonScalar = str | int | float | bool | None
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
-from tclose.releases.contents import read_origin
 from tclose.releases.manifest.internal_manifest import EarlierDraw, Origin
+from tclose.releases.repository.contents import read_origin
 
 _ID = re.compile(r"[0-9a-f]{20}")
 READ_AT_ONCE = 16

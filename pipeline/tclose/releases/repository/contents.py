@@ -12,17 +12,17 @@ from tclose.data.places.bucket_paths import BucketPath
 from tclose.data.places.locations import INTERNAL, Location, internal_of
 from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError
-from tclose.releases.entries import Entries, list_inside, scan_folder
 from tclose.releases.manifest.internal_manifest import InternalManifest, Origin
-from tclose.releases.manifest.manifest_signature import SIGNATURE_FILE
 from tclose.releases.manifest.public_manifest import Manifest, parse_as
-from tclose.releases.manifest.seals import (
+from tclose.releases.manifest.sections import DataFile, Document
+from tclose.releases.repository.entries import Entries, list_inside, scan_folder
+from tclose.releases.signatures.manifest_signature import SIGNATURE_FILE
+from tclose.releases.signatures.seals import (
     REGISTER_FILE,
     SEAL_FILE,
     list_internal,
     verify_signatures,
 )
-from tclose.releases.manifest.sections import DataFile, Document
 from tclose.releases.stores.filesystem import FolderStore
 from tclose.releases.stores.store import Store
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support.cases.repositories import fake_id
-from tclose.releases.noise_draws import Neighbours, find_draws, read_neighbours
+from tclose.releases.composition.noise_draws import Neighbours, find_draws, read_neighbours
 
 INTERNAL = {
     "inputs": [{"sha256": "aa"}],

@@ -13,8 +13,8 @@ from tclose.passes import release as recipe
 from tclose.passes.release import open_release
 from tclose.passes.summarise import summarise_task
 from tclose.policy.policy import parse_policy
-from tclose.releases.repository import ReleaseRepository
-from tclose.releases.work_folders import open_folder, work_folders
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.releases.repository.work_folders import open_folder, work_folders
 from tclose.runtime.engines.engine import InProcess
 from tclose.runtime.progress import Progress
 
@@ -93,7 +93,7 @@ def test_usual_place_is_the_users_cache_or_the_temporary_folder(tmp_path, monkey
     assert (folder.parent, inner) == (outer, folder / "people")
     assert work_folders(None, tmp_path / "other", "people")[1] != folder
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
-    monkeypatch.setattr("tclose.releases.work_folders.os.access", lambda *_: False)
+    monkeypatch.setattr("tclose.releases.repository.work_folders.os.access", lambda *_: False)
     outer = work_folders(None, tmp_path / "out", "people")[0]
     assert str(outer.parent) == tempfile.gettempdir()
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
-from tclose.releases.repository import ReleaseRepository, open_store, read_manifest
+from tclose.releases.repository.repository import ReleaseRepository, open_store, read_manifest
 from tclose.releases.stores.filesystem import ID
 
 

@@ -29,7 +29,7 @@ from typing import Any
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import read_bounded
 from tclose.errors import OutputError, TcloseError
-from tclose.releases.contents import (
+from tclose.releases.repository.contents import (
     DOCUMENTS,
     KEY_FILE,
     file_sha256,
@@ -39,7 +39,8 @@ from tclose.releases.contents import (
     read_internal,
     read_manifest,
 )
-from tclose.releases.manifest.manifest_signature import (
+from tclose.releases.repository.work_folders import open_folder, read_note, work_folders, write_note
+from tclose.releases.signatures.manifest_signature import (
     SIGNATURE_FILE,
     Signer,
     find_wrong_signature,
@@ -48,7 +49,6 @@ from tclose.releases.stores import lease
 from tclose.releases.stores.folder_entries import WORK
 from tclose.releases.stores.lease import EXPIRY, LeaseToken, Notify
 from tclose.releases.stores.store import Store, lost_lease
-from tclose.releases.work_folders import open_folder, read_note, work_folders, write_note
 
 __all__ = [
     "DOCUMENTS",

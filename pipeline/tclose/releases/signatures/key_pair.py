@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tclose.errors import OutputError
-from tclose.releases.manifest.manifest_signature import PublicKey
+from tclose.releases.signatures.manifest_signature import PublicKey
 from tclose.releases.stores.filesystem import sync_folder
 
 PRIVATE_FILE, PUBLIC_FILE = "signing-key.pem", "public-key.pem"
