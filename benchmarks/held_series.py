@@ -38,7 +38,7 @@ from tclose.passes.release import run_release
 from tclose.passes.series.headroom import choose_size
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import read_internal
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 QUASI: dict[str, Any] = {
     "age": "quasi-identifier",

@@ -33,7 +33,7 @@ from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, load_policy
 from tclose.releases.manifest.inside.intrusion_section import IntrusionAttack, IntrusionSection
 from tclose.releases.report.intrusion_report import list_figures
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 TITLE = "A motivated intruder with Anonymeter"
 POLICY = Path(__file__).parents[1] / "config" / "adult.yaml"

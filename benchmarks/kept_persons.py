@@ -40,7 +40,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.contents import read_internal, read_manifest
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 SIZES = (20_000, 100_000)
 WARMING_ROWS = 2_000

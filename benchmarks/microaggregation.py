@@ -32,7 +32,7 @@ from benchmarks.results import (
 from benchmarks.sources import read_real
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 SECTION = "Loss: microaggregation of reference data"
 SIZES = (3, 5, 10)

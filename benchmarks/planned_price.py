@@ -13,7 +13,7 @@ from benchmarks.results import render_table
 from tclose.assess.ahead.expected_losses import SAMPLED
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.policy.policy import load_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 WHOLE = 2**40  # records, more than there are
 HEAD = ("records", "expected loss", "of the sample", "left out", "without", "with", "change")

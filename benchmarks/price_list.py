@@ -29,7 +29,7 @@ from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.repository.repository import read_internal
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 TITLE = "Series: the price list"
 PICTURE = "series-prices"

@@ -11,7 +11,7 @@ from benchmarks.sources import Source, Stored
 from tclose.errors import TcloseError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 REFERENCE, OFF, FAST, FULL = "reference", "off", "fast", "full"
 METHODS: dict[str, dict[str, str]] = {

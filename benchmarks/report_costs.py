@@ -21,7 +21,7 @@ from benchmarks.results import describe_command, describe_machine, render_table,
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
 from tclose.runtime.engines import engine
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 TITLE = "Reports: what they add"
 PARTS = {

@@ -44,8 +44,8 @@ from tclose.passes.release import (
 )
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION
 
 PASSES = ("summarise", "distribute", "encode", "microaggregate", "verify", "publish")

@@ -25,7 +25,7 @@ from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 TITLE = "Loss: isolated records left out"
 SHARES = (0.005, 0.01, 0.02)

@@ -27,8 +27,8 @@ from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.release import RELEASE, open_release
 from tclose.policy.policy import parse_policy
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION
 
 TITLE = "Memory: wide tables"

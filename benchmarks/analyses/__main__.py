@@ -28,7 +28,7 @@ from benchmarks.sources import Source, adult
 from tclose.errors import TcloseError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 SEEDS = (1, 2)
 K, T = 5, 0.1

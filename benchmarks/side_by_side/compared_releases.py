@@ -17,7 +17,7 @@ from benchmarks.sources import Source
 from tclose.errors import TcloseError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 METHODS: dict[str, dict[str, str]] = {
     **{r: {"name": "t-closeness-first", "refine": r} for r in ("fast", "lean", "off", "full")},

@@ -14,7 +14,7 @@ from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.signatures.key_pair import write_key_pair
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 

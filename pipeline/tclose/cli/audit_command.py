@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tclose.policy.policy import Policy
     from tclose.releases.manifest.internal_manifest import InternalManifest
     from tclose.releases.manifest.originals_section import FrontierSection
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 
 def add_audit_options(command: argparse.ArgumentParser) -> None:

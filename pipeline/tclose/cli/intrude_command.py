@@ -11,7 +11,7 @@ from tclose.cli.command_parser import add_as_of, add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 
 def add_intrude_options(command: argparse.ArgumentParser) -> None:

@@ -26,12 +26,12 @@ from tclose.releases.repository.repository import (
 from tclose.releases.series.rewriting import finish_rewriting
 from tclose.releases.series.series_history import SeriesWindow, find_window
 from tclose.releases.signatures.manifest_signature import find_signer
-from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 from tclose.runtime.engines.engine import Engine, open_engine, to_safe_error
 from tclose.runtime.engines.scheduler import check_scheduler
+from tclose.runtime.monitoring import lineage_events
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pipeline, run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run, read_schema, repository_of
 from tclose.runtime.strictness import refuse_warnings
 

@@ -19,7 +19,7 @@ from tclose.errors import DataError, InfeasibleError, OutputError, PolicyError
 from tclose.passes.release import run_release
 from tclose.releases.catalog.catalog import open_repository
 from tclose.releases.repository.repository import file_sha256
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -15,7 +15,7 @@ from tclose.cli.main import main
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import file_sha256
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -30,7 +30,7 @@ from tclose.releases.signatures.manifest_signature import (
     find_signer,
     read_public_key,
 )
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

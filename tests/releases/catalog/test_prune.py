@@ -11,7 +11,7 @@ from tclose.errors import BusyError, OutputError
 from tclose.releases.catalog.catalog import list_releases
 from tclose.releases.catalog.prune import plan_pruning, prune
 from tclose.releases.repository.operations_log import read_lines
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.artifacts import Workspace
 
 IDS = [fake_id(text) for text in "edcba"]
 

@@ -11,7 +11,7 @@ from tclose.errors import OutputError
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.repository.work_folders import open_folder, read_note
 from tclose.releases.stores.filesystem import FolderStore
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 
 NOBODY = 65_534
 VALUE = Artifact("value", int)

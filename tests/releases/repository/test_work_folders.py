@@ -16,7 +16,7 @@ from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.repository.work_folders import open_folder, work_folders
 from tclose.runtime.engines.engine import InProcess
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 NOBODY = 65_534
 AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can give folders away")

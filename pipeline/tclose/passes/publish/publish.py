@@ -62,8 +62,8 @@ from tclose.releases.report.internal_report import write_internal_report
 from tclose.releases.signatures.manifest_signature import SIGNATURE_FILE, find_signer
 from tclose.releases.signatures.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
 from tclose.releases.stores.filesystem import sync_folder
-from tclose.runtime import lineage_events
-from tclose.runtime.lineage_events import LINEAGE
+from tclose.runtime.monitoring import lineage_events
+from tclose.runtime.monitoring.lineage_events import LINEAGE
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION, SECONDS, Run, read_schema
 

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 from tclose.data.places.atomic_files import file_digest, write_atomically
 from tclose.errors import OutputError
-from tclose.runtime.codec import decode, encode
+from tclose.runtime.artifacts.codec import decode, encode
 from tclose.security.trusted_paths import UntrustedError, read_own
 
 FORMAT = 1  # of checkpoints

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from support.tables.random_tables import repeatable
 from tclose.model.array_types import Int64
-from tclose.runtime.codec import decode, encode
+from tclose.runtime.artifacts.codec import decode, encode
 
 
 class Colour(StrEnum):

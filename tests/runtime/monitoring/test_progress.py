@@ -17,10 +17,10 @@ from distributed import LocalCluster
 from support.cases.discharge_policies import discharge_document, write_discharges
 from support.servers.flow_runs import wait_until
 from tclose.cli.main import main
-from tclose.runtime import progress as progress_module
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.engines.engine import InProcess, connect
-from tclose.runtime.progress import Listener, Progress, Work, default_style
+from tclose.runtime.monitoring import progress as progress_module
+from tclose.runtime.monitoring.progress import Listener, Progress, Work, default_style
 from tclose.runtime.tasks import Task, run_tasks, share_evenly
 
 pytestmark = pytest.mark.usefixtures("small_regions")

@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from tclose.releases.lineage import emit
 from tclose.releases.lineage.run_events import Lineage
-from tclose.runtime.artifacts import Artifact, Workspace
-from tclose.runtime.progress import Progress
+from tclose.runtime.artifacts.artifacts import Artifact, Workspace
+from tclose.runtime.monitoring.progress import Progress
 
 LINEAGE = Artifact("lineage", Lineage)
 

@@ -9,8 +9,8 @@ from support.cases.people import people, policy_for, write_csv
 from tclose.errors import PolicyError
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
-from tclose.runtime.metrics import FOLDER
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.metrics import FOLDER
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tclose.runtime.arrays import (
+from tclose.runtime.artifacts.arrays import (
     DistributionFile,
     RecordsFile,
     TableFile,
