@@ -108,16 +108,16 @@ check: $(VENV)/.dev
 
 # Both rewrite the sections of benchmarks/RESULTS.md that they measure, and no others.
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.run --out benchmarks/RESULTS.md
-	$(BIN)/python -m benchmarks.quality --out benchmarks/RESULTS.md
-	$(BIN)/python -m benchmarks.microaggregation --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.performance.run --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.loss.quality --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.loss.microaggregation --out benchmarks/RESULTS.md
 
 bench-full: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.run --full --out benchmarks/RESULTS.md
-	$(BIN)/python -m benchmarks.scale --out benchmarks/RESULTS.md
-	$(BIN)/python -m benchmarks.wide --out benchmarks/RESULTS.md
-	$(BIN)/python -m benchmarks.fixed_costs --out benchmarks/RESULTS.md
-	$(BIN)/python -m benchmarks.quality --full --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.performance.run --full --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.performance.scale --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.performance.wide --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.performance.fixed_costs --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.loss.quality --full --out benchmarks/RESULTS.md
 
 # The page and the figures beside it are written anew.
 reproduce: $(VENV)/.dev
@@ -132,7 +132,7 @@ intruder: $(INTRUDER)/.done
 	@echo "$(INTRUDER)/bin/python"
 
 bench-intruder: $(VENV)/.dev $(INTRUDER)/.done
-	$(BIN)/python -m benchmarks.intruder --python $(INTRUDER)/bin/python --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.attacks.intruder --python $(INTRUDER)/bin/python --out benchmarks/RESULTS.md
 
 lock:
 	uv pip compile $(LOCK_OPTIONS) --group build --group install pyproject.toml -o requirements.lock

@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 
 from benchmarks.analyses.features import make_features, read_categories
 from benchmarks.analyses.trained_models import MISSING, has_sklearn, score_categories, score_numbers
+from benchmarks.loss.side_by_side.compared_releases import METHODS, write_policy
+from benchmarks.loss.side_by_side.tables import discharges
+from benchmarks.microdata.sources import Source, adult
 from benchmarks.results import describe_command, describe_machine, render_table, update_page
-from benchmarks.side_by_side.compared_releases import METHODS, write_policy
-from benchmarks.side_by_side.tables import discharges
-from benchmarks.sources import Source, adult
 from tclose.errors import TcloseError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 SEEDS = (1, 2)
 K, T = 5, 0.1

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import yaml
 
-from benchmarks.sources import REAL_DATA
+from benchmarks.microdata.sources import REAL_DATA
 
 POLICY = Path(__file__).resolve().parents[2] / "config" / "adult.yaml"
 CONFIDENTIAL = "hours-per-week"

@@ -29,8 +29,8 @@ from tclose.passes.plan.plan_files import BUCKETED_VALUES, confidential_codes, l
 from tclose.passes.release import RELEASE
 from tclose.policy.policy import parse_policy
 from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 
 

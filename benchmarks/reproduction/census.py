@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from math import exp, log
 from statistics import fmean
 
+from benchmarks.microdata.sources import census
 from benchmarks.reproduction.algorithms import ALGORITHMS, Algorithm
 from benchmarks.reproduction.printed import CENSUS, KS, SIZES, TS, Sizes
 from benchmarks.reproduction.records import Partition, Records, examine, load_records
 from benchmarks.reproduction.records import multiple_correlation as correlate
 from benchmarks.reproduction.variants import AS_PRINTED, VARIANTS, Variant
 from benchmarks.results import render_table
-from benchmarks.sources import census
 
 TITLES = {
     1: "Table 1: Algorithm 1, microaggregation and merging",

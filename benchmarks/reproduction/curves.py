@@ -8,6 +8,7 @@ The figures are pictures, so what is compared is what the text says of them.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.microdata.sources import census, fars, generated
 from benchmarks.reproduction.algorithms import ALGORITHMS, NAMES, warm_up
 from benchmarks.reproduction.page import Claim, claim_often, render_claims
 from benchmarks.reproduction.pictures import Chart, Curve, draw_charts, write_picture
@@ -24,7 +25,6 @@ from benchmarks.reproduction.series import (
     run_series,
 )
 from benchmarks.results import render_table
-from benchmarks.sources import census, fars, generated
 
 TS = ("0.02", "0.05", "0.09", "0.13", "0.17", "0.21", "0.25")
 LOW_TS = ("0.02", "0.05", "0.09")

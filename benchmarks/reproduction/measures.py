@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.microdata.sources import adult
 from benchmarks.reproduction.hierarchies import AGE_WIDTHS, TREES
-from benchmarks.sources import adult
 from tclose.data.taxonomy import build_from_mapping
 from tclose.kernels.emd.tree import star_metric, tree_emds, tree_exceeds
 from tclose.methods.generalisation.intervals import build_intervals

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from benchmarks.microdata.sources import SEED, Source
 from benchmarks.reproduction.printed import Sizes
-from benchmarks.sources import SEED, Source
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.emd.ordered import class_emds, exceeds
 from tclose.model.array_types import Float64, Int64

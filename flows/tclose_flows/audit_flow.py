@@ -13,9 +13,9 @@ from prefect.states import Completed, Failed
 from tclose.assess.auditing.audit import audit_release
 from tclose.data.places.locations import parse_location
 from tclose.errors import OutputError, TaskError, TcloseError, UsageError, VerificationError
-from tclose.releases.catalog import current_id, find_repositories, list_releases
-from tclose.releases.manifest.manifest_signature import PublicKey, read_public_key
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.catalog.catalog import current_id, find_repositories, list_releases
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.releases.signatures.manifest_signature import PublicKey, read_public_key
 from tclose.runtime.engines.engine import to_safe_error
 from tclose_flows.concurrency import (
     RETRIES,

@@ -7,7 +7,7 @@ from prefect.settings import PREFECT_API_URL
 
 from tclose.errors import TaskError, TcloseError
 from tclose.policy.policy import Policy
-from tclose.runtime.progress import Progress, default_style
+from tclose.runtime.monitoring.progress import Progress, default_style
 from tclose.runtime.run import Outcome
 from tclose_flows import LOGS_TO_TERMINAL
 from tclose_flows.embedded_server import serving_this_run

@@ -10,7 +10,7 @@ import pytest
 from tclose.api import warm_up as module
 from tclose.api.warm_up import CASES, warm_up
 from tclose.cli.main import main
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 # A release of another table by the same kind of policy, in a process of its own.
 RELEASE = """

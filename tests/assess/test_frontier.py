@@ -27,8 +27,8 @@ from tclose.errors import DataError, VerificationError
 from tclose.passes.release import TRIAL
 from tclose.policy.policy import parse_policy
 from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import PassContext, Pipeline
-from tclose.runtime.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("scratch", "small_regions")
 

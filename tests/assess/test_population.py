@@ -23,9 +23,9 @@ from support.cases.people import (
 )
 from tclose.cli.main import main
 from tclose.kernels.record_linkage import SAME_DISTANCE, count_covered, count_near
-from tclose.releases.contents import is_intact
 from tclose.releases.manifest.originals_section import PopulationResult
 from tclose.releases.report.originals_report import show_linkage
+from tclose.releases.repository.contents import is_intact
 
 N_RECORDS = 300
 CANARY = "canary-town-90ac"

@@ -11,8 +11,8 @@ from tclose.assess import rollback
 from tclose.assess.auditing.audit_result import AuditResult
 from tclose.assess.rollback import Move, roll_back
 from tclose.errors import BusyError, OutputError, UsageError, VerificationError
-from tclose.releases.catalog import open_repository
-from tclose.releases.operations_log import read_lines
+from tclose.releases.catalog.catalog import open_repository
+from tclose.releases.repository.operations_log import read_lines
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

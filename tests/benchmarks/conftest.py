@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import sources
+from benchmarks.microdata import sources
 
 
 @pytest.fixture

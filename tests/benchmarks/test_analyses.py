@@ -13,8 +13,8 @@ from benchmarks.analyses import __main__ as analyses
 from benchmarks.analyses.__main__ import COLUMNS, Table, measure
 from benchmarks.analyses.features import make_features, read_categories, read_numbers
 from benchmarks.analyses.trained_models import score_categories, score_numbers
-from benchmarks.side_by_side.tables import discharges
-from benchmarks.sources import Source
+from benchmarks.loss.side_by_side.tables import discharges
+from benchmarks.microdata.sources import Source
 
 
 def asked(*methods: str) -> Namespace:

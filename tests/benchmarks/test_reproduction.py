@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from benchmarks.correlated import generate_correlated
+from benchmarks.microdata.correlated import generate_correlated
+from benchmarks.microdata.sources import fars, generated
 from benchmarks.reproduction import adult, curves
 from benchmarks.reproduction.__main__ import (
     PREAMBLE,
@@ -53,7 +54,6 @@ from benchmarks.reproduction.series import (
     run_series,
 )
 from benchmarks.reproduction.variants import VARIANTS
-from benchmarks.sources import fars, generated
 from support.cases.discharge_policies import shared_file
 from support.naive import naive_kernels as naive
 from tclose.render.charts import chart_style

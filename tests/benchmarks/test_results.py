@@ -80,10 +80,10 @@ class TestTarget:
 @pytest.mark.parametrize(
     ("arguments", "command"),
     [
-        ([], "python -m benchmarks.run"),
-        (["--out", "a b", "--full"], "python -m benchmarks.run --full"),
-        (["--only", "a b", "--folder", "c"], "python -m benchmarks.run --only 'a b'"),
+        ([], "python -m benchmarks.performance.run"),
+        (["--out", "a b", "--full"], "python -m benchmarks.performance.run --full"),
+        (["--only", "a b", "--folder", "c"], "python -m benchmarks.performance.run --only 'a b'"),
     ],
 )
 def test_command(arguments, command):
-    assert describe_command("benchmarks.run", arguments) == command
+    assert describe_command("benchmarks.performance.run", arguments) == command

@@ -18,8 +18,8 @@ from support.cases.repositories import (
     write_fake,
 )
 from tclose.cli.main import main
-from tclose.releases.catalog import open_repository
-from tclose.releases.repository import read_internal
+from tclose.releases.catalog.catalog import open_repository
+from tclose.releases.repository.repository import read_internal
 
 A, B, C = (fake_id(text) for text in ("a1", "b1", "b2"))
 

@@ -8,7 +8,7 @@ import pytest
 from tclose.cli import generate_command
 from tclose.cli.main import main
 from tclose.data.synthetic import ROW_GROUP_ROWS
-from tclose.runtime import progress
+from tclose.runtime.monitoring import progress
 
 
 @pytest.fixture

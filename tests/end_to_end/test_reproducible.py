@@ -10,7 +10,7 @@ from support.cases.people import folder_of
 from support.length import every
 from tclose.data.synthetic import generate_rows
 from tclose.passes.release import run_release
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -13,7 +13,7 @@ from tclose.errors import TaskError, VerificationError
 from tclose.passes import release
 from tclose.passes.release import open_release
 from tclose.passes.verify import key_range_task, verdict
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Run
 
 pytestmark = pytest.mark.usefixtures("small_regions")

@@ -16,7 +16,7 @@ from support.faults.killed_run import SMALL_REGION
 from support.length import FULL
 from tclose.passes.plan import coarse_tree
 from tclose.passes.release import run_release
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 ROWS = 60_000
 N_TRIALS = int(os.environ.get("TCLOSE_FAULTS", "11"))

@@ -12,9 +12,9 @@ from support.servers.flow_runs import artifacts_of, last_run
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.releases.manifest.key_pair import write_key_pair
-from tclose.releases.repository import ReleaseRepository
-from tclose.runtime.progress import Progress
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.releases.signatures.key_pair import write_key_pair
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 

@@ -29,7 +29,7 @@ from support.servers.loopback import NO_POSTGRES, PrefectServer
 from tclose.errors import InfeasibleError, PolicyError, TaskError
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 N_RECORDS = 3_000
 CANARY_IDENTIFIER = "canary-identifier-7c1e"

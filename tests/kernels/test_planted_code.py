@@ -16,7 +16,7 @@ from tclose.kernels.compiler import find_refusal, kernel
 from tclose.methods.method import Method
 from tclose.passes.plan.notices import compile_notice
 from tclose.runtime.engines.engine import InProcess
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 WHOLE = np.array([1, 2, 3])
 NOBODY = 65_534

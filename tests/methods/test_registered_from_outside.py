@@ -33,7 +33,7 @@ from tclose.policy.policy import load_policy, parse_policy, policy_schema
 from tclose.privacy.class_counts import ClassCounts, ClassMeasures
 from tclose.privacy.model_registry import MODELS, register_model
 from tclose.privacy.privacy_model import Model, PrivacyModel
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 ReplaceHook = Callable[[str, Callable[..., Any]], None]
 

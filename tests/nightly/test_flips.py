@@ -15,8 +15,8 @@ from nightly.counts import Record, report
 from support.cases.people import mixed_people, mixed_policy, release, write_parquet
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import TcloseError
-from tclose.releases.manifest.key_pair import write_key_pair
-from tclose.releases.manifest.manifest_signature import PublicKey, read_public_key
+from tclose.releases.signatures.key_pair import write_key_pair
+from tclose.releases.signatures.manifest_signature import PublicKey, read_public_key
 
 N_FLIPS = int(os.environ.get("TCLOSE_FLIPS", "60"))
 SEED = int(os.environ.get("TCLOSE_SEED", "1"))

@@ -25,7 +25,7 @@ from tclose.passes.publish.figures import (
 )
 from tclose.passes.verify.class_profiles import N_STEPS, profile_distances
 from tclose.releases.manifest.internal_manifest import CorrelationPair, Utility
-from tclose.runtime.arrays import make_distribution
+from tclose.runtime.artifacts.arrays import make_distribution
 
 
 def grouped(array: pa.Array, k: int, kind: Kind = Kind.NUMERIC):

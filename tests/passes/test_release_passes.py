@@ -9,7 +9,7 @@ from typing import Any
 
 import tclose
 from tclose.passes.release import RELEASE
-from tclose.runtime.artifacts import Artifact, FileArtifact, Handed
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, Handed
 from tclose.runtime.open_run import PERSON_KEY_ID, SERIES_WINDOW, SOURCES
 from tclose.runtime.tasks import Task
 

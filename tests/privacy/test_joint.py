@@ -23,7 +23,7 @@ from tclose.privacy.joint import (
     place_parts,
 )
 from tclose.privacy.t_closeness import class_distances, classes_above, with_metric
-from tclose.runtime.arrays import make_distribution
+from tclose.runtime.artifacts.arrays import make_distribution
 
 ATTRIBUTE = Attribute(
     "a with b",

@@ -22,7 +22,7 @@ from tclose.releases.manifest.datapackage import (
 )
 from tclose.releases.manifest.dictionary import escape, printable, write_dictionary
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.repository import DOCUMENTS, file_sha256, is_intact, read_manifest
+from tclose.releases.repository.repository import DOCUMENTS, file_sha256, is_intact, read_manifest
 
 FIELD_TYPES = (
     *("string", "number", "integer", "boolean", "object", "array", "list", "datetime", "date"),

@@ -5,7 +5,7 @@ import pwd
 
 from support.cases.people import people, policy_for, release, write_parquet
 from tclose.releases.provenance import who
-from tclose.releases.repository import DOCUMENTS
+from tclose.releases.repository.repository import DOCUMENTS
 
 
 def test_user_and_host_are_named_inside_alone(tmp_path, monkeypatch):

@@ -10,10 +10,10 @@ from tclose.errors import OutputError, TaskError
 from tclose.passes.release import RELEASE, TRIAL
 from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import parse_policy
-from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext, Pipeline, run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, SECONDS, Run
 from tclose.runtime.tasks import Task
 

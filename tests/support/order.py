@@ -18,7 +18,7 @@ LONG = (
         *(f"tests/end_to_end/{place}" for place in ("test_", "ends/", "inputs/", "secrecy/")),
         "tests/assess/",
         "tests/releases/lineage/",
-        "tests/runtime/test_progress",
+        "tests/runtime/monitoring/test_progress",
     ),
 )
 

@@ -9,8 +9,8 @@ import pytest
 from tclose.passes import release
 from tclose.passes.release import Decided, deciding
 from tclose.policy.policy import Policy
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext, Pipeline, Runner
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 
 BEFORE_VERIFY = ("summarise", "plan", "encode", "microaggregate")

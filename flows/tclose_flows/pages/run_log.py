@@ -15,8 +15,8 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
 from tclose.passes.inspect.inspect_files import INSPECT
+from tclose.runtime.monitoring.progress import LINE_SECONDS, Work
 from tclose.runtime.pipeline import Pass
-from tclose.runtime.progress import LINE_SECONDS, Work
 from tclose.security.redaction import redact
 
 _LOGGERS = ("prefect.flow_runs", "prefect.task_runs")

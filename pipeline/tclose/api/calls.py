@@ -18,7 +18,7 @@ from tclose.policy.sections.engine_settings import LOCAL
 from tclose.policy.yaml_loader import read_document
 from tclose.runtime.engines.engine import connect, to_safe_error
 from tclose.runtime.engines.user_client import user_client_address, using_client
-from tclose.runtime.progress import Progress, default_style
+from tclose.runtime.monitoring.progress import Progress, default_style
 
 if TYPE_CHECKING:
     from distributed import Client

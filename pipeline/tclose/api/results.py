@@ -199,7 +199,7 @@ def audit_location(location: Location) -> Audit:
         There is none.
     """
     from tclose.assess.auditing.audit import audit_release
-    from tclose.releases.catalog import find_release
+    from tclose.releases.catalog.catalog import find_release
 
     return Audit(audit_release(find_release(location)))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tclose.kernels.compiler import find_refusal
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 N_ROWS = 1_500
 DOCUMENT: dict[str, Any] = {

@@ -27,7 +27,7 @@ from tclose.model.verification import Verdict
 from tclose.passes.verify.class_checks import ClassChecks, decide
 from tclose.privacy.bound_models import NO_MODELS
 from tclose.privacy.t_closeness import with_metric
-from tclose.runtime.arrays import make_distribution
+from tclose.runtime.artifacts.arrays import make_distribution
 
 
 def check_rows(

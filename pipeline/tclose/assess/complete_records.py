@@ -13,8 +13,8 @@ from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS, Inp
 from tclose.policy.policy import Policy
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import InProcess, open_engine, runs_in_process
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 from tclose.runtime.scratch import Purpose, scratch_folder
 

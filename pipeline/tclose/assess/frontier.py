@@ -22,8 +22,8 @@ from tclose.passes.verify.verdict import VERDICT
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_summary import three_digits
 from tclose.runtime.engines.engine import Engine
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run
 
 

@@ -10,7 +10,7 @@ from tclose.assess.linkage import measure_linkage
 from tclose.assess.sample import Sample
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED
-from tclose.runtime.arrays import column_array
+from tclose.runtime.artifacts.arrays import column_array
 from tclose.runtime.run import Run
 
 

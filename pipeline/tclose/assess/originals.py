@@ -40,10 +40,10 @@ from tclose.releases.manifest.privacy_summary import (
     three_digits,
 )
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.repository import read_manifest
-from tclose.runtime.arrays import as_bits
+from tclose.releases.repository.repository import read_manifest
+from tclose.runtime.artifacts.arrays import as_bits
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 
 WHOLE = 2**62  # records of a sample that is the whole table

@@ -26,8 +26,8 @@ from tclose.passes.plan.plan import PLAN, Plan
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.originals_section import PopulationResult
 from tclose.releases.manifest.privacy_summary import three_digits
-from tclose.runtime.arrays import column_array
-from tclose.runtime.progress import Progress
+from tclose.runtime.artifacts.arrays import column_array
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Run
 
 MOST_CLASSES = 2_000

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import OutputError, UsageError, VerificationError
-from tclose.releases.catalog import current_id, list_releases, pick_id
-from tclose.releases.operations_log import list_withdrawn, write_line
-from tclose.releases.repository import ReleaseRepository, read_internal
+from tclose.releases.catalog.catalog import current_id, list_releases, pick_id
+from tclose.releases.repository.operations_log import list_withdrawn, write_line
+from tclose.releases.repository.repository import ReleaseRepository, read_internal
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from tclose.policy.policy import Policy
 from tclose.policy.sections.attribute_settings import AttributeSettings
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import Engine, InProcess, open_engine, runs_in_process
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 from tclose.runtime.scratch import Purpose, scratch_folder
 

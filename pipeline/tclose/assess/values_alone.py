@@ -37,9 +37,9 @@ from tclose.policy.policy import Policy
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.provenance import byte_versions, library_versions
-from tclose.releases.repository import read_internal
+from tclose.releases.repository.repository import read_internal
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run
 
 

@@ -12,7 +12,7 @@ from tclose.cli.command_parser import add_quiet
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 
 def add_attack_options(command: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tclose.policy.policy import Policy
     from tclose.releases.manifest.internal_manifest import InternalManifest
     from tclose.releases.manifest.originals_section import FrontierSection
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 
 def add_audit_options(command: argparse.ArgumentParser) -> None:
@@ -54,8 +54,8 @@ def add_audit_options(command: argparse.ArgumentParser) -> None:
 def audit(arguments: argparse.Namespace, progress: "Progress") -> tuple[str, int]:
     """Verify the release; returns what is to be printed, and the exit status."""
     from tclose.assess.auditing.audit import audit_release
-    from tclose.releases.catalog import find_release
-    from tclose.releases.manifest.manifest_signature import read_public_key
+    from tclose.releases.catalog.catalog import find_release
+    from tclose.releases.signatures.manifest_signature import read_public_key
     from tclose.render.release_tables import report_audit
 
     _check_together(arguments)
@@ -133,7 +133,7 @@ def prepare_page(path: Path, release: "Location") -> "InternalManifest":
     ------
     UsageError, OutputError
     """
-    from tclose.releases.contents import read_internal
+    from tclose.releases.repository.contents import read_internal
 
     if path.suffix.lower() != ".html":
         raise UsageError(f"--out {path}: has to end in .html")

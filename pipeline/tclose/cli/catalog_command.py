@@ -70,7 +70,7 @@ def answer(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _releases(arguments: argparse.Namespace) -> tuple[str, int]:
-    from tclose.releases.catalog import find_repositories
+    from tclose.releases.catalog.catalog import find_repositories
     from tclose.render.catalog_listing import describe_repository
     from tclose.render.catalog_tables import report_repository
 
@@ -83,8 +83,8 @@ def _releases(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _show(arguments: argparse.Namespace) -> tuple[str, int]:
-    from tclose.releases.catalog import find_release
-    from tclose.releases.repository import read_manifest
+    from tclose.releases.catalog.catalog import find_release
+    from tclose.releases.repository.repository import read_manifest
     from tclose.render.catalog_listing import describe_release
     from tclose.render.catalog_tables import report_one
 
@@ -98,7 +98,7 @@ def _show(arguments: argparse.Namespace) -> tuple[str, int]:
 
 def _is_current(release: "Location") -> bool:
     """Return whether a release is the current one of the repository that it is in."""
-    from tclose.releases.catalog import open_repository
+    from tclose.releases.catalog.catalog import open_repository
 
     try:
         repository = open_repository(release.resolve().parent)
@@ -108,8 +108,8 @@ def _is_current(release: "Location") -> bool:
 
 
 def _diff(arguments: argparse.Namespace) -> tuple[str, int]:
-    from tclose.releases.catalog import find_release
-    from tclose.releases.diff import compare_releases
+    from tclose.releases.catalog.catalog import find_release
+    from tclose.releases.catalog.diff import compare_releases
     from tclose.render.catalog_tables import describe_diff, report_diff
 
     first, second = find_release(arguments.first), find_release(arguments.second)
@@ -122,7 +122,7 @@ def _diff(arguments: argparse.Namespace) -> tuple[str, int]:
 
 def _rollback(arguments: argparse.Namespace) -> tuple[str, int]:
     from tclose.assess.rollback import roll_back
-    from tclose.releases.catalog import open_repository
+    from tclose.releases.catalog.catalog import open_repository
 
     repository = open_repository(arguments.folder)
     move = roll_back(repository, arguments.id)
@@ -135,8 +135,8 @@ def _rollback(arguments: argparse.Namespace) -> tuple[str, int]:
 
 
 def _prune(arguments: argparse.Namespace) -> tuple[str, int]:
-    from tclose.releases.catalog import open_repository
-    from tclose.releases.prune import plan_pruning, prune
+    from tclose.releases.catalog.catalog import open_repository
+    from tclose.releases.catalog.prune import plan_pruning, prune
 
     if arguments.keep < 1:
         raise UsageError(f"--keep {arguments.keep}: has to be at least 1")

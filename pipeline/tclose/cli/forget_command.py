@@ -17,7 +17,7 @@ from tclose.errors import UsageError
 if TYPE_CHECKING:
     from tclose.passes.series.forget_person import ForgottenPerson
     from tclose.policy.sections.privacy_settings import OverTimeSettings
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 _MOST_BYTES = 1 << 16
 

@@ -10,7 +10,7 @@ from tclose.cli.command_parser import add_as_of, add_quiet
 from tclose.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 
 def add_frontier_options(command: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from tclose.cli.command_parser import add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 2.0
 _RECORDS_PER_STEP = 1_000  # of the bar

@@ -11,7 +11,7 @@ from tclose.cli.command_parser import add_as_of, add_quiet
 from tclose.errors import UsageError
 
 if TYPE_CHECKING:
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 
 def add_intrude_options(command: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def intrude_release(arguments: argparse.Namespace, progress: "Progress") -> str:
     from tclose.assess.intrusion.other_python import find_python
     from tclose.data.places.atomic_files import write_atomically
     from tclose.policy.policy import load_policy
-    from tclose.releases.catalog import find_release
+    from tclose.releases.catalog.catalog import find_release
     from tclose.releases.report.internal_report import write_internal_report
     from tclose.render.intrusion_tables import report_intrusion
 

@@ -15,7 +15,7 @@ def add_keys_options(command: argparse.ArgumentParser) -> None:
 
 def make_keys(arguments: argparse.Namespace) -> str:
     """Make the pair; returns what to say of it."""
-    from tclose.releases.manifest.key_pair import write_key_pair
+    from tclose.releases.signatures.key_pair import write_key_pair
 
     pair = write_key_pair(arguments.out)
     if arguments.json:

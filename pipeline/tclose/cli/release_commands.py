@@ -12,7 +12,7 @@ from tclose.cli.terminal import follow, show
 
 if TYPE_CHECKING:
     from tclose.policy.policy import Policy
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
     from tclose.runtime.run import Outcome
 
 

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tclose.runtime.progress import Progress
+    from tclose.runtime.monitoring.progress import Progress
 
 _VERDICT = re.compile(r"(?<!\S)(PASS|FAIL)(?!\S)")
 _COLOURS = {"PASS": "\x1b[32m", "FAIL": "\x1b[31m"}
@@ -16,7 +16,7 @@ _PLAIN = "\x1b[0m"
 
 def follow(arguments: argparse.Namespace, *, profiled: bool = False) -> "Progress":
     """The progress of a command, which prints as its options and the terminal say."""
-    from tclose.runtime.progress import Progress, default_style
+    from tclose.runtime.monitoring.progress import Progress, default_style
 
     return Progress(default_style(arguments.quiet), profiled=profiled)
 

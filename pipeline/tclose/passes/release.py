@@ -31,20 +31,20 @@ from tclose.passes.summarise.summarise import SUMMARISE
 from tclose.passes.suppress.suppress_records import SUPPRESSION, plan_suppression
 from tclose.passes.verify.verdict import VERDICT, VERIFY
 from tclose.policy.policy import Policy
-from tclose.releases.manifest.manifest_signature import find_signer
 from tclose.releases.manifest.plan_document import (
     PlanDocument,
     PlannedSeries,
     PlannedSuppression,
     PlanWarning,
 )
+from tclose.releases.signatures.manifest_signature import find_signer
 from tclose.runtime.engines.engine import open_engine
 from tclose.runtime.engines.scheduler import check_scheduler
-from tclose.runtime.lineage_events import LINEAGE
-from tclose.runtime.metrics import counting_run
+from tclose.runtime.monitoring.lineage_events import LINEAGE
+from tclose.runtime.monitoring.metrics import counting_run
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.open_run import open_run
 from tclose.runtime.pipeline import Pipeline, run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import (
     INSPECTION,
     SECONDS,

@@ -3,14 +3,14 @@
 from pydantic import JsonValue
 
 from tclose.data.places.locations import Location
-from tclose.releases.catalog import list_releases
+from tclose.releases.catalog.catalog import list_releases
 from tclose.releases.manifest.internal_manifest import GitState, InternalManifest, MadeBy, Utility
-from tclose.releases.manifest.manifest_signature import find_signing_key
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import Count, Section
-from tclose.releases.operations_log import LogLine, read_lines
-from tclose.releases.repository import ReleaseRepository, read_internal, read_manifest
+from tclose.releases.repository.operations_log import LogLine, read_lines
+from tclose.releases.repository.repository import ReleaseRepository, read_internal, read_manifest
+from tclose.releases.signatures.manifest_signature import find_signing_key
 
 
 class Maker(Section):

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from tclose.data.places.locations import Location
-from tclose.releases.diff import JsonScalar, ReleaseDiff
+from tclose.releases.catalog.diff import JsonScalar, ReleaseDiff
 from tclose.releases.manifest.dictionary import printable
 from tclose.releases.manifest.privacy_sections import JointResult, Privacy, TResult
 from tclose.releases.manifest.public_manifest import Manifest

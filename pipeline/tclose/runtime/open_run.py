@@ -16,9 +16,8 @@ from tclose.data.files.inspection import FileContent
 from tclose.errors import PolicyError, TcloseError, VerificationError
 from tclose.policy.policy import Policy
 from tclose.releases.lineage.run_events import Lineage
-from tclose.releases.manifest.manifest_signature import find_signer
 from tclose.releases.provenance import byte_versions, library_versions, source_digest
-from tclose.releases.repository import (
+from tclose.releases.repository.repository import (
     ReleaseRepository,
     is_intact,
     make_release_id,
@@ -26,12 +25,13 @@ from tclose.releases.repository import (
 )
 from tclose.releases.series.rewriting import finish_rewriting
 from tclose.releases.series.series_history import SeriesWindow, find_window
-from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.releases.signatures.manifest_signature import find_signer
+from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 from tclose.runtime.engines.engine import Engine, open_engine, to_safe_error
 from tclose.runtime.engines.scheduler import check_scheduler
+from tclose.runtime.monitoring import lineage_events
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pipeline, run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import INSPECTION, Run, read_schema, repository_of
 from tclose.runtime.strictness import refuse_warnings
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Access, Artifact, Handed, Workspace
+from tclose.runtime.artifacts.artifacts import Access, Artifact, Handed, Workspace
 from tclose.runtime.engines.engine import Engine
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring import lineage_events
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import SECONDS, Run
 from tclose.runtime.tasks import Item, Result, Task, run_tasks
 

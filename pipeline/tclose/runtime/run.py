@@ -11,9 +11,9 @@ from tclose.data.places.locations import Location, parse_location
 from tclose.errors import VerificationError
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.repository import ReleaseRepository, read_internal, read_manifest
+from tclose.releases.repository.repository import ReleaseRepository, read_internal, read_manifest
 from tclose.releases.stores.lease import LeaseToken
-from tclose.runtime.artifacts import Access, Artifact, Workspace
+from tclose.runtime.artifacts.artifacts import Access, Artifact, Workspace
 from tclose.runtime.engines.engine import Engine
 
 INSPECTION = Artifact("inspection", list[FileContent])

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from tclose.errors import OutputError
-from tclose.releases.work_folders import cache_folder
+from tclose.releases.repository.work_folders import cache_folder
 from tclose.security.trusted_paths import TrustedFolder, UntrustedError, check_lasting, open_trusted
 
 Purpose = Literal["input", "plan", "frontier", "audit", "attack", "intrude", "dask"]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tclose.releases.repository import ReleaseRepository, is_intact
-from tclose.runtime.artifacts import Workspace
+from tclose.releases.repository.repository import ReleaseRepository, is_intact
+from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.open_run import SERIES_WINDOW
 
 

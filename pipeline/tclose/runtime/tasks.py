@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from tclose.runtime import lineage_events
-from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.engines.engine import Engine, to_safe_error
-from tclose.runtime.progress import Progress, Work
+from tclose.runtime.monitoring import lineage_events
+from tclose.runtime.monitoring.progress import Progress, Work
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

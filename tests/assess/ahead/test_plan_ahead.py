@@ -23,7 +23,7 @@ from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.errors import UsageError
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.plan_document import PlanDocument, PlannedLoss
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 N_RECORDS, K = 400, 4
 ISOLATED = [3, 77, 150, 201, 333, 399]

@@ -17,9 +17,9 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import DataError, InfeasibleError, OutputError, PolicyError
 from tclose.passes.release import run_release
-from tclose.releases.catalog import open_repository
-from tclose.releases.repository import file_sha256
-from tclose.runtime.progress import Progress
+from tclose.releases.catalog.catalog import open_repository
+from tclose.releases.repository.repository import file_sha256
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

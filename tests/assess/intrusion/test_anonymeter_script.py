@@ -20,7 +20,7 @@ from tclose.assess.intrusion.compared_tables import compare_tables
 from tclose.assess.intrusion.motivated_intruder import attack_tables
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 N = 200
 HERE = Path(__file__).parents[3]

@@ -22,7 +22,7 @@ from support.cases.people import (
     write_policy,
 )
 from tclose.cli.main import main
-from tclose.releases.contents import is_intact
+from tclose.releases.repository.contents import is_intact
 
 N_RELEASED, N_HELD_OUT = 300, 150
 CANARY = "canary-town-7b21"

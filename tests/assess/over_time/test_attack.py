@@ -21,7 +21,7 @@ from tclose.data.synthetic.panel_files import write_panel
 from tclose.errors import DataError, PolicyError, UsageError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

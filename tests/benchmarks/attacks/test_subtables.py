@@ -24,7 +24,7 @@ from support.cases.people import folder_of
 from support.checks.released import read_rows
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 QUASI = ["age", "education", "marital-status", "sex", "native-country"]
 

@@ -17,7 +17,7 @@ from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
 from tclose.model.preparation import MISSING, Preparation
 from tclose.passes.compare.prepare_again import prepare_again
-from tclose.runtime.arrays import as_bits
+from tclose.runtime.artifacts.arrays import as_bits
 
 TYPES = [pa.int8(), pa.uint16(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2)]
 

@@ -14,8 +14,8 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.releases.repository import file_sha256
-from tclose.runtime.progress import Progress
+from tclose.releases.repository.repository import file_sha256
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

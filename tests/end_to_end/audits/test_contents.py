@@ -8,7 +8,7 @@ import pytest
 
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
-from tclose.releases.contents import is_intact
+from tclose.releases.repository.contents import is_intact
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -19,7 +19,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.data.formats.parquet_format import ParquetReleased
 from tclose.errors import NotInstalledError
-from tclose.releases.repository import file_sha256, read_manifest
+from tclose.releases.repository.repository import file_sha256, read_manifest
 
 pytestmark = [pytest.mark.usefixtures("small_regions"), pytest.mark.timeout(300)]
 

@@ -10,7 +10,7 @@ from support.cases.published import hand_out
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.errors import OutputError
-from tclose.releases.contents import is_intact
+from tclose.releases.repository.contents import is_intact
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -22,15 +22,15 @@ from tclose.cli.main import main
 from tclose.errors import PolicyError, UsageError
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.releases.catalog import open_repository
-from tclose.releases.contents import is_intact
-from tclose.releases.manifest.key_pair import write_key_pair
-from tclose.releases.manifest.manifest_signature import (
+from tclose.releases.catalog.catalog import open_repository
+from tclose.releases.repository.contents import is_intact
+from tclose.releases.signatures.key_pair import write_key_pair
+from tclose.releases.signatures.manifest_signature import (
     KEY_VARIABLE,
     find_signer,
     read_public_key,
 )
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

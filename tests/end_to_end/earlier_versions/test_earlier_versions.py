@@ -12,9 +12,9 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy
-from tclose.releases.operations_log import read_lines
-from tclose.releases.repository import ReleaseRepository
-from tclose.runtime.progress import Progress
+from tclose.releases.repository.operations_log import read_lines
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.runtime.monitoring.progress import Progress
 
 FIRST, SECOND, THIRD = "d39a69e74723b292b593", "4a20f0dbbec24dd25c0d", "30d08ca2b5cc33708ce3"
 POLICIES = {

@@ -23,7 +23,7 @@ from tclose.passes.release import (
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import InProcess, OnCluster, connect
 from tclose.runtime.engines.local import LEAST_MEMORY, local_cluster
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -29,9 +29,9 @@ from tclose.cli.main import main
 from tclose.errors import DataError
 from tclose.passes.release import open_release, run_release
 from tclose.runtime import open_run, tasks
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.engines.engine import OnCluster
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

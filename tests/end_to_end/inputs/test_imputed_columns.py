@@ -25,7 +25,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.assess.originals import add_originals
 from tclose.errors import DataError
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 N_RECORDS, K = 400, 4
 SHARES = {"age": 0.1, "born": 0.04, "rent": 0.06, "work": 0.03, "grade": 0.02}

@@ -14,7 +14,7 @@ from support.cases.people import CONFIDENTIAL, PASSTHROUGH, QUASI, policy_for, r
 from support.length import every
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.verify import verdict
-from tclose.runtime.artifacts import Artifact, FileArtifact, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, Workspace
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -23,7 +23,7 @@ from tclose.assess.frontier import compute_frontier
 from tclose.assess.frontier_grid import FrontierGrid
 from tclose.methods.generalisation.notation import parse_set
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -8,7 +8,7 @@ from tclose.assess.auditing.audit import audit_release
 from tclose.errors import InfeasibleError, PolicyError
 from tclose.passes.release import run_release
 from tclose.policy.policy import Policy, parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -30,7 +30,7 @@ from tclose.data.preparation import prepare_values
 from tclose.errors import DataError, VerificationError
 from tclose.model.preparation import MISSING
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 N_RECORDS = 400
 BANDS = ["below 2000", "2000 to below 5000", "5000 or more"]

@@ -9,7 +9,7 @@ from support.length import every
 from tclose.assess.auditing.audit import audit_release
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy, parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -17,7 +17,7 @@ from tclose.data import column_scales
 from tclose.passes.summarise import source
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.plan_document import PlanDocument
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 N_ROWS = 6_000
 pytestmark = pytest.mark.usefixtures("small_regions")

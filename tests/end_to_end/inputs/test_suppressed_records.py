@@ -29,8 +29,8 @@ from tclose.passes.release import RELEASE
 from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.policy.policy import parse_policy
 from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 
 N_RECORDS, K = 400, 4

@@ -17,7 +17,7 @@ from tclose.errors import DataError
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy, parse_policy
 from tclose.policy.taxonomy_files import read_taxonomy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 pytestmark = pytest.mark.usefixtures("small_regions")

@@ -26,7 +26,7 @@ from tclose.passes.plan.notices import footprint
 from tclose.passes.plan.notices.estimate import task_megabytes
 from tclose.passes.publish import write_task
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -13,7 +13,7 @@ from support.cases.joint_cases import NAME, PAIR, QUASI_NAMES, document, patient
 from support.cases.people import Released, release, write_policy
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
-from tclose.releases.repository import file_sha256
+from tclose.releases.repository.repository import file_sha256
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -18,7 +18,7 @@ from tclose.data.synthetic.panel_files import write_panel
 from tclose.methods.generalisation.notation import parse_interval, parse_set
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

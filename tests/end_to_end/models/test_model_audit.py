@@ -13,7 +13,7 @@ from support.cases.published import edit_manifest
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.privacy.models.ratio_closeness import ASSUMPTIONS
-from tclose.releases.repository import file_sha256
+from tclose.releases.repository.repository import file_sha256
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -17,7 +17,7 @@ from tclose.errors import InfeasibleError, PolicyError, VerificationError
 from tclose.passes.microaggregate.repair_region import Merger
 from tclose.passes.release import run_release
 from tclose.policy.policy import load_policy, parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -20,7 +20,7 @@ from tclose.cli.main import main
 from tclose.errors import OutputError
 from tclose.methods.dp.noise import add_noise
 from tclose.passes.encode import encode_task
-from tclose.runtime.arrays import TableFile
+from tclose.runtime.artifacts.arrays import TableFile
 from tclose.runtime.pipeline import PassContext
 
 pytestmark = pytest.mark.usefixtures("small_regions")

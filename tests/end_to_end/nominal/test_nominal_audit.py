@@ -14,7 +14,7 @@ from support.cases.people import release
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.auditing.audit_result import AuditResult
 from tclose.cli.main import main
-from tclose.releases.repository import file_sha256
+from tclose.releases.repository.repository import file_sha256
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -21,7 +21,7 @@ from tclose.passes.persons.named_key import PERSON_PURPOSE
 from tclose.passes.publish import publish as publishing
 from tclose.passes.series.forget_person import ForgottenPerson, forget_person, hash_spellings
 from tclose.policy.policy import parse_policy
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.register_file import ReleasedPersons, read_register
 from tclose.releases.stores.filesystem import FolderStore
 

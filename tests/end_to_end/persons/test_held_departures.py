@@ -29,7 +29,7 @@ from tclose.passes.series.forget_person import forget_person
 from tclose.passes.series.held import handed_out, held_records
 from tclose.policy.policy import parse_policy
 from tclose.releases.series.register_file import read_register
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -13,8 +13,8 @@ from support.naive.naive_holding import choose_held, find_cells, holds
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.over_time.series_audit import add_series
 from tclose.assess.rollback import roll_back
-from tclose.releases.prune import plan_pruning, prune
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.catalog.prune import plan_pruning, prune
+from tclose.releases.repository.repository import ReleaseRepository
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 NAME = "panel"

@@ -16,9 +16,9 @@ from support.length import count, every
 from tclose.assess.auditing.audit import audit_release
 from tclose.assess.over_time.series_audit import add_series
 from tclose.assess.rollback import roll_back
-from tclose.releases.catalog import list_releases
-from tclose.releases.prune import prune
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.catalog.catalog import list_releases
+from tclose.releases.catalog.prune import prune
+from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.series_history import list_series
 
 pytestmark = pytest.mark.usefixtures("small_regions")

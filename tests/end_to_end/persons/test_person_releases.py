@@ -26,7 +26,7 @@ from tclose.passes.persons import person_keys
 from tclose.passes.release import open_release, run_release
 from tclose.passes.verify import person_checks, person_traces
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 ROWS, PATIENTS = 1_500, 400
 

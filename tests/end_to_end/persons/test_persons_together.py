@@ -34,7 +34,7 @@ from tclose.passes.verify import verdict
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 ROWS, PATIENTS = 900, 300
 ASKED = {"k": 4, "t": 0.25, "persons": "together"}

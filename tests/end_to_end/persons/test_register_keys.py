@@ -21,7 +21,7 @@ from tclose.passes.series.forget_person import forget_person, hash_spellings
 from tclose.passes.summarise import summarise_task
 from tclose.policy.policy import parse_policy
 from tclose.releases.series.register_file import read_register
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -27,8 +27,8 @@ from tclose.passes.publish import publish as publishing
 from tclose.passes.release import open_release, run_release
 from tclose.passes.series import link_persons
 from tclose.policy.policy import parse_policy
-from tclose.releases.repository import ReleaseRepository
-from tclose.runtime.progress import Progress
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 QUIET = Progress("none")

@@ -22,11 +22,11 @@ from tclose.errors import (
     OutputError,
 )
 from tclose.policy.policy import parse_policy
-from tclose.releases.prune import plan_pruning
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.catalog.prune import plan_pruning
+from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.register_file import read_register, write_register
 from tclose.releases.series.series_history import find_held
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 QUIET = Progress("none")

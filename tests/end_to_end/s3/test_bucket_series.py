@@ -17,7 +17,7 @@ from tclose.errors import BusyError
 from tclose.passes.release import open_release
 from tclose.passes.series.forget_person import forget_person
 from tclose.policy.policy import parse_policy
-from tclose.releases.contents import read_internal
+from tclose.releases.repository.contents import read_internal
 from tclose.releases.series.series_history import list_series
 
 pytestmark = pytest.mark.usefixtures("small_regions")

@@ -7,11 +7,11 @@ import pytest
 from support.servers.bucket_runs import public, run
 from tclose.assess.auditing.audit import audit_release
 from tclose.errors import ConflictError, StoreError
-from tclose.releases import contents
-from tclose.releases.catalog import open_repository
-from tclose.releases.contents import is_intact
-from tclose.releases.manifest.key_pair import write_key_pair
-from tclose.releases.manifest.manifest_signature import find_signer, read_public_key
+from tclose.releases.catalog.catalog import open_repository
+from tclose.releases.repository import contents
+from tclose.releases.repository.contents import is_intact
+from tclose.releases.signatures.key_pair import write_key_pair
+from tclose.releases.signatures.manifest_signature import find_signer, read_public_key
 from tclose.releases.stores.filesystem import FolderStore
 
 pytestmark = pytest.mark.usefixtures("small_regions")

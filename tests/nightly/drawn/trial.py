@@ -21,7 +21,7 @@ from tclose.methods.microaggregation.microaggregation import Microaggregation
 from tclose.passes.plan import coarse_tree
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 MUTANTS = "mutants"
 KINDS = (*METHODS, MUTANTS)

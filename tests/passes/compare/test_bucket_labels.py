@@ -14,7 +14,7 @@ from tclose.methods.generalisation.value_buckets import bucketize
 from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Kind, Role
 from tclose.passes.compare.bucket_labels import label_values
-from tclose.runtime.arrays import make_distribution
+from tclose.runtime.artifacts.arrays import make_distribution
 
 GRADES = ("low", "..", "mid, or so", "high\0", "high")
 

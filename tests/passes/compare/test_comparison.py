@@ -43,7 +43,7 @@ from tclose.passes.verify import key_range_task
 from tclose.passes.verify.key_range_rows import released_table
 from tclose.policy.policy import parse_policy
 from tclose.privacy.bucket_cuts import cut_buckets
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import repository_of
 
 pytestmark = pytest.mark.usefixtures("small_regions")

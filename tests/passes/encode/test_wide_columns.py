@@ -13,7 +13,7 @@ from tclose.passes.encode.wide_columns import (
     References,
     ReferenceWriter,
 )
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.artifacts import Workspace
 
 N = 700
 WHOLE = pa.table(

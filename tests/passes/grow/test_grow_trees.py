@@ -10,7 +10,7 @@ from support.sizes import Sizes
 from tclose.passes.grow import grow_trees
 from tclose.passes.plan.plan import Plan
 from tclose.policy.policy import Policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 ROWS = 60_000
 

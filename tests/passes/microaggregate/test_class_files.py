@@ -18,7 +18,7 @@ from tclose.passes.microaggregate.class_files import (
     read_key_range,
 )
 from tclose.passes.microaggregate.region_task import MICROAGGREGATE_TASK
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import PendingFiles, Workspace
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

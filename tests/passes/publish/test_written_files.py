@@ -16,7 +16,7 @@ from tclose.errors import VerificationError
 from tclose.passes.publish import publish, write_task
 from tclose.passes.release import open_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 QUIET = Progress("none")
 pieces = st.lists(st.integers(0, 7), max_size=6)

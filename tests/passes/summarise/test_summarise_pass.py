@@ -14,10 +14,10 @@ from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, split_release_partitions
 from tclose.passes.summarise.summarise_task import VALUE_COUNTS
 from tclose.policy.policy import parse_policy
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 
 N_RECORDS = 300

@@ -20,7 +20,7 @@ from tclose.passes.suppress.isolation_task import (
     measure_task,
     plant_tree,
 )
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import PendingFiles, Workspace
 
 
 def plant(seed: int, n_points: int, n_near: int = 3) -> tuple[PointTree, pa.Table]:

@@ -25,9 +25,9 @@ from tclose.passes.release import open_release, run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.lineage import facets, run_events
 from tclose.releases.lineage.emit import emit_events
-from tclose.runtime import lineage_events
+from tclose.runtime.monitoring import lineage_events
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import PassContext
-from tclose.runtime.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -12,8 +12,8 @@ from support.cases.repositories import fake_manifest
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
 from tclose.data.places.untrusted_files import MalformedError, dump_json
-from tclose.releases.contents import read_internal, read_manifest
 from tclose.releases.manifest.public_manifest import parse_manifest
+from tclose.releases.repository.contents import read_internal, read_manifest
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -23,11 +23,11 @@ from support.cases.people import (
     write_parquet,
 )
 from tclose.assess.auditing.audit import audit_release
-from tclose.releases.contents import is_intact
 from tclose.releases.manifest.internal_manifest import InternalManifest
 from tclose.releases.manifest.sections import ClassesSection
 from tclose.releases.report.identification_risk import measure_identification
 from tclose.releases.report.internal_report import write_internal_report
+from tclose.releases.repository.contents import is_intact
 
 N_RECORDS = 300
 CANARY = "canary-town-c41d"

@@ -22,12 +22,12 @@ from support.cases.people import (
 )
 from tclose.assess.auditing.audit import audit_release
 from tclose.cli.main import main
-from tclose.releases.contents import read_manifest
 from tclose.releases.manifest.figure_sections import MeasuredChanges, Shares
 from tclose.releases.report.html_parts import data_table
 from tclose.releases.report.page_style import style_release
 from tclose.releases.report.public_report import write_report
 from tclose.releases.report.svg_charts import draw_pairs
+from tclose.releases.repository.contents import read_manifest
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

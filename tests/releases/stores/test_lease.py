@@ -20,7 +20,7 @@ from support.length import every
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.data.places.locations import Location, internal_of
 from tclose.errors import BusyError, ConflictError, LostLeaseError, OutputError
-from tclose.releases.repository import ReleaseRepository, open_store
+from tclose.releases.repository.repository import ReleaseRepository, open_store
 from tclose.releases.stores import filesystem, lease
 
 DEAD = 0.4  # seconds that a lease stands which nobody renews

@@ -16,7 +16,7 @@ from tclose.errors import ClusterError, LostError
 from tclose.passes.release import run_release
 from tclose.policy.sections.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines import engine, versions
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -17,7 +17,7 @@ from support.passes import UNTIL_VERDICT, run_passes
 from tclose.passes.release import open_release, run_release
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.local import ALLOCATION, local_cluster
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = [
     pytest.mark.usefixtures("small_regions"),

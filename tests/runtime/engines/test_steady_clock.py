@@ -23,7 +23,7 @@ from support.length import every
 from support.servers.begun_flow import own_environment
 from tclose.passes.release import run_release
 from tclose.runtime.engines.steady_clock import use_steady_clock
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

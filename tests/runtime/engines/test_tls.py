@@ -19,7 +19,7 @@ from tclose.passes.release import run_release
 from tclose.policy.sections.engine_settings import EngineSettings, TlsSettings
 from tclose.runtime.engines.engine import connect, local_address
 from tclose.runtime.engines.scheduler import check_scheduler
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
 

@@ -13,12 +13,12 @@ from distributed import LocalCluster
 
 from support.checks.canaries import CANARY_PLACE, Page
 from tclose.errors import TaskError
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.engines.engine import connect
 from tclose.runtime.engines.sampling import Calls, build_call_tree
 from tclose.runtime.engines.tracing import Span, Trace
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.profiling.task_report import render_report, sum_tasks, sum_workers
-from tclose.runtime.progress import Progress
 from tclose.runtime.tasks import Task, run_tasks
 
 pytestmark = pytest.mark.usefixtures("small_regions")

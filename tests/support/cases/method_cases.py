@@ -5,7 +5,7 @@ from typing import Any
 from support.cases.patients import ILLS, STAGES, TOWNS
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 QUASI, CONFIDENTIAL = "quasi-identifier", "confidential"

@@ -12,7 +12,7 @@ from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.privacy_sections import PrivacyModelResult
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 QUASI = ["age", "sex", "zip", "length_of_stay"]

@@ -6,7 +6,7 @@ from typing import Any
 from support.cases.patients import CONFIDENTIAL, STAGES, patient_document
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 N_RECORDS = 1_000

@@ -15,7 +15,7 @@ from tclose.data.files.input_settings import InputSettings
 from tclose.data.files.inspection import FileContent, inspect_file
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 QUASI, CONFIDENTIAL, PASSTHROUGH = "quasi-identifier", "confidential", "non-confidential"

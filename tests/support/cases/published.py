@@ -9,7 +9,7 @@ from typing import Any
 from support.cases.discharge_policies import discharge_policy, write_discharges
 from support.cases.people import folder_of
 from tclose.passes.release import run_release
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 
 def publish_discharges(folder: Path, n_rows: int) -> Path:

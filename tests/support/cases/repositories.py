@@ -9,8 +9,8 @@ import pytest
 
 from support.cases.people import people, policy_for, release, write_parquet
 from tclose.passes.publish import publish
-from tclose.releases.catalog import open_repository
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.catalog.catalog import open_repository
+from tclose.releases.repository.repository import ReleaseRepository
 
 FIRST_DAY = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
 

@@ -16,7 +16,7 @@ from tclose.model.column_terms import Kind, Role
 from tclose.passes.persons.named_key import find_person_key
 from tclose.passes.persons.person_keys import hash_persons
 from tclose.policy.policy import parse_policy
-from tclose.releases.contents import find_key
+from tclose.releases.repository.contents import find_key
 from tclose.releases.series.register_file import read_register
 
 QUASI = ["age", "zip", "insurer"]

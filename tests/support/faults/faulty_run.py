@@ -29,8 +29,8 @@ from support.faults.killed_run import SMALL_REGION
 from tclose.cli import main as cli
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.passes.plan import coarse_tree
-from tclose.releases.repository import KEY_FILE
-from tclose.runtime.progress import Progress, Work
+from tclose.releases.repository.repository import KEY_FILE
+from tclose.runtime.monitoring.progress import Progress, Work
 
 RENAMES = ("rename", "replace", "link")
 FOREIGN = b"of somebody else"

@@ -18,8 +18,8 @@ from support.passes import find_pass, replace_work
 from tclose.passes import release
 from tclose.passes.plan import coarse_tree
 from tclose.policy.policy import load_policy
-from tclose.releases.repository import ReleaseRepository
-from tclose.runtime.progress import Progress, Work
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.runtime.monitoring.progress import Progress, Work
 
 # As `small_regions` has it in tests/conftest.py: another plan would have other regions.
 SMALL_REGION = 12_000

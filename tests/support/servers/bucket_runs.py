@@ -6,7 +6,7 @@ from support.servers.s3_buckets import objects
 from tclose.data.places.bucket_paths import BucketPath
 from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Outcome
 
 QUIET = Progress("none")

@@ -20,7 +20,7 @@ from tclose.passes.microaggregate.search.refine_units import (
 )
 from tclose.passes.persons.person_values import count_person_values
 from tclose.privacy.person_closeness import PersonDemand, PersonDistribution, weigh_persons
-from tclose.runtime.arrays import make_distribution
+from tclose.runtime.artifacts.arrays import make_distribution
 
 
 def _tree_of_pairs(counts: Int64) -> TreeMetric:

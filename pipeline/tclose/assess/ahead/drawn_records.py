@@ -15,7 +15,7 @@ from tclose.passes.persons.person_keys import PERSON_KEY, hide_persons
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, PARTITIONS
 from tclose.passes.summarise.records import Source, kept_positions
 from tclose.passes.suppress.suppress_records import SUPPRESSION
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Run
 
 MOST_READ = 4_000_000  # records, to draw a few

@@ -29,7 +29,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.passes.series.series_verdict import HOLD
 from tclose.policy.policy import Policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import Run
 
 SAMPLED = 10_000  # records, where nothing else is asked

@@ -16,7 +16,7 @@ from tclose.releases.manifest.plan_document import (
     PlannedPrice,
 )
 from tclose.releases.manifest.privacy_summary import three_digits
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.scratch import scratch_folder
 
 LEAST_SAMPLED = 100  # fewer say nothing

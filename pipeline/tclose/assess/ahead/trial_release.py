@@ -22,8 +22,8 @@ from tclose.passes.plan.plan import PLAN
 from tclose.passes.release import TRIAL
 from tclose.policy.policy import Policy
 from tclose.runtime.engines.engine import InProcess
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Runner
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 
 NUMBER = "record"  # of the column that tells records; underscores are added while it is one of them

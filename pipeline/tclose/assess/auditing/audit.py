@@ -38,7 +38,9 @@ from tclose.passes.publish.build_manifest import is_earlier
 from tclose.passes.publish.describe_privacy import describe_privacy, describe_sizes
 from tclose.passes.verify.class_checks import add_whole_table, decide
 from tclose.privacy.whole_table import check_table
-from tclose.releases.contents import (
+from tclose.releases.manifest.privacy_summary import describe_risk
+from tclose.releases.manifest.public_manifest import Manifest, parse_manifest
+from tclose.releases.repository.contents import (
     MANIFEST,
     diff_manifests,
     find_broken_seals,
@@ -47,15 +49,13 @@ from tclose.releases.contents import (
     read_content,
     verify_checksums,
 )
-from tclose.releases.manifest.manifest_signature import (
+from tclose.releases.signatures.manifest_signature import (
     SIGNATURE_FILE,
     PublicKey,
     find_wrong_signature,
     read_signature,
 )
-from tclose.releases.manifest.privacy_summary import describe_risk
-from tclose.releases.manifest.public_manifest import Manifest, parse_manifest
-from tclose.releases.manifest.seals import SEAL_FILE
+from tclose.releases.signatures.seals import SEAL_FILE
 from tclose.releases.stores.filesystem import ID
 
 

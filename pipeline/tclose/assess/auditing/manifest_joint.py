@@ -14,7 +14,7 @@ from tclose.model.distribution import Distribution
 from tclose.privacy.joint import Joint, joint_column, number_combinations, place_parts
 from tclose.privacy.t_closeness import with_metric
 from tclose.releases.manifest.privacy_sections import JointResult
-from tclose.runtime.arrays import make_distribution
+from tclose.runtime.artifacts.arrays import make_distribution
 
 
 @dataclass(frozen=True, eq=False)

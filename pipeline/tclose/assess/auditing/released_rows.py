@@ -24,7 +24,7 @@ from tclose.privacy.t_closeness import with_metric
 from tclose.releases.manifest.privacy_sections import Privacy
 from tclose.releases.manifest.public_manifest import Manifest
 from tclose.releases.manifest.sections import ReleasedColumn
-from tclose.runtime.arrays import make_distribution
+from tclose.runtime.artifacts.arrays import make_distribution
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from tclose.errors import DataError, UsageError
 from tclose.model.array_types import Int64
 from tclose.model.column_terms import Role
 from tclose.policy.policy import Policy
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 _UNTOLD = (
     "{place}: the policy and its input do not give its rows, so the class of each person is not "

@@ -28,9 +28,9 @@ from tclose.passes.release import TRIAL
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.policy.policy import Policy
 from tclose.policy.sections.attribute_settings import AttributeSettings
-from tclose.runtime.arrays import column_array
+from tclose.runtime.artifacts.arrays import column_array
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import run_pipeline
-from tclose.runtime.progress import Progress
 from tclose.runtime.run import Run
 
 

@@ -20,9 +20,9 @@ from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import DataError, OutputError
 from tclose.model.array_types import Int64
 from tclose.policy.policy import Policy
-from tclose.releases.catalog import find_release
+from tclose.releases.catalog.catalog import find_release
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.repository import read_manifest
+from tclose.releases.repository.repository import read_manifest
 
 TABLES = (".parquet", ".csv")
 

@@ -16,7 +16,7 @@ from tclose.passes.persons.named_key import find_person_key
 from tclose.passes.persons.person_keys import hash_persons
 from tclose.passes.series.series_cells import number_hashes
 from tclose.policy.policy import Policy
-from tclose.releases.contents import find_key, read_internal
+from tclose.releases.repository.contents import find_key, read_internal
 from tclose.releases.series.register_file import load_register
 from tclose.releases.series.series_history import SeriesRelease
 

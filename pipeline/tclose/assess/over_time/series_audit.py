@@ -32,7 +32,7 @@ from tclose.passes.series.series_verdict import (
     judge_series,
 )
 from tclose.releases.manifest.inside.series_sections import SeriesSection
-from tclose.releases.repository import read_internal
+from tclose.releases.repository.repository import read_internal
 from tclose.releases.series.register_file import ReleasedPersons, load_register
 from tclose.releases.series.series_history import SeriesRelease, list_series
 

@@ -23,7 +23,7 @@ from tclose.passes.compare.record_digests import (
     keep_complete,
 )
 from tclose.passes.summarise.records import SOURCE, Source
-from tclose.runtime.artifacts import Artifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 DIGEST_KEY = Artifact("digest-key", bytes)

@@ -50,8 +50,8 @@ from tclose.passes.summarise.records import (
     split_release_partitions,
 )
 from tclose.privacy.joint import append_joint
-from tclose.runtime.arrays import RecordsFile, TableFile
-from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import RecordsFile, TableFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 HISTOGRAM = Artifact("histogram", np.ndarray)

@@ -16,8 +16,8 @@ import pyarrow as pa
 from tclose.data.widths import record_bytes
 from tclose.model.array_types import Int64
 from tclose.passes.summarise.input_summary import PARTITIONS
-from tclose.runtime.arrays import ArrayFile, WorkingFile
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile, WorkingFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 
 WIDE = FileArtifact("encode/wide", WorkingFile)
 WIDE_ENDS = FileArtifact("encode/wide-ends", ArrayFile)

@@ -13,7 +13,7 @@ from tclose.passes.plan.plan_files import confidential_codes, load_distributions
 from tclose.passes.summarise.records import JOINTS, split_release_partitions
 from tclose.passes.summarise.summarise_task import SAMPLE
 from tclose.privacy.joint import append_joint
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from tclose.data.keys import Keys
 from tclose.model.array_types import Int64
-from tclose.runtime.arrays import ColumnsFile, RecordsFile, TableFile
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ColumnsFile, RecordsFile, TableFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 
 CLASSES = FileArtifact("microaggregate/classes", ColumnsFile)
 CLASS_CODES = FileArtifact("microaggregate/codes", RecordsFile)

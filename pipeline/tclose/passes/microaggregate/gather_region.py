@@ -28,8 +28,8 @@ from tclose.passes.plan.plan_files import (
     stack_codes,
 )
 from tclose.passes.summarise.records import JOINTS
-from tclose.runtime.arrays import WorkingFile
-from tclose.runtime.artifacts import FileArtifact, Workspace
+from tclose.runtime.artifacts.arrays import WorkingFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 
 ROW_RANGES = FileArtifact("microaggregate/places", WorkingFile)
 

@@ -27,8 +27,8 @@ from tclose.passes.series.link_persons import SERIES
 from tclose.passes.series.series_units import EARLIER, UNITS
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
-from tclose.runtime.progress import Progress
 from tclose.runtime.tasks import Task
 
 

@@ -41,8 +41,8 @@ from tclose.passes.plan.plan_files import (
 )
 from tclose.passes.series.link_persons import SERIES, SeriesLink
 from tclose.passes.series.series_units import EARLIER, UNITS
-from tclose.runtime.arrays import ArrayFile
-from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 SPLITTERS_PER_REGION = 64

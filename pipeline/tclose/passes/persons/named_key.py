@@ -11,7 +11,7 @@ from tclose.errors import PolicyError
 from tclose.model.column_terms import Role
 from tclose.passes.compare.keyed_hashes import KEY_BYTES, derive_key
 from tclose.policy.policy import Policy
-from tclose.releases.key_files import read_key_file
+from tclose.releases.signatures.key_files import read_key_file
 
 REGISTER_VARIABLE = "TCLOSE_REGISTER_KEY"
 PERSON_PURPOSE = "persons of all releases"

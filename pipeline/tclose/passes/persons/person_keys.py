@@ -21,8 +21,8 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.compare.keyed_hashes import KEY_BYTES, UInt64
 from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import find_person_key
-from tclose.runtime.arrays import ArrayFile
-from tclose.runtime.artifacts import Artifact, FileArtifact
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact
 from tclose.runtime.pipeline import PassContext
 
 Rows = TypeVar("Rows", UInt64, Int64)

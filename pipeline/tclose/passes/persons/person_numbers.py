@@ -11,8 +11,8 @@ from tclose.passes.persons.person_keys import (
     PERSON_HASHES,
     merge_key_counts,
 )
-from tclose.runtime.arrays import ArrayFile
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 

@@ -1,9 +1,9 @@
 """The sketch of a release's persons, by which later releases of the same persons are told."""
 
 from tclose.passes.persons.person_numbers import NUMBERED, PersonCounts
+from tclose.releases.composition.shared_persons import SKETCH_SIZE
 from tclose.releases.manifest.internal_manifest import PersonSketch
-from tclose.releases.shared_persons import SKETCH_SIZE
-from tclose.runtime.artifacts import Artifact, Workspace
+from tclose.runtime.artifacts.artifacts import Artifact, Workspace
 
 # One, or none where there is no column of persons.
 PERSON_SKETCHES = Artifact("person-sketches", tuple[PersonSketch, ...])

@@ -17,8 +17,8 @@ from tclose.passes.persons.person_keys import merge_key_counts
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.privacy.person_closeness import PersonDemand, weigh_persons
-from tclose.runtime.arrays import ArrayFile
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 

@@ -15,8 +15,8 @@ from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
 from tclose.passes.summarise.summarise_task import VALUE_COUNTS, PartitionSummary
 from tclose.privacy.t_closeness import with_metric
-from tclose.runtime.arrays import make_distribution
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.arrays import make_distribution
+from tclose.runtime.artifacts.artifacts import Workspace
 
 Key = tuple[Any, ...]  # of a release partition: its partition values
 

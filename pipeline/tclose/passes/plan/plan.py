@@ -33,7 +33,7 @@ from tclose.passes.plan.quantile_subsets import NO_CELLS, Cells, Subsets
 from tclose.passes.plan.search_budget import OFF, SearchBudget
 from tclose.passes.plan.size_bounds import SizeBound
 from tclose.privacy.bound_models import NO_MODELS, PrivacyModels
-from tclose.runtime.artifacts import Artifact
+from tclose.runtime.artifacts.artifacts import Artifact
 
 
 @dataclass(frozen=True, eq=False)

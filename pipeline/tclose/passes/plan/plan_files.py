@@ -15,8 +15,8 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.privacy.joint import Joint, append_joint
 from tclose.privacy.t_closeness import with_metric
-from tclose.runtime.arrays import DistributionFile
-from tclose.runtime.artifacts import FileArtifact, Workspace
+from tclose.runtime.artifacts.arrays import DistributionFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 
 # The distribution of the values, where buckets are released in their place.
 BUCKETED_VALUES = FileArtifact("plan/bucketed-values", DistributionFile)

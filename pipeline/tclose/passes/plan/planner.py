@@ -22,8 +22,8 @@ from tclose.passes.summarise.input_summary import InputSummary
 from tclose.passes.summarise.joint_counts import Combiner
 from tclose.passes.summarise.records import DISTRIBUTIONS
 from tclose.policy.policy import Policy
-from tclose.runtime.arrays import make_distribution
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.arrays import make_distribution
+from tclose.runtime.artifacts.artifacts import Workspace
 
 
 def make_plan(

@@ -26,7 +26,7 @@ from tclose.passes.plan.size_bounds import SizeBound, bound_size, check_two_clas
 from tclose.passes.summarise.input_summary import InputSummary
 from tclose.policy.policy import Policy
 from tclose.privacy.t_closeness import partition_distance
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.artifacts import Workspace
 
 
 @dataclass(frozen=True)

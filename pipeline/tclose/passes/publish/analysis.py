@@ -30,7 +30,7 @@ from tclose.releases.manifest.internal_manifest import (
     Spread,
 )
 from tclose.releases.manifest.privacy_summary import three_digits
-from tclose.releases.repository import ReleaseRepository, read_manifest
+from tclose.releases.repository.repository import ReleaseRepository, read_manifest
 
 _EPOCH = date(1970, 1, 1)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

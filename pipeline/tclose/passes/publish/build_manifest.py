@@ -21,6 +21,8 @@ from tclose.passes.publish.describe_privacy import (
 from tclose.passes.publish.transformations import describe_columns
 from tclose.policy.policy import Policy
 from tclose.policy.sections.attribute_settings import AttributeSettings
+from tclose.releases.composition.noise_draws import Draw
+from tclose.releases.composition.same_input import Sibling
 from tclose.releases.documents import list_documents, make_documents
 from tclose.releases.manifest import sections
 from tclose.releases.manifest.figure_sections import About, ReleaseFigures
@@ -48,9 +50,7 @@ from tclose.releases.manifest.sections import (
     ReleasedColumn,
     SuppressedSection,
 )
-from tclose.releases.noise_draws import Draw
 from tclose.releases.provenance import code_version
-from tclose.releases.same_input import Sibling
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
+from tclose.releases.composition.noise_draws import read_neighbours
+from tclose.releases.composition.shared_persons import estimate_shared
 from tclose.releases.manifest.inside.exposure_section import EarlierRelease, ExposureSection
 from tclose.releases.manifest.inside.series_sections import SeriesSection
 from tclose.releases.manifest.internal_manifest import (
@@ -13,9 +15,7 @@ from tclose.releases.manifest.internal_manifest import (
     Origin,
     PersonSketch,
 )
-from tclose.releases.noise_draws import read_neighbours
-from tclose.releases.repository import read_internal
-from tclose.releases.shared_persons import estimate_shared
+from tclose.releases.repository.repository import read_internal
 from tclose.runtime.run import Run
 
 MOST_LISTED = 24  # of the newest ones

@@ -8,6 +8,8 @@ from tclose.model.input_pieces import InputFile
 from tclose.model.verification import LastingValue, PersonTraces
 from tclose.passes.plan.plan import Plan
 from tclose.passes.publish.build_manifest import ReleaseRecord, describe_loss
+from tclose.releases.composition.noise_draws import add_up, describe_draws
+from tclose.releases.composition.same_input import describe_siblings
 from tclose.releases.manifest.internal_manifest import (
     ClassTracesSection,
     InternalCode,
@@ -17,10 +19,8 @@ from tclose.releases.manifest.internal_manifest import (
     SourceFile,
 )
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.seals import REPORT
-from tclose.releases.noise_draws import add_up, describe_draws
 from tclose.releases.provenance import code_version, git_state, runtime
-from tclose.releases.same_input import describe_siblings
+from tclose.releases.signatures.seals import REPORT
 from tclose.security.redaction import redact_place
 
 

@@ -55,15 +55,15 @@ from tclose.passes.verify.key_range_task import KEY_RANGES, RELEASED
 from tclose.passes.verify.verdict import VERDICT
 from tclose.releases.lineage.run_events import Lineage
 from tclose.releases.manifest.internal_manifest import MadeBy
-from tclose.releases.manifest.manifest_signature import SIGNATURE_FILE, find_signer
 from tclose.releases.manifest.public_manifest import Manifest
-from tclose.releases.manifest.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
 from tclose.releases.manifest.sections import DataFile
 from tclose.releases.provenance import who
 from tclose.releases.report.internal_report import write_internal_report
+from tclose.releases.signatures.manifest_signature import SIGNATURE_FILE, find_signer
+from tclose.releases.signatures.seals import REGISTER_FILE, REPORT, SEAL_FILE, seal_files
 from tclose.releases.stores.filesystem import sync_folder
-from tclose.runtime import lineage_events
-from tclose.runtime.lineage_events import LINEAGE
+from tclose.runtime.monitoring import lineage_events
+from tclose.runtime.monitoring.lineage_events import LINEAGE
 from tclose.runtime.pipeline import Pass, PassContext
 from tclose.runtime.run import INSPECTION, SECONDS, Run, read_schema
 

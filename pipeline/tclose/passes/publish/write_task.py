@@ -18,9 +18,9 @@ from tclose.passes.compare.record_digests import RecordDigest, RecordHashes
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import key_encodings
 from tclose.passes.verify.key_range_task import RELEASED, KeyRangeResult
-from tclose.releases.repository import file_sha256
-from tclose.runtime.arrays import as_bits
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.releases.repository.repository import file_sha256
+from tclose.runtime.artifacts.arrays import as_bits
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 WRITTEN = FileArtifact("publish/written", Path)  # in the format that the policy asks for

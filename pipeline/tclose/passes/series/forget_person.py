@@ -26,16 +26,9 @@ from tclose.passes.compare.record_digests import hash_values
 from tclose.passes.persons.named_key import check_register_key, find_person_key
 from tclose.passes.series.series_cells import find_cells, number_hashes, place_release
 from tclose.policy.policy import Policy
-from tclose.releases.contents import MANIFEST, read_content
-from tclose.releases.manifest.seals import (
-    REGISTER_FILE,
-    SEAL_FILE,
-    list_internal,
-    seal_files,
-    verify_signatures,
-)
-from tclose.releases.operations_log import write_line
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.repository.contents import MANIFEST, read_content
+from tclose.releases.repository.operations_log import write_line
+from tclose.releases.repository.repository import ReleaseRepository
 from tclose.releases.series.register_file import ReleasedPersons, load_register, write_register
 from tclose.releases.series.rewriting import (
     Replaced,
@@ -44,6 +37,13 @@ from tclose.releases.series.rewriting import (
     finish_rewriting,
 )
 from tclose.releases.series.series_history import SeriesRelease, list_series
+from tclose.releases.signatures.seals import (
+    REGISTER_FILE,
+    SEAL_FILE,
+    list_internal,
+    seal_files,
+    verify_signatures,
+)
 from tclose.releases.stores.lease import Notify
 from tclose.runtime.run import repository_of
 from tclose.runtime.stopped_runs import acquire_beside, clear_stopped_runs

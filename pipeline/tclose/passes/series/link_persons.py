@@ -52,8 +52,8 @@ from tclose.releases.series.series_history import (
     SeriesWindow,
     find_window,
 )
-from tclose.runtime.arrays import TableFile
-from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import TableFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.run import Run
 from tclose.runtime.tasks import Task

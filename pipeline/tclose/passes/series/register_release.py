@@ -18,8 +18,8 @@ from tclose.passes.series.series_units import load_hashes
 from tclose.passes.series.series_verdict import SeriesVerdict, judge_series
 from tclose.passes.verify.person_traces import PERSON_CODES, PERSON_ROWS
 from tclose.releases.series.register_file import ReleasedPersons
-from tclose.runtime.arrays import ArrayFile
-from tclose.runtime.artifacts import Artifact, FileArtifact
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact
 from tclose.runtime.pipeline import PassContext
 
 REGISTER = FileArtifact("verify/register", ArrayFile)  # uint8: the bytes of the file

@@ -17,8 +17,8 @@ from tclose.passes.series.series_cells import (
     place_release,
 )
 from tclose.passes.series.series_verdict import UNITE
-from tclose.runtime.arrays import ArrayFile
-from tclose.runtime.artifacts import FileArtifact, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext
 
 # int64 (persons,): the unit of each person by her number, -1 of those in no earlier release.

@@ -18,8 +18,8 @@ from tclose.passes.summarise.summarise_task import (
     CountsSlice,
     DistributeInput,
 )
-from tclose.runtime.arrays import make_distribution
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.arrays import make_distribution
+from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.pipeline import PassContext
 
 MERGED_VALUES = 4_000_000

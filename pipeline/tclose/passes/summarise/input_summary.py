@@ -15,7 +15,7 @@ from tclose.model.grouping import ROOT
 from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source
 from tclose.passes.summarise.summarise_task import PartitionSummary
-from tclose.runtime.artifacts import Artifact
+from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.engines.engine import merge_in_tree
 
 

@@ -16,8 +16,8 @@ from tclose.model.distribution import Distribution
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS, Source
 from tclose.passes.summarise.summarise_task import JOINT_COUNTS, VALUE_COUNTS, PartitionSummary
 from tclose.privacy.joint import Joint, encode_joint, number_combinations, place_parts
-from tclose.runtime.arrays import make_distribution
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.arrays import make_distribution
+from tclose.runtime.artifacts.artifacts import Workspace
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from tclose.data.preparation.column_centres import (
 )
 from tclose.model.attributes import Column
 from tclose.model.input_pieces import Partition
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 

@@ -18,8 +18,8 @@ from tclose.model.attributes import Attribute, Column
 from tclose.model.column_terms import Role
 from tclose.passes.compare.record_digests import Compared
 from tclose.privacy.joint import Joint
-from tclose.runtime.arrays import ArrayFile, DistributionFile
-from tclose.runtime.artifacts import Artifact, FileArtifact
+from tclose.runtime.artifacts.arrays import ArrayFile, DistributionFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact
 
 JOINTS = Artifact("joints", tuple[Joint, ...])
 DISTRIBUTIONS = FileArtifact("plan/distribution", DistributionFile)  # of the table, by attribute

@@ -20,7 +20,7 @@ from tclose.model.input_pieces import Partition
 from tclose.passes.compare.digest_task import InputDigests
 from tclose.passes.compare.record_digests import RecordDigest, RecordHashes, join_hashes
 from tclose.passes.summarise.records import Source
-from tclose.runtime.artifacts import Workspace
+from tclose.runtime.artifacts.artifacts import Workspace
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,8 +38,8 @@ from tclose.passes.summarise.records import (
 )
 from tclose.passes.summarise.streaming import stream_partition
 from tclose.privacy.joint import number_combinations
-from tclose.runtime.arrays import ArrayFile, TableFile
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile, TableFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 

@@ -19,8 +19,8 @@ from tclose.methods.scaling import Scaled, scale_columns
 from tclose.model.array_types import Float64, Int64
 from tclose.model.input_pieces import Partition
 from tclose.passes.summarise.records import Source, kept_positions
-from tclose.runtime.arrays import TableFile
-from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import TableFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.engines.thread_parts import map_parts
 from tclose.runtime.tasks import Task
 

@@ -40,7 +40,7 @@ from tclose.passes.suppress.isolation_task import (
 )
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.plan_document import PlannedSuppression
-from tclose.runtime.artifacts import Artifact
+from tclose.runtime.artifacts.artifacts import Artifact
 from tclose.runtime.engines.engine import merge_in_tree
 from tclose.runtime.pipeline import PassContext
 

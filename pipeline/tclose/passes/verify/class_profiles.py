@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.model.array_types import Float64, Int64
-from tclose.runtime.artifacts import Artifact
+from tclose.runtime.artifacts.artifacts import Artifact
 
 N_STEPS = 20  # in which distances are counted, from 0 to t
 

@@ -7,8 +7,8 @@ from tclose.data.keys import Keys
 from tclose.model.array_types import Int64
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.whole_table import ClassRows, take_class_rows
-from tclose.runtime.arrays import TableFile, column_array, key_array
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import TableFile, column_array, key_array
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 
 WHOLE_CLASSES = FileArtifact("verify/whole-classes", TableFile)
 WHOLE_ROWS = FileArtifact("verify/whole-rows", TableFile)

@@ -8,7 +8,7 @@ from tclose.model.array_types import Int64
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.plan_files import load_distributions
 from tclose.passes.verify.key_range_task import RELEASED_COUNTS
-from tclose.runtime.artifacts import PendingFiles, Workspace
+from tclose.runtime.artifacts.artifacts import PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 

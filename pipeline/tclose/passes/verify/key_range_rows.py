@@ -20,7 +20,7 @@ from tclose.model.distribution import Distribution
 from tclose.passes.encode.wide_columns import References
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.plan_files import key_encodings
-from tclose.runtime.arrays import as_bits
+from tclose.runtime.artifacts.arrays import as_bits
 
 FETCHED_BYTES = 1 << 25
 

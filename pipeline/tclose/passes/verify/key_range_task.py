@@ -37,8 +37,8 @@ from tclose.passes.verify.person_traces import (
     keep_persons,
 )
 from tclose.privacy.joint import append_joint
-from tclose.runtime.arrays import ArrayFile, TableFile
-from tclose.runtime.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile, TableFile
+from tclose.runtime.artifacts.artifacts import Artifact, FileArtifact, PendingFiles, Workspace
 from tclose.runtime.tasks import Task
 
 

@@ -22,8 +22,8 @@ from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_digest import mix_words
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.privacy.class_counts import ClassCounts, count_by_class
-from tclose.runtime.arrays import ArrayFile
-from tclose.runtime.artifacts import FileArtifact, PendingFiles, Workspace
+from tclose.runtime.artifacts.arrays import ArrayFile
+from tclose.runtime.artifacts.artifacts import FileArtifact, PendingFiles, Workspace
 from tclose.runtime.pipeline import PassContext
 from tclose.runtime.tasks import Task
 

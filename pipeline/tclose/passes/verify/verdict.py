@@ -52,9 +52,9 @@ from tclose.passes.verify.person_checks import ExpectedPersons
 from tclose.passes.verify.person_traces import TRACE_TASK, trace_persons
 from tclose.privacy.whole_table import check_table
 from tclose.releases.series.register_file import write_register
-from tclose.runtime.artifacts import Artifact
+from tclose.runtime.artifacts.artifacts import Artifact
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.pipeline import Pass, PassContext
-from tclose.runtime.progress import Progress
 from tclose.runtime.tasks import share_evenly
 
 VERDICT = Artifact("verdict", Verdict)

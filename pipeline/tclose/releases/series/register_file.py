@@ -22,8 +22,8 @@ from tclose.data.places.untrusted_files import MalformedError, read_bounded
 from tclose.errors import ForbiddenError, OutputError
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution, TreeMetric
-from tclose.releases.manifest.seals import REGISTER_FILE
 from tclose.releases.series.series_history import SeriesRelease
+from tclose.releases.signatures.seals import REGISTER_FILE
 
 VERSION = 1
 _MOST_BYTES = 1 << 36

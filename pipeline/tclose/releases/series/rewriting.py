@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from tclose.data.places.locations import INTERNAL
 from tclose.data.places.untrusted_files import MalformedError, parse_json, read_bounded
 from tclose.errors import OutputError
-from tclose.releases.contents import MANIFEST
-from tclose.releases.manifest.seals import REGISTER_FILE, SEAL_FILE
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.repository.contents import MANIFEST
+from tclose.releases.repository.repository import ReleaseRepository
+from tclose.releases.signatures.seals import REGISTER_FILE, SEAL_FILE
 from tclose.releases.stores.filesystem import ID
 
 FOLDER = "rewriting"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from tclose.data.places.locations import Location
 from tclose.data.places.untrusted_files import MalformedError
 from tclose.errors import OutputError
-from tclose.releases.contents import MANIFEST, open_store, read_origin
+from tclose.releases.composition.noise_draws import find_releases
 from tclose.releases.manifest.inside.series_sections import SeriesEntry
-from tclose.releases.noise_draws import find_releases
-from tclose.releases.repository import ReleaseRepository
+from tclose.releases.repository.contents import MANIFEST, open_store, read_origin
+from tclose.releases.repository.repository import ReleaseRepository
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 
 from tclose.data.places.locations import Location
 from tclose.errors import OutputError
-from tclose.releases.catalog import find_repositories, list_releases
-from tclose.releases.contents import read_content
+from tclose.releases.catalog.catalog import find_repositories, list_releases
 from tclose.releases.documents import make_documents
-from tclose.releases.repository import ReleaseRepository, read_manifest
+from tclose.releases.repository.contents import read_content
+from tclose.releases.repository.repository import ReleaseRepository, read_manifest
 from tclose.releases.site.site_pages import ListedPage, write_dictionary_page, write_index
 
 LIST = "tclose-site.json"  # of the files that the last site had, which the next one may remove

@@ -19,13 +19,13 @@ from tclose.data.places.untrusted_files import dump_json
 from tclose.errors import OutputError
 from tclose.policy.policy import Policy
 from tclose.runtime.engines.engine import to_safe_error
+from tclose.runtime.monitoring.progress import Progress, Work
 from tclose.runtime.profiling.task_report import (
     peaks,
     render_report,
     sum_tasks,
     sum_workers,
 )
-from tclose.runtime.progress import Progress, Work
 from tclose.runtime.run import repository_of
 
 DATA_FILE, TABLE_FILE, REPORT_FILE = "profile.json", "profile.md", "dask-report.html"

@@ -20,7 +20,7 @@ from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
 from tclose.passes.plan.plan import Plan
 from tclose.passes.summarise.input_summary import InputSummary
-from tclose.runtime.artifacts import Artifact
+from tclose.runtime.artifacts.artifacts import Artifact
 
 MOST_PARTS = 20  # of a column
 N_QUERIES = 1_000

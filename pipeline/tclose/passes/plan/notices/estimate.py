@@ -11,7 +11,7 @@ from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import Engine, worker_memory
-from tclose.runtime.progress import Progress
+from tclose.runtime.monitoring.progress import Progress
 
 # Measured: Algorithm 3 does a distance of one quasi-identifier in about a nanosecond.
 SECONDS_PER_DISTANCE = 1e-9

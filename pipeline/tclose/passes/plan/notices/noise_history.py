@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.passes.plan.plan import Plan
 from tclose.policy.warning_kinds import NOISE_AGAIN
+from tclose.releases.composition.noise_draws import Draw, add_up, find_draws, read_neighbours
 from tclose.releases.manifest.plan_document import PlanWarning
-from tclose.releases.noise_draws import Draw, add_up, find_draws, read_neighbours
-from tclose.runtime.artifacts import Artifact
-from tclose.runtime.progress import Progress
+from tclose.runtime.artifacts.artifacts import Artifact
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.run import INSPECTION, Run
 
 NOISE_DRAWS = Artifact("noise-draws", tuple[Draw, ...])

@@ -24,8 +24,8 @@ from tclose.policy import warning_kinds
 from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.policy.warning_kinds import WarningKind
 from tclose.releases.manifest.plan_document import PlanWarning
-from tclose.runtime.artifacts import Artifact
-from tclose.runtime.progress import Progress
+from tclose.runtime.artifacts.artifacts import Artifact
+from tclose.runtime.monitoring.progress import Progress
 from tclose.runtime.strictness import refuse_warnings
 
 PLAN_WARNINGS = Artifact("plan-warnings", tuple[PlanWarning, ...])

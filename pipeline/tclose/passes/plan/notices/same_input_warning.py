@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS
 from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.policy import warning_kinds
+from tclose.releases.composition.noise_draws import read_neighbours
+from tclose.releases.composition.same_input import Sibling, find_siblings
 from tclose.releases.manifest.plan_document import PlanWarning
-from tclose.releases.noise_draws import read_neighbours
-from tclose.releases.same_input import Sibling, find_siblings
 from tclose.runtime.run import INSPECTION, Run
 
 _MOST_NAMED = 3

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from tclose.passes.plan.notices.plan_warnings import make_warning
 from tclose.passes.series.link_persons import look_up_window
 from tclose.policy import warning_kinds
+from tclose.releases.composition.noise_draws import read_neighbours, shares_input
+from tclose.releases.composition.shared_persons import find_shared
 from tclose.releases.manifest.internal_manifest import PersonSketch
 from tclose.releases.manifest.plan_document import PlanWarning
-from tclose.releases.noise_draws import read_neighbours, shares_input
-from tclose.releases.shared_persons import find_shared
 from tclose.runtime.run import INSPECTION, Run
 
 LEAST_SHARE = 0.01  # of the persons

@@ -23,7 +23,7 @@ from tclose.model.column_terms import Role
 from tclose.passes.compare.keyed_hashes import KEY_BYTES
 from tclose.passes.compare.record_digests import hash_values
 from tclose.policy.policy import Policy
-from tclose.releases.contents import (
+from tclose.releases.repository.contents import (
     diff_manifests,
     find_broken_seals,
     find_key,

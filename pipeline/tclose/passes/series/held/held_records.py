@@ -31,8 +31,8 @@ from tclose.passes.series.kept_records import LinkedTable
 from tclose.passes.series.series_cells import Bools, KnownRelease, measure_cells, number_hashes
 from tclose.passes.summarise.records import Source
 from tclose.releases.series.register_file import ReleasedPersons
-from tclose.runtime.arrays import WorkingFile
-from tclose.runtime.artifacts import FileArtifact
+from tclose.runtime.artifacts.arrays import WorkingFile
+from tclose.runtime.artifacts.artifacts import FileArtifact
 from tclose.runtime.pipeline import PassContext
 
 HELD = FileArtifact("summarise/held", WorkingFile)  # Parquet, as a file of the input

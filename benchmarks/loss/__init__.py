@@ -1,0 +1,1 @@
+"""Information loss of releases, beside the published algorithms and other methods."""

@@ -1,0 +1,45 @@
+"""Tables of any size and seed: discharges, and many correlated columns of two kinds."""
+
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.microdata.correlated import generate_correlated
+from benchmarks.microdata.sources import Source
+from benchmarks.performance.run import QUASI_IDENTIFIERS
+from tclose.data.synthetic import generate_rows
+
+CORRELATION = 0.5
+CATEGORIES = 8
+NOMINAL = ("sex", "diagnosis_group", "insurance_type")
+
+
+def discharges(n_rows: int, seed: int) -> Source:
+    """Generated discharges, as those that times are measured on."""
+    describes = f"generated discharges, seed {seed}"
+    read = partial(generate_rows, 0, n_rows, seed)
+    return Source(describes, read, QUASI_IDENTIFIERS, ("charge",), NOMINAL)
+
+
+def many_columns(n_rows: int, n_columns: int, seed: int) -> Source:
+    """Correlated quasi-identifiers, of which every third is nominal."""
+    names = tuple(f"q{i}" for i in range(1, n_columns + 1))
+    describes = f"generated, multiple correlation {CORRELATION:g}, seed {seed}"
+    read = partial(generate_mixed, n_rows, n_columns, seed)
+    return Source(describes, read, names, ("confidential",), names[1::3])
+
+
+def generate_mixed(n_rows: int, n_columns: int, seed: int) -> pa.Table:
+    """Columns as `generate_correlated` has them; bell-shaped ones are cut into categories.
+
+    A third of the records that are left have each next category, so that there are rare ones.
+    """
+    table = generate_correlated(n_rows, n_columns, CORRELATION, seed)
+    for place in range(1, n_columns, 3):
+        values = table.column(place).to_numpy()
+        cuts = np.quantile(values, 1 - (2 / 3) ** np.arange(1, CATEGORIES))
+        names = np.array([f"c{i}" for i in range(CATEGORIES)])
+        categories = pa.array(names[np.searchsorted(cuts, values)])
+        table = table.set_column(place, table.column_names[place], categories)
+    return table

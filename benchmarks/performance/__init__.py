@@ -1,0 +1,1 @@
+"""Time, memory and bytes of releases, beside a reference that reads, sorts and writes."""

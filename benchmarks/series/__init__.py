@@ -1,0 +1,1 @@
+"""What releases of the same persons cost when they are held together."""

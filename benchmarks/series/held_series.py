@@ -1,0 +1,248 @@
+"""What it costs to hold the releases of a series together: loss, records left out, by month.
+
+``python -m benchmarks.series.held_series [--persons N] [--months N] [--k N] [--t T] [--churn C]
+[--departures HOW] [--no-bound] [--out RESULTS.md]``
+
+A generated panel (2 % leave and 2 % join a month) with one confidential value that lasts, the
+income. Each month is released twice: held together with the months before, and by itself. The
+releases are held to k 5 and t 0.1; cells to ``--k`` and ``--t``. A second table says whose the loss
+is, and what it cannot be less than (`benchmarks.series.held_parts`).
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmarks.results import describe_command, update_page
+from benchmarks.series.held_parts import (
+    N_QUASI,
+    PERSON,
+    Followed,
+    Rows,
+    Shares,
+    add_earlier,
+    bound_newcomers,
+    read_rows,
+    render_parts,
+    share_parts,
+)
+from tclose.data.synthetic.panel_files import write_panel
+from tclose.passes.release import run_release
+from tclose.passes.series.headroom import choose_size
+from tclose.policy.policy import parse_policy
+from tclose.releases.repository.repository import read_internal
+from tclose.runtime.monitoring.progress import Progress
+
+QUASI: dict[str, Any] = {
+    "age": "quasi-identifier",
+    "sex": "quasi-identifier",
+    "zip": {"role": "quasi-identifier", "aggregate": "median"},
+    "insurer": "quasi-identifier",
+    "tariff": "quasi-identifier",
+    "member_since": {"role": "quasi-identifier", "aggregate": "median"},
+}
+HEAD = (
+    "| month | loss | in times an independent release's | smallest cell | largest cell distance | "
+    "left out | held | left | of these found by subtraction | seconds | independent: seconds |"
+)
+
+
+@dataclass(frozen=True)
+class HeldMonth:
+    """A month's release beside an independent one of the same records."""
+
+    loss: float
+    independent: float
+    smallest: int
+    largest: float
+    n_records: int
+    left_out: int
+    stale: int
+    leavers: int
+    exposed: int
+    seconds: tuple[float, float]
+    release: Path
+
+    @property
+    def ratio(self) -> float:
+        """Loss in times the independent release's."""
+        return self.loss / self.independent
+
+
+def treat_departures(how: str) -> dict[str, Any]:
+    """The keys of a way to treat departures; of records that are held as many as may be at all."""
+    return {"departures": how} | ({"hold": {"at_most": "50%"}} if how == "hold" else {})
+
+
+def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) -> dict[str, Any]:
+    """A policy for a month, held together with others or by itself."""
+    privacy: dict[str, Any] = {"k": 5, "t": 0.1}
+    name = "alone" if over_time is None else "held"
+    if over_time is not None:
+        privacy["over_time"] = over_time
+    return {
+        "name": name,
+        "input": {"path": str(file)},
+        "unlisted": "drop",
+        "attributes": {
+            PERSON: "person",
+            **QUASI,
+            "income": "confidential",
+        },
+        "privacy": privacy,
+        "output": {"path": str(output)},
+    }
+
+
+def measure_month(file: Path, output: Path, over_time: dict[str, Any]) -> HeldMonth:
+    """Release a month both ways."""
+    manifests, seconds, places = [], [], []
+    for asked in (over_time, None):
+        start = time.perf_counter()
+        policy = parse_policy(describe_policy(file, output / str(asked is None), asked))
+        outcome = run_release(policy, Progress("none"))
+        seconds.append(time.perf_counter() - start)
+        inside = read_internal(outcome.release)
+        assert inside is not None
+        manifests.append(inside)
+        places.append(Path(str(outcome.release)))
+    held, alone = manifests
+    series = held.over_time
+    assert series is not None
+    return HeldMonth(
+        loss=held.information_loss.total,
+        independent=alone.information_loss.total,
+        smallest=series.smallest_cell,
+        largest=max(series.largest_emd.values()),
+        n_records=held.records,
+        left_out=series.left_out,
+        stale=series.stale,
+        leavers=series.leavers,
+        exposed=series.leavers_exposed,
+        seconds=(seconds[0], seconds[1]),
+        release=places[0],
+    )
+
+
+def measure_alone(file: Path, output: Path, k: int, t: float) -> float:
+    """The loss of a release by itself, with a k and a t of its own."""
+    document = describe_policy(file, output / f"{file.stem}-{k}-{t:g}", None)
+    document["privacy"] = {"k": k, "t": t}
+    inside = read_internal(run_release(parse_policy(document), Progress("none")).release)
+    assert inside is not None
+    return inside.information_loss.total
+
+
+@dataclass
+class Bound:
+    """What a held series cannot lose less than, month by month."""
+
+    folder: Path
+    k: int
+    t: float
+    churn: float
+    n_months: int
+    newcomers: list[float] = field(default_factory=list)  # loss of each month's
+
+    def measure(
+        self, file: Path, rows: Rows, first: dict[str, Any], is_other: np.ndarray
+    ) -> tuple[float, float, float]:
+        """The sums over the records of a month, by their terms."""
+        month = len(self.newcomers)
+        since = np.array([first[person][0] for person in rows.persons])
+        if month == 0:
+            size = max(5, choose_size(self.k, self.churn, self.n_months - 1))
+            self.newcomers.append(measure_alone(file, self.folder, size, min(self.t, 0.1)))
+        else:
+            self.newcomers.append(bound_newcomers(rows.originals, since == month, self.k))
+        size = max(5, choose_size(self.k, self.churn, self.n_months - 1))
+        left = size * (1 - self.churn) ** month
+        shrunk = (1 - 1 / left) / (1 - 1 / size)
+        of_month = np.bincount(since, minlength=month + 1)
+        return (
+            float(of_month[0] * self.newcomers[0] * shrunk),
+            float(of_month[1:] @ np.array(self.newcomers[1:])),
+            float(is_other.sum()) / N_QUASI,
+        )
+
+
+def render_months(months: list[HeldMonth]) -> str:
+    """The months as a table, and their means."""
+    rows = [
+        f"| {number} | {m.loss:.4f} | {m.ratio:.2f} | {m.smallest} | {m.largest:.4f} | "
+        f"{m.left_out:,} ({m.left_out / (m.n_records + m.left_out):.2%}) | "
+        f"{m.stale:,} ({m.stale / m.n_records:.2%}) | {m.leavers:,} | "
+        f"{m.exposed:,} | {m.seconds[0]:.1f} | {m.seconds[1]:.1f} |"
+        for number, m in enumerate(months, 1)
+    ]
+    mean = sum(m.ratio for m in months) / len(months)
+    left_out = sum(m.left_out for m in months)
+    share = left_out / sum(m.n_records + m.left_out for m in months)
+    last = f"Mean: {mean:.2f} times the loss; {left_out:,} records ({share:.2%}) left out."
+    return "\n".join([HEAD, "|---|" + "---:|" * 10, *rows, "", last])
+
+
+def measure_series(arguments: argparse.Namespace, folder: Path) -> str:
+    """Release all months, and say what they lost, left out, and why."""
+    over_time = {
+        "k": arguments.k,
+        "t": arguments.t,
+        "window": arguments.months,
+        **treat_departures(arguments.departures),
+    }
+    files = write_panel(
+        folder / "panel", arguments.persons, 1, range(arguments.months), churn=arguments.churn
+    )
+    bound = Bound(folder, arguments.k, arguments.t, arguments.churn, arguments.months)
+    followed, measured, shares, known = Followed(), [], [], None
+    for month, file in enumerate(files):
+        table = pq.read_table(file)
+        known = add_earlier(table, known)
+        measured.append(measure_month(file, folder, over_time))
+        rows = read_rows(measured[-1].release, known)
+        parts = followed.follow(month, rows, table)
+        terms = (0.0, 0.0, 0.0)
+        if arguments.bound:
+            terms = bound.measure(file, rows, followed.first, parts[1])
+        alone = measured[-1].independent
+        scaled = tuple(term / len(rows.persons) / alone for term in terms)
+        shares.append(Shares(*share_parts(rows, parts, alone), scaled, parts[2]))
+        print(render_months(measured).splitlines()[-3], flush=True)
+        print(render_parts(shares).splitlines()[-3], flush=True)
+    return f"{render_months(measured)}\n\n{render_parts(shares)}"
+
+
+def main() -> None:
+    """Measure, and print the table or write it to a page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--persons", type=int, default=50_000)
+    parser.add_argument("--months", type=int, default=12)
+    parser.add_argument("--k", type=int, default=5)
+    parser.add_argument("--t", type=float, default=0.1)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--churn", type=float, default=0.02)
+    parser.add_argument("--departures", default="report")
+    parser.add_argument("--no-bound", dest="bound", action="store_false")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        tables = measure_series(arguments, Path(folder))
+    title = (
+        f"Series: {arguments.persons:,} persons, {arguments.months} months, cells of "
+        f"{arguments.k} persons within {arguments.t:g}, departures: {arguments.departures}"
+    )
+    text = f"{describe_command('benchmarks.series.held_series', sys.argv[1:])}\n\n{tables}\n"
+    if arguments.out is None:
+        print(text)
+    else:
+        update_page(arguments.out, {title: text})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Composition: what other releases of the same folder tell together with a new one."""

@@ -1,0 +1,113 @@
+"""Noise in releases of an output folder: draws of the same records can be averaged."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tclose.data.places.locations import Location
+from tclose.data.places.untrusted_files import MalformedError
+from tclose.releases.manifest.internal_manifest import EarlierDraw, Origin
+from tclose.releases.repository.contents import read_origin
+
+_ID = re.compile(r"[0-9a-f]{20}")
+READ_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Releases in an output folder, by name and id: what they are made of, and which do not say.
+
+    One whose internal manifest is not at hand cannot be told, nor one that was removed.
+    """
+
+    origins: dict[str, Origin]
+    untold: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A release with noise: ``release``, its name and id; ``epsilons``: of its columns."""
+
+    release: str
+    epsilons: dict[str, Fraction]
+
+
+def read_neighbours(output: Location, own_id: str | None = None) -> Neighbours:
+    """Read what the releases below an output folder are made of, but for one's own."""
+    places = [place for place in find_releases(output) if place.name != own_id]
+    with ThreadPoolExecutor(READ_AT_ONCE) as pool:
+        origins = list(pool.map(_read_origin, places))
+    named = [
+        (f"{place.parent.name}/{place.name}", origin)
+        for place, origin in zip(places, origins, strict=True)
+    ]
+    return Neighbours(
+        {name: origin for name, origin in named if isinstance(origin, Origin)},
+        tuple(name for name, origin in named if isinstance(origin, MalformedError)),
+    )
+
+
+def _read_origin(release: Location) -> Origin | MalformedError | None:
+    try:
+        return read_origin(release)
+    except MalformedError as error:
+        return error
+
+
+def find_draws(
+    neighbours: Neighbours, digests: Collection[str], columns: Collection[str]
+) -> tuple[Draw, ...]:
+    """Releases that hold noise on some of these columns of the same records.
+
+    Records are the same where a file of the input is, by its digest.
+
+    Parameters
+    ----------
+    digests : SHA-256 of the files of the input
+    columns : names
+    """
+    return tuple(
+        Draw(name, epsilons)
+        for name, origin in neighbours.origins.items()
+        if shares_input(origin, digests) and (epsilons := _find_epsilons(origin, columns))
+    )
+
+
+def find_releases(output: Location) -> Iterator[Location]:
+    """Yield every entry that is where a release of any name would be, by name and id."""
+    if not output.is_dir():
+        return
+    for repository in sorted((place for place in output.iterdir() if place.is_dir()), key=str):
+        yield from sorted((p for p in repository.iterdir() if _ID.fullmatch(p.name)), key=str)
+
+
+def shares_input(origin: Origin, digests: Collection[str]) -> bool:
+    """Return whether a release was made of one of these files."""
+    return not {file.sha256 for file in origin.inputs}.isdisjoint(digests)
+
+
+def _find_epsilons(origin: Origin, columns: Collection[str]) -> dict[str, Fraction]:
+    return {
+        name: Fraction(str(noise.epsilon))
+        for name, noise in origin.noise.items()
+        if name in columns
+    }
+
+
+def add_up(draws: Collection[Draw], own: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Epsilon of each column over these draws and one's own together (sequential composition)."""
+    earlier = [draw.epsilons for draw in draws]
+    return {
+        name: epsilon + sum((drawn.get(name, Fraction(0)) for drawn in earlier), Fraction(0))
+        for name, epsilon in own.items()
+    }
+
+
+def describe_draws(draws: Collection[Draw]) -> list[EarlierDraw]:
+    """Describe the draws for an internal manifest."""
+    return [
+        EarlierDraw(release=draw.release, epsilon={n: float(e) for n, e in draw.epsilons.items()})
+        for draw in draws
+    ]

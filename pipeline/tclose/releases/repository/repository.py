@@ -1,0 +1,260 @@
+"""The repository: where the releases of one name are, who may write to it, and what is current.
+
+``<output>/<name>/<release id>/``  ``data/``, ``manifest.json`` and documents: may be handed out
+                                   ``internal/``: stays; readable by its owner only
+``<output>/<name>/CURRENT``        the id of the current release
+``<output>/<name>/.work/``         private working files of a run; gone after success
+``<output>/<name>/.work-path``     where they are if not there, while there are any; private
+``<output>/<name>/.claims/``       the lease of the run that is at work; private
+``<output>/<name>/.failed/``       lineage of runs that failed; private
+``<output>/<name>/.journal.jsonl`` who moved CURRENT back or removed releases, and when; private
+``<output>/.release-key``          keys the release ids; private
+
+In a bucket what is private or internal is below ``.internal/`` (see `stores.object_store`), and
+the working files in a private folder of this machine (see `work_folders`).
+"""
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tclose.data.places.locations import Location
+from tclose.data.places.untrusted_files import read_bounded
+from tclose.errors import OutputError, TcloseError
+from tclose.releases.repository.contents import (
+    DOCUMENTS,
+    KEY_FILE,
+    file_sha256,
+    is_intact,
+    open_store,
+    read_content,
+    read_internal,
+    read_manifest,
+)
+from tclose.releases.repository.work_folders import open_folder, read_note, work_folders, write_note
+from tclose.releases.signatures.manifest_signature import (
+    SIGNATURE_FILE,
+    Signer,
+    find_wrong_signature,
+)
+from tclose.releases.stores import lease
+from tclose.releases.stores.folder_entries import WORK
+from tclose.releases.stores.lease import EXPIRY, LeaseToken, Notify
+from tclose.releases.stores.store import Store, lost_lease
+
+__all__ = [
+    "DOCUMENTS",
+    "KEY_FILE",
+    "ReleaseRepository",
+    "file_sha256",
+    "is_intact",
+    "make_release_id",
+    "open_store",
+    "read_internal",
+    "read_manifest",
+]
+
+KEY_BYTES = 32
+_CURRENT_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class ReleaseRepository:
+    """The releases of one name below an output folder.
+
+    ``work_path``: where working files go, if the policy says it; ``lease_token``: of the lease that
+    is held, without which nothing is written; ``beside``: another one whose lease has to be held,
+    too.
+    """
+
+    output: Location
+    name: str
+    work_path: Path | None = None
+    lease_token: LeaseToken | None = None
+    beside: "ReleaseRepository | None" = None
+
+    @property
+    def root(self) -> Location:
+        """Folder of this name."""
+        return self.output / self.name
+
+    @property
+    def store(self) -> Store:
+        """The store that the repository writes to."""
+        return open_store(self.root)
+
+    def release(self, release_id: str) -> Location:
+        """Folder of a release."""
+        return self.root / release_id
+
+    @property
+    def _work_folders(self) -> tuple[Path, ...]:
+        if self.work_path is None and isinstance(self.root, Path):
+            return (self.root / WORK,)
+        return work_folders(self.work_path, self.output, self.name)
+
+    @property
+    def work(self) -> Path:
+        """Folder of the working files of all runs of this name."""
+        return self._work_folders[-1]
+
+    def work_folder(self, release_id: str) -> Path:
+        """Folder of the working files of the run that makes a release."""
+        return self.work / release_id
+
+    @contextlib.contextmanager
+    def acquire_lease(
+        self, expiry: float = EXPIRY, notify: Notify = lambda _: None
+    ) -> Iterator["ReleaseRepository"]:
+        """Hold the only right to write here; it ends with the process, however that ends.
+
+        ``expiry``: seconds after which a lease that is not renewed may be taken over; ``notify`` is
+        told what is waited for. In the block the repository that is given is the one to write to.
+
+        Raises
+        ------
+        BusyError
+            Another run holds it.
+        OutputError
+            The output cannot be written.
+        """
+        with lease.acquire_lease(self.store, expiry, notify) as lease_token:
+            yield replace(self, lease_token=lease_token)
+
+    def check_lease(self) -> None:
+        """Check that the lease is still held.
+
+        Raises
+        ------
+        LostLeaseError
+            Another run has taken it over, or there never was one.
+        """
+        lease.check_lease(self.store, self._lease_token)
+        if self.beside is not None:
+            self.beside.check_lease()
+
+    @property
+    def _lease_token(self) -> LeaseToken:
+        if self.lease_token is None:
+            raise lost_lease(self.name)
+        return self.lease_token
+
+    def release_key(self) -> bytes:
+        """The secret that keys release ids, made at the first use."""
+        store = open_store(self.output)
+        key = store.read(KEY_FILE)
+        if key is None:
+            store.create(KEY_FILE, secrets.token_bytes(KEY_BYTES))
+            key = store.read(KEY_FILE)
+        if key is None or len(key) != KEY_BYTES:
+            raise OutputError(
+                f"output {store.private(KEY_FILE)}: is not a release key; put back the {KEY_BYTES} "
+                "bytes it had, or remove it: releases then get new ids"
+            )
+        return key
+
+    def find_release_key(self) -> bytes | None:
+        """The secret, for those who write nothing; None where it is not there or not readable."""
+        try:
+            key = open_store(self.output).read(KEY_FILE)
+        except (OutputError, OSError):
+            return None
+        return key if key is not None and len(key) == KEY_BYTES else None
+
+    def current(self) -> str | None:
+        """Id of the current release."""
+        try:
+            content = read_bounded(self.root / "CURRENT", _CURRENT_BYTES, follow=True)
+            words = content.decode("ascii").split()
+        except (OSError, ValueError):
+            return None
+        return words[0] if words else None
+
+    def set_current(self, release_id: str) -> None:
+        """Move CURRENT to a release, in one step."""
+        self.store.point(release_id, self._lease_token.token, self.check_lease)
+
+    def staging(self, release_id: str) -> Path:
+        """An empty place to stage a release in."""
+        work = self.work_folder(release_id)
+        return self.store.staging(self._lease_token.token, release_id, work)
+
+    def commit(self, staging: Path, release_id: str) -> None:
+        """Move a staged release to its place; one that is there whole stays as it is."""
+        if not is_intact(self.release(release_id)):
+            self.store.commit(staging, release_id, self._lease_token.token, self.check_lease)
+
+    def sign(self, release_id: str, signer: Signer) -> bool:
+        """Sign a published release; return False if it is signed by that key already."""
+        release = self.release(release_id)
+        manifest = read_content(release)
+        if not find_wrong_signature(release, manifest, signer.public):
+            return False
+        signed = signer.sign(manifest)
+        token = self._lease_token.token
+        self.store.attach(release_id, SIGNATURE_FILE, signed, token, self.check_lease)
+        return True
+
+    def replace_internal(self, release_id: str, name: str, content: bytes) -> None:
+        """Replace a file of a release's internal part, in one step."""
+        self.store.attach(release_id, name, content, self._lease_token.token, self.check_lease)
+
+    def delete_release(self, release_id: str) -> None:
+        """Remove a release; the first step makes it none."""
+        self.store.delete_release(release_id, self._lease_token.token, self.check_lease)
+
+    def clear_leftovers(self, keep: str | None = None) -> None:
+        """Remove what dead runs left among the releases, but of one."""
+        self.store.clear_leftovers(keep, self.check_lease)
+
+    def open_work(self) -> None:
+        """Make the folder of working files, readable by its owner only, and note where it is.
+
+        What a run left where its policy said is removed if this one says another place.
+        """
+        for folder in self._work_folders:
+            open_folder(folder)
+        before = self.find_work()
+        if before.work != self.work:
+            before.clear_work()
+            before.leave_work()
+        write_note(self.store, self.work_path)
+
+    def find_work(self) -> "ReleaseRepository":
+        """The repository with its working files where the last run had them."""
+        return replace(self, work_path=read_note(self.store))
+
+    def clear_work(self, keep: str | None = None) -> None:
+        """Remove the working files of runs that ended; all, or all but those of one release."""
+        try:  # by descriptor: what others put in its place meanwhile is not removed
+            descriptor = os.open(self.work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            return
+        try:
+            for name in set(os.listdir(descriptor)) - {keep}:  # noqa: PTH208  # of a descriptor
+                shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+        finally:
+            os.close(descriptor)
+
+    def leave_work(self) -> None:
+        """Remove the folders of working files if they are empty."""
+        for folder in reversed(self._work_folders):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if self.work_path is not None and not self.work.exists():
+            with contextlib.suppress(OSError, TcloseError):  # which would hide why a run failed
+                write_note(self.store, None)
+
+
+def make_release_id(key: bytes, content: dict[str, Any]) -> str:
+    """Id of a release from what decides its content; without the key it confirms no guess."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:20]

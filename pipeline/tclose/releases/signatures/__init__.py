@@ -1,0 +1,1 @@
+"""Signatures and seals of manifests, and the files of their keys."""

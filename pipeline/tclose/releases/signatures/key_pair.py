@@ -1,0 +1,77 @@
+"""A new pair of keys for public signatures, as files."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tclose.errors import OutputError
+from tclose.releases.signatures.manifest_signature import PublicKey
+from tclose.releases.stores.filesystem import sync_folder
+
+PRIVATE_FILE, PUBLIC_FILE = "signing-key.pem", "public-key.pem"
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """The files of the two keys of a pair, and their id."""
+
+    private: Path
+    public: Path
+    key_id: str
+
+
+def write_key_pair(folder: Path) -> KeyPair:
+    """Make a pair of keys: the private one for its owner alone. Nothing is ever written over.
+
+    Raises
+    ------
+    OutputError
+        There are keys already, it holds releases, or the folder cannot be written.
+    """
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+    )
+
+    private, public = folder / PRIVATE_FILE, folder / PUBLIC_FILE
+    _open_folder(folder, (private, public))
+    key = Ed25519PrivateKey.generate()
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    shared = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    try:
+        _create(private, secret, 0o600)
+        _create(public, shared, 0o644)
+        sync_folder(folder)
+    except OSError as error:
+        raise OutputError(f"keys {folder}: cannot be written ({error.strerror})") from None
+    return KeyPair(private, public, PublicKey(key.public_key().public_bytes_raw()).key_id)
+
+
+def _open_folder(folder: Path, files: tuple[Path, ...]) -> None:
+    """Make the folder; refuse one that is handed out, and one that has keys."""
+    place = folder.absolute().resolve()
+    marks = ("CURRENT", ".release-key")
+    if any((at / mark).exists() for at in (place, *place.parents) for mark in marks):
+        raise OutputError(f"keys {folder}: it holds releases; choose another folder")
+    for file in files:
+        if os.path.lexists(file):
+            raise OutputError(f"keys {file}: exists already and is not overwritten; choose "
+                              "another folder")  # fmt: skip
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"keys {folder}: cannot be written ({error.strerror})") from None
+
+
+def _create(path: Path, content: bytes, mode: int) -> None:
+    """Write a file that is not there yet, to stay."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        os.fchmod(descriptor, mode)
+        stream.write(content)
+        stream.flush()
+        os.fsync(descriptor)

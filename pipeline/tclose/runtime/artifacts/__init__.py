@@ -1,0 +1,1 @@
+"""Artifacts: the values and files that passes hand over, checked by digest."""

@@ -1,0 +1,64 @@
+"""Lineage events of a run: start, heartbeat and end; stored with the run, and emitted."""
+
+import time
+
+import pyarrow as pa
+
+from tclose.releases.lineage import emit
+from tclose.releases.lineage.run_events import Lineage
+from tclose.runtime.artifacts.artifacts import Artifact, Workspace
+from tclose.runtime.monitoring.progress import Progress
+
+LINEAGE = Artifact("lineage", Lineage)
+
+# A long run emits a heartbeat from time to time, after a task or a pass.
+SECONDS_OF_SILENCE = 60.0
+
+
+def begin(workspace: Workspace, lineage: Lineage, schema: pa.Schema, progress: Progress) -> None:
+    """Start a run's lineage; that of an earlier run which ended without an event is aborted."""
+    earlier = workspace.find(LINEAGE)
+    if earlier is not None and not earlier.has_ended:
+        earlier.abort(f"it ended without a word; run {lineage.run_id} goes on from there")
+        report(earlier, progress)
+    lineage.start(schema)
+    report(lineage, progress)
+    workspace.save(LINEAGE, lineage)
+
+
+def heartbeat(workspace: Workspace, progress: Progress) -> None:
+    """Emit that a run is still running, if its last event was long ago."""
+    lineage = workspace.find(LINEAGE)
+    if lineage is None or lineage.has_ended:
+        return
+    if time.monotonic() - lineage.emitted_at >= SECONDS_OF_SILENCE:
+        lineage.heartbeat()
+        report(lineage, progress)
+        workspace.save(LINEAGE, lineage)
+
+
+def end(
+    workspace: Workspace, message: str, progress: Progress, *, aborted: bool = False
+) -> Lineage | None:
+    """Emit that a run has failed or was interrupted; return its lineage, if it had begun."""
+    lineage = workspace.find(LINEAGE)
+    if lineage is None or lineage.has_ended:
+        return None
+    if aborted:
+        lineage.abort(message)
+    else:
+        lineage.fail(message)
+    report(lineage, progress)
+    workspace.save(LINEAGE, lineage)
+    return lineage
+
+
+def report(lineage: Lineage, progress: Progress) -> None:
+    """Emit the pending events to the configured listener; a failure is only reported."""
+    if not lineage.pending or not emit.is_configured():
+        return
+    problem = emit.emit_events(lineage.pending)
+    if problem:
+        progress.info(problem)
+    else:
+        lineage.pending.clear()

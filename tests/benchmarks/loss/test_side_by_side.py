@@ -1,0 +1,51 @@
+"""Methods side by side: what one class would lose, the table of many columns, the rows."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.loss.side_by_side.__main__ import COLUMNS, describe_outcomes
+from benchmarks.loss.side_by_side.compared_releases import Outcome, measure_one_class
+from benchmarks.loss.side_by_side.tables import CATEGORIES, discharges, generate_mixed, many_columns
+from benchmarks.microdata.sources import Source
+from tclose.errors import InfeasibleError
+
+FAST = Outcome(0.2, 0.1, 0.3, 20, 0.09, 3.0, 2.0)
+
+
+def test_one_class_loses_spread_and_all_but_the_commonest() -> None:
+    table = pa.table({"a": [0.0, 0.0, 2.0, 2.0], "b": ["x", "x", "x", "y"], "c": [1, 1, 1, 1]})
+    source = Source("", lambda: table, ("a", "b", "c"), (), ("b",))
+    assert measure_one_class(table, source) == {"a": 0.25, "b": 0.25, "c": 0.0}
+
+
+def test_dates_are_numbers() -> None:
+    source = discharges(50, 1)
+    lost = measure_one_class(source.read(), source)
+    assert set(lost) == set(source.quasi_identifiers)
+    assert 0 < lost["admission_date"] < 0.25
+
+
+def test_every_third_of_many_columns_is_nominal() -> None:
+    source = many_columns(3_000, 5, 1)
+    table = source.read()
+    assert source.nominal == ("q2", "q5")
+    kinds = [pa.types.is_string(table[name].type) for name in source.quasi_identifiers]
+    assert kinds == [False, True, False, False, True]
+    assert table.equals(generate_mixed(3_000, 5, 1))
+    counts = np.unique(table["q2"].to_numpy(zero_copy_only=False), return_counts=True)[1]
+    assert counts.size == CATEGORIES
+    assert counts[0] == pytest.approx(1_000, abs=2)
+
+
+def test_rows_are_beside_the_default() -> None:
+    refused = InfeasibleError("no classes | of these")
+    rows = describe_outcomes({"fast": FAST, "off": Outcome(0.5, 0.2, 0.6, 30, 0.1, 1, 0.5)})
+    assert [row[:5] for row in rows] == [
+        ["fast", "0.200000", "1.000", "10.00%", "30.00%"],
+        ["off", "0.500000", "2.500", "20.00%", "60.00%"],
+    ]
+    rows = describe_outcomes({"fast": refused, "off": FAST})
+    assert rows[0][:2] == ["fast", "none: no classes / of these"]
+    assert rows[1][2] == "-"
+    assert {len(row) for row in rows} == {len(COLUMNS) - 3}

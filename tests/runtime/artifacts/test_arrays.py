@@ -1,0 +1,107 @@
+"""Working tables on disk: class keys of both kinds, and distributions that are replaced."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tclose.runtime.artifacts.arrays import (
+    DistributionFile,
+    RecordsFile,
+    TableFile,
+    key_array,
+    make_distribution,
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([3, -1, 2**62], "i"),
+        ([0.5, -0.25], "f"),
+        (["[1, 2]", "é", '"a\\u0000"', ""], "U"),
+        ([], "i"),
+        (pa.array([], pa.string()), "U"),
+    ],
+)
+def test_class_keys_are_numbers_or_texts(values, kind, tmp_path):
+    array = values if isinstance(values, pa.Array) else pa.array(values, None if values else "i8")
+    file = TableFile(tmp_path / "classes")
+    file.write(pa.table({"k0": array}))
+    keys = key_array(file.read(), "k0")
+    assert keys.dtype.kind == kind
+    assert keys.tolist() == array.to_pylist()
+
+
+def test_texts_of_several_pieces_sort_as_the_release_does():
+    pieces = pa.chunked_array([["b", "[2, 3]"], ["[10, 11]", "ab"]])
+    keys = key_array(pa.table({"k0": pieces}), "k0")
+    assert keys[np.argsort(keys)].tolist() == sorted(pieces.to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("starts", "sizes", "rows"),
+    [
+        ([2], [3], [2, 3, 4]),
+        ([7, 0, 4], [2, 1, 0], [7, 8, 0]),
+        ([0, 9], [0, 0], []),
+    ],
+)
+def test_ranges_of_rows_are_copies(starts, sizes, rows, tmp_path):
+    texts = [str(i) for i in range(9)]
+    file = TableFile(tmp_path / "table")
+    file.write(pa.table({"a": range(9), "b": texts}))
+    found = file.read_rows(np.array(starts), np.array(sizes))
+    file.path.write_bytes(b"\0" * file.path.stat().st_size)
+    assert found.to_pydict() == {"a": rows, "b": [texts[i] for i in rows]}
+
+
+class TestRecords:
+    DTYPE = np.dtype([("position", "i8"), ("q0", "f8")])
+
+    def written(self, tmp_path, n_records):
+        records = np.empty(n_records, dtype=self.DTYPE)
+        records["position"] = np.arange(n_records)
+        records["q0"] = np.arange(n_records) / 4
+        RecordsFile(tmp_path / "records").write(records)
+        return records
+
+    def test_ranges_come_back(self, tmp_path):
+        records = self.written(tmp_path, 9)
+        file = RecordsFile(tmp_path / "records")
+        found = file.read(self.DTYPE, np.array([7, 3, 0]), np.array([2, 0, 1]))
+        assert found.tolist() == records[[7, 8, 0]].tolist()
+
+    def test_of_none(self, tmp_path):
+        self.written(tmp_path, 0)
+        assert (tmp_path / "records").read_bytes() == b""
+
+    def test_shorter_file_is_no_file(self, tmp_path):
+        self.written(tmp_path, 9)
+        file = RecordsFile(tmp_path / "records")
+        with pytest.raises(OSError, match="shorter"):
+            file.read(self.DTYPE, np.array([7]), np.array([3]))
+
+
+def test_distribution_comes_back(tmp_path):
+    made = make_distribution(np.array([-0.5, 1.25, 7]), np.array([2, 1, 4]))
+    file = DistributionFile(tmp_path / "distribution")
+    file.write(made)
+    found = file.read()
+    assert found.values.tolist() == [-0.5, 1.25, 7]
+    assert found.cumulative.tolist() == [2, 3, 7]
+    assert found.prefix.tolist() == [0, 2, 5, 12]
+    assert found.counts.tolist() == [2, 1, 4]
+    assert not found.values.flags.writeable
+
+
+def test_distribution_that_is_replaced_leaves_its_readers_what_they_had(tmp_path):
+    """Units of work have mapped the values when buckets take their place."""
+    file, other = DistributionFile(tmp_path / "distribution"), DistributionFile(tmp_path / "other")
+    file.write(make_distribution(np.arange(1000), np.ones(1000, np.int64)))
+    before = file.read()
+    file.write(make_distribution(np.arange(2), np.array([400, 600])))
+    assert before.values[-1] == 999
+    assert before.cumulative[-1] == 1000
+    assert file.read().cumulative.tolist() == [400, 1000]
+    other.write(file.read())
+    assert other.read().counts.tolist() == [400, 600]
