@@ -90,7 +90,7 @@ def mean_is_beyond(records: ClassedRecords, classes: list[list[int]]) -> bool | 
 @given(pairs)
 def test_exchanges_beyond_the_bounds_move_a_mean_beyond_a_limit(records: ClassedRecords) -> None:
     block, rows = records.gather()
-    shifts = make_screen(block).shifts
+    shifts = make_screen(block).bounds
     bound_shifts(block, 0, 1, shifts)
     for m, n in product(range(block.sizes[0]), range(block.sizes[1])):
         x, y = rows[block.members[0, 0, m]], rows[block.members[0, 1, n]]
@@ -103,7 +103,7 @@ def test_exchanges_beyond_the_bounds_move_a_mean_beyond_a_limit(records: Classed
 @given(pairs)
 def test_moves_beyond_the_bounds_move_a_mean_beyond_a_limit(records: ClassedRecords) -> None:
     block, rows = records.gather()
-    allowed = make_screen(block).shifts
+    allowed = make_screen(block).bounds
     bound_positions(block, 0, 1, allowed)
     for m in range(block.sizes[0] if block.sizes[0] > 1 else 0):
         position = block.lanes.positions[0, :, m]

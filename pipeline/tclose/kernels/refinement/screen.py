@@ -50,9 +50,9 @@ Lanes = namedtuple(
 #   gains float32 (lanes, lanes)      of exchanging each record of the first class for each of the
 #                                     second
 #   insertion_ranks int32 (2, p, lanes)   records of the other class that precede each record
-#   shifts float64 (p, 2)   the least and the most that an exchange may add to the positions of
-#                           the first class
-Screen = namedtuple("Screen", "parts moves gains insertion_ranks shifts")
+#   bounds float64 (p, 2)   the least and the most that t may allow: see `bound_shifts` and
+#                           `bound_positions`
+Screen = namedtuple("Screen", "parts moves gains insertion_ranks bounds")
 
 
 @kernel
@@ -230,23 +230,24 @@ def screen_exchanges(lanes, a, b, sizes, screen):
 
 
 @kernel(inline="always", borrows=True)
-def count_promising(gains, m, first, last, least):
-    """Count exchanges of record m for one from ``first`` to ``last`` that may save over ``least``.
+def count_promising(savings, row, first, last, least):
+    """Count what may save more than ``least`` in a row of ``gains`` or ``moves``, in some lanes.
 
     ``least``: float32; numbers that single precision does not hold are counted.
     """
     n_more = 0
     for n in range(first, last):
-        n_more += not gains[m, n] <= least
+        n_more += not savings[row, n] <= least
     return n_more
 
 
 @kernel(inline="always", borrows=True)
 def bound_shifts(block, a, b, shifts):
-    """Fill ``shifts`` with what an exchange may add to the positions of class a at most.
+    """Fill ``shifts``: by how much an exchange may change the sum of class a's positions.
 
     A class's mean position is no farther from the table's than the class's distance: an exchange
     that moves either class's mean by more brings it above a limit, whatever the other records are.
+    The least and the most, of each confidential attribute.
     """
     means, limits = block.lanes.mean_positions, block.limits
     size_a, size_b = block.sizes[a], block.sizes[b]
@@ -261,7 +262,7 @@ def bound_shifts(block, a, b, shifts):
 def bound_positions(block, a, b, positions):
     """Fill ``positions`` with those that a record may have that moves from class a to class b.
 
-    As in `bound_shifts`: least and most, of each confidential attribute.
+    As in `bound_shifts`, the least and the most, of each confidential attribute.
     """
     means, limits = block.lanes.mean_positions, block.limits
     size_a, size_b = block.sizes[a], block.sizes[b]

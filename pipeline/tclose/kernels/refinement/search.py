@@ -51,7 +51,7 @@ def find_swap(block, a, b, screen, error, least_gain):
     -------
     score, x, y : loss saved and excess removed, if more than ``least_gain``; the records, or -1
     """
-    gains, positions, shifts = screen.gains, block.lanes.positions, screen.shifts
+    gains, positions, shifts = screen.gains, block.lanes.positions, screen.bounds
     size, members = block.sizes[b], block.members
     before = block.excess[a] + block.excess[b]
     best, best_x, best_y = least_gain, -1, -1
@@ -156,7 +156,7 @@ def find_move(block, a, b, side, screen, error, best):
     """
     before = block.excess[a] + block.excess[b]
     least = np.float32(best - error) if before == 0.0 else np.float32(-np.inf)
-    best_x, allowed = -1, screen.shifts
+    best_x, allowed = -1, screen.bounds
     if not count_promising(screen.moves, side, 0, block.sizes[a], least):
         return best, best_x
     bound_positions(block, a, b, allowed)
