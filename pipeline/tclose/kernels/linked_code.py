@@ -9,17 +9,21 @@ Parts are kernels, and numba's own functions that kernels use. Functions of othe
 called from Python at any time, are compiled as numba does it.
 """
 
-import contextlib
-import gc
 import weakref
-from collections.abc import Iterator
 from typing import Any, Self
 
+from tclose.kernels.frugal_compiler import (
+    Bodies,
+    make_comparing_cheap,
+    no_garbage_collection,
+    without_highlighting,
+)
 from tclose.security.working_folder import away_from_working_folder
 
-with away_from_working_folder():
+with away_from_working_folder(), without_highlighting():
     from numba.core import codegen as code_generation
     from numba.core import event
+    from numba.core.compiler import Flags
     from numba.core.environment import lookup_environment
     from numba.core.registry import cpu_target
 
@@ -58,6 +62,9 @@ class LinkedLibrary(code_generation.JITCodeLibrary):
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
         self.is_part = compiles_kernel() and _is_inside()
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        super()._optimize_functions(Bodies(ll_module))
 
     def _optimize_final_module(self) -> None:
         if not self.is_part:
@@ -122,26 +129,15 @@ def link_parts(dispatcher: Any) -> None:
     def compile_kind(signature: Any) -> Any:
         wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": compiles_kernel()}
         dispatcher.targetoptions.update(wrappers)
-        with _no_garbage_collection():
+        with no_garbage_collection():
             return compile_signature(signature)
 
     dispatcher.add_overload, dispatcher.compile = add, compile_kind
 
 
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Look for no garbage: a seventh of the time to compile goes there, with so many objects."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def _use_linked_libraries() -> None:
     """Make the compiler of this process use `LinkedLibrary`."""
+    make_comparing_cheap(Flags)
     event.register("numba:compile", _Follower())
     codegen = cpu_target.target_context.codegen()
     set_environment = codegen.set_env
