@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tclose.kernels.compiler import find_refusal
+from tclose.kernels.frugal_compiler import no_garbage_collection
 from tclose.runtime.monitoring.progress import Progress
 
 N_ROWS = 1_500
@@ -77,4 +78,5 @@ def _release(folder: Path, number: int, overrides: list[str]) -> None:
 
     places = [f"input.path={folder / 'table.parquet'}", f"output.path={folder / str(number)}"]
     policy = parse_policy(DOCUMENT, places + overrides, source="of the warm-up")
-    run_release(policy, Progress("none", cautions=False))
+    with no_garbage_collection():  # of a process that ends here
+        run_release(policy, Progress("none", cautions=False))

@@ -7,6 +7,7 @@ stay exact: sums are kept as quotient and remainder, so that no span of values o
 import numpy as np
 
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import copy_into, stable_order
 
 # Records of a class that are sorted by insertion, at most.
 SMALL_CLASS = 64
@@ -137,7 +138,7 @@ def sort_within(order, starts, keys):
         members = order[starts[c] : starts[c + 1]]
         if members.size > SMALL_CLASS:
             for key in keys[::-1]:
-                members[:] = members[np.argsort(key[members], kind="mergesort")]
+                copy_into(members, members[stable_order(key[members])])
             continue
         for i in range(1, members.size):
             record, j = members[i], i

@@ -16,6 +16,7 @@ weight 1/H, of its nodes at the levels 0 to H-1, so that their sum is the hierar
 import numpy as np
 
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import copy_into, first_not_below
 
 
 @kernel
@@ -83,7 +84,7 @@ def compact_codes(nominal):
                 present[n_local[j]] = present[i]
                 n_local[j] += 1
         for i in range(present.size):
-            local[j, i] = np.searchsorted(present[: n_local[j]], np.int64(nominal[j, i]))
+            local[j, i] = first_not_below(present[: n_local[j]], np.int64(nominal[j, i]))
     return local, n_local
 
 
@@ -135,8 +136,8 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
             if n_clustered == n_clusters:
                 break
             seed = find_farthest(distances, rows, subset_starts, alive)
-            point[:] = numeric[:, seed]
-            levels[:] = nominal[:, seed]
+            copy_into(point, numeric[:, seed])
+            copy_into(levels, nominal[:, seed])
             has_extra = False
             for s in range(take.size):
                 start = subset_starts[s]
@@ -180,10 +181,10 @@ def cluster_blocks(numeric, nominal, weights, order, starts, sizes, take):
         members = order[begin:end]
         block_numeric = np.empty((numeric.shape[0], members.size))
         for j in range(numeric.shape[0]):
-            block_numeric[j] = numeric[j][members]
+            copy_into(block_numeric[j], numeric[j][members])
         block_nominal = np.empty((nominal.shape[0], members.size), dtype=np.int32)
         for j in range(nominal.shape[0]):
-            block_nominal[j] = nominal[j][members]
+            copy_into(block_nominal[j], nominal[j][members])
         local = cluster_block(
             block_numeric, block_nominal, weights, starts[b] - begin, take, sizes[b]
         )

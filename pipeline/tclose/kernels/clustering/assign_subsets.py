@@ -13,6 +13,7 @@ from math import gcd
 import numpy as np
 
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import first_above, first_not_below
 from tclose.model.array_types import Int64
 
 GOLDEN = 0.6180339887498949
@@ -65,12 +66,12 @@ def assign_subsets(codes, cut_codes, cut_ranks, tie_codes, tie_rule, tie_seen):
     seen = tie_seen.copy()
     for i in range(codes.size):
         code = codes[i]
-        tie = np.searchsorted(tie_codes, code)
+        tie = first_not_below(tie_codes, code)
         if tie < tie_codes.size and tie_codes[tie] == code:
             first, n_tied, stride, shift = tie_rule[tie]
             rank = first + (seen[tie] * stride + shift) % n_tied
             seen[tie] += 1
-            subsets[i] = np.searchsorted(cut_ranks, rank, side="right")
+            subsets[i] = first_above(cut_ranks, rank)
         else:
-            subsets[i] = np.searchsorted(cut_codes, code, side="right")
+            subsets[i] = first_above(cut_codes, code)
     return subsets

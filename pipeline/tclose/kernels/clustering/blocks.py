@@ -14,6 +14,7 @@ difference counts, 1/H of the quasi-identifier's own weight, and ``heights`` (in
 import numpy as np
 
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import copy_into, stable_order
 
 
 @kernel
@@ -177,8 +178,9 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
     starts = np.empty((n_nodes, n_subsets + 1), dtype=np.int64)
     sizes = np.empty(n_nodes, dtype=np.int64)
     counts = np.zeros(n_levels, dtype=np.int64)
-    first[0], clusters[0] = subset_starts[:-1], n_clusters
-    extra[0] = subset_starts[1:] - subset_starts[:-1] - n_clusters * take
+    clusters[0] = n_clusters
+    copy_into(first[0], subset_starts[:-1])
+    copy_into(extra[0], subset_starts[1:] - subset_starts[:-1] - n_clusters * take)
     depth, n_blocks, written = 1, 0, 0
     while depth:
         depth -= 1
@@ -188,7 +190,7 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
             for s in range(n_subsets):
                 members = np.sort(perm[begin[s] : begin[s] + g * take[s] + spare[s]])
                 starts[n_blocks, s] = written
-                order[written : written + members.size] = members
+                copy_into(order[written : written + members.size], members)
                 written += members.size
             starts[n_blocks, n_subsets] = written
             n_blocks += 1
@@ -201,9 +203,11 @@ def cut_blocks(  # noqa: PLR0913 (arrays of a region, and how it is cut)
             segment = perm[begin[s] : begin[s] + g * take[s] + spare[s]]
             split_segment(numeric, nominal, axis, cells, segment, g_left * take[s] + left[s])
         # The right half waits on the stack below the left one: blocks leave in axis order.
-        first[depth], extra[depth] = begin + g_left * take + left, spare - left
-        clusters[depth] = g - g_left
-        first[depth + 1], extra[depth + 1], clusters[depth + 1] = begin, left, g_left
+        copy_into(first[depth], begin + g_left * take + left)
+        copy_into(extra[depth], spare - left)
+        copy_into(first[depth + 1], begin)
+        copy_into(extra[depth + 1], left)
+        clusters[depth], clusters[depth + 1] = g - g_left, g_left
         depth += 2
     return order, starts[:n_blocks], sizes[:n_blocks]
 
@@ -216,11 +220,11 @@ def split_segment(numeric, nominal, axis, cells, segment, n_left):
     to each are rounded down, so that they add up.
     """
     of_rows = cells[segment]
-    if of_rows.size == 0 or of_rows.min() == of_rows.max():
+    if _are_equal(of_rows):
         keys = axis_keys(numeric, nominal, axis, segment)
         select_smallest(keys, segment, n_left)
         return
-    by_cell = segment[np.argsort(of_rows, kind="mergesort")]
+    by_cell = segment[stable_order(of_rows)]
     n_rows = segment.size
     start, filled_left, filled_right = 0, 0, n_left
     while start < n_rows:
@@ -232,11 +236,19 @@ def split_segment(numeric, nominal, axis, cells, segment, n_left):
         share = min(max(share, 0), stop - start)
         rows = by_cell[start:stop]
         select_smallest(axis_keys(numeric, nominal, axis, rows), rows, share)
-        segment[filled_left : filled_left + share] = rows[:share]
-        segment[filled_right : filled_right + rows.size - share] = rows[share:]
+        copy_into(segment[filled_left : filled_left + share], rows[:share])
+        copy_into(segment[filled_right : filled_right + rows.size - share], rows[share:])
         filled_left += share
         filled_right += rows.size - share
         start = stop
+
+
+@kernel(borrows=True)
+def _are_equal(numbers):
+    for number in numbers:  # noqa: SIM110
+        if number != numbers[0]:
+            return False
+    return True
 
 
 @kernel
@@ -245,7 +257,7 @@ def gather_rows(perm, begin, sizes):
     rows = np.empty(sizes.sum(), dtype=np.int64)
     filled = 0
     for s in range(begin.size):
-        rows[filled : filled + sizes[s]] = perm[begin[s] : begin[s] + sizes[s]]
+        copy_into(rows[filled : filled + sizes[s]], perm[begin[s] : begin[s] + sizes[s]])
         filled += sizes[s]
     return rows
 

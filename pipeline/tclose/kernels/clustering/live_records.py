@@ -16,6 +16,7 @@ from tclose.kernels.clustering.algorithm3 import (
     swap_out,
 )
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import copy_into, stable_order
 
 # The records, the first n_left of them live.
 #   numeric float64 (d, n), nominal int32 (q, n)   quasi-identifiers, codes renumbered from 0
@@ -70,8 +71,8 @@ def measure_from_average(records, n_left):
 @kernel
 def measure_from_record(records, at, start, stop):
     """Distances of the records at start..stop-1 to the one at a position."""
-    records.point[:] = records.numeric[:, at]
-    records.levels[:] = records.nominal[:, at]
+    copy_into(records.point, records.numeric[:, at])
+    copy_into(records.levels, records.nominal[:, at])
     _measure(records, start, stop)
 
 
@@ -160,8 +161,8 @@ def rank_remaining(records, n_left):
 def _sort_positions(positions, distances, rows):
     """Sort by distance, equal ones by row, in place: one after the other while they are few."""
     if positions.size > FEW:
-        by_row = positions[np.argsort(rows[positions])]
-        positions[:] = by_row[np.argsort(distances[by_row], kind="mergesort")]
+        by_row = positions[stable_order(rows[positions])]
+        copy_into(positions, by_row[stable_order(distances[by_row])])
         return
     for m in range(1, positions.size):
         moved, slot = positions[m], m

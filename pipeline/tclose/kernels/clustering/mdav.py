@@ -16,6 +16,7 @@ from tclose.kernels.clustering.live_records import (
     take_out,
 )
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import stable_order
 
 # Of V-MDAV: 0.2 suits scattered records, about 1 those in clear groups.
 GAMMA = 0.2
@@ -99,7 +100,7 @@ def _v_mdav(numeric, nominal, k, gamma, weights):
     to_cluster = np.empty(n_records)
     measure_from_average(records, n_left)
     cluster = np.int64(0)  # a plain 0 is a type of its own, and what it goes to compiled twice
-    for row in np.argsort(-records.distances, kind="mergesort"):
+    for row in stable_order(-records.distances):
         if n_left < k:
             break
         if labels[row] < 0:

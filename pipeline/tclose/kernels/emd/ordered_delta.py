@@ -11,6 +11,7 @@ few operations: no search, and no loop over values (Li et al. 2007, section 5.1,
 import numpy as np
 
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import first_not_below
 
 # Rows of a class's rank terms, see `fill_rank_terms`.
 SAME, UP, DOWN, LESS, LESS_DOWN, MORE, MORE_UP = range(7)
@@ -51,7 +52,7 @@ def table_sums(cumulative, prefix, max_size):
         row = size * (size + 1) // 2
         for j in range(1, size + 1):
             level = j * n_records / size
-            code = min(np.searchsorted(cumulative, level), cumulative.size - 1)
+            code = min(first_not_below(cumulative, level), cumulative.size - 1)
             below = cumulative[code - 1] if code else 0
             work = code * below - prefix[code] + code * (level - below)
             sums[row + j] = work / n_records / last

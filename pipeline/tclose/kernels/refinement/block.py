@@ -9,6 +9,7 @@ from tclose.kernels.compiler import kernel
 from tclose.kernels.emd.ordered_delta import N_RANK_TERMS, SAME, fill_rank_terms
 from tclose.kernels.emd.tree_delta import sum_nodes, take_records
 from tclose.kernels.refinement.screen import fill_lanes, make_lanes
+from tclose.kernels.sequences import stable_order
 
 # The records and classes of a block.
 #   values float64 (n, d), levels int32 (n, q)   quasi-identifiers, those of a record adjacent
@@ -101,7 +102,7 @@ def _fill_classes(block):
         size = block.sizes[c]
         for a in range(block.record_terms.shape[0]):
             values = block.record_terms[a, first : first + size, 0].copy()  # the usual type
-            by_value = np.argsort(values, kind="mergesort")
+            by_value = stable_order(values)
             for m in range(size):
                 block.members[a, c, m] = first + by_value[m]
                 block.ranks[a, first + by_value[m]] = m
@@ -164,7 +165,7 @@ def remove_record(block, c, x):
             members[a, c, m] = moved
             ranks[a, moved] = m
     block.sizes[c] -= 1
-    _count_record(block, c, x, -1)
+    _count_record(block, c, x, np.int64(-1))  # a plain -1 is a type of its own
 
 
 @kernel(borrows=True)
@@ -181,7 +182,7 @@ def add_record(block, c, x):
         members[a, c, m] = x
         ranks[a, x] = m
     block.sizes[c] += 1
-    _count_record(block, c, x, 1)
+    _count_record(block, c, x, np.int64(1))
 
 
 @kernel(borrows=True)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tclose.kernels.compiler import kernel
+from tclose.kernels.sequences import copy_into
 
 # Kinds of representative point of a class, for grouping classes and finding neighbours.
 CENTRE, FARTHEST, DRAWN = 0, 1, 2
@@ -35,7 +36,8 @@ def represent_classes(  # noqa: PLR0913 (records, classes, and their representat
         members = order[starts[c] : starts[c + 1]]
         if kind == DRAWN:
             record = members[int(draws[c] * members.size)]
-            centres[c], modes[c] = values[record], levels[record]
+            copy_into(centres[c], values[record])
+            copy_into(modes[c], levels[record])
             continue
         for i in members:
             for j in range(values.shape[1]):
@@ -44,7 +46,8 @@ def represent_classes(  # noqa: PLR0913 (records, classes, and their representat
             modes[c, j] = _commonest(levels[:, j], members, counts)
         if kind == FARTHEST:
             record = _find_farthest(values, levels, weights, members, centres[c], modes[c])
-            centres[c], modes[c] = values[record], levels[record]
+            copy_into(centres[c], values[record])
+            copy_into(modes[c], levels[record])
     return centres, modes
 
 

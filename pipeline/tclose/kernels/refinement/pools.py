@@ -27,6 +27,7 @@ from tclose.kernels.refinement.pool_parts import (
     sum_parts,
 )
 from tclose.kernels.refinement.refine_blocks import measure_classes
+from tclose.kernels.sequences import copy_into
 
 # Pools that come out above t, beyond so many times those that are kept, end a group's search.
 BROKEN, BROKEN_PER_KEPT = 24, 12
@@ -169,7 +170,7 @@ def copy_classes(by_class, group, nearest):
     for c in range(group.size):
         members = order[starts[group[c]] : starts[group[c] + 1]]
         if members.size <= MOST_POOLED // 2:
-            state.lists[c, : members.size] = members
+            copy_into(state.lists[c, : members.size], members)
             state.sizes[c] = members.size
     return state
 

@@ -62,10 +62,29 @@ def _search(block, settings, least_gain):
     tried, n_exchanges = start_trying(block.sizes.size), 0
     for _ in range(n_searches):
         partners = find_partners(block, tried, n_partners)
-        if partners.size == 0 or partners.max() < 0:
+        if not _has_partners(partners):
             break
         n_exchanges += search_block(block, partners, tried, k, n_sweeps, least_gain)
     return n_exchanges
+
+
+@kernel(borrows=True)
+def _has_partners(partners):
+    """Return whether any class has a partner, int32 (n, p): -1 where there is none."""
+    for c in range(partners.shape[0]):
+        for p in range(partners.shape[1]):
+            if partners[c, p] >= 0:
+                return True
+    return False
+
+
+@kernel(borrows=True)
+def _is_above(excess):
+    """Return whether any class is above a limit."""
+    for of_class in excess:  # noqa: SIM110
+        if of_class != 0.0:
+            return True
+    return False
 
 
 @kernel
@@ -78,7 +97,7 @@ def repair_blocks(records, labels, by_class, groups, k, n_sweeps):
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]
         block, rows = gather_block(records, by_class, group)
-        if block.excess.max() == 0.0:
+        if not _is_above(block.excess):
             continue
         repair_block(block, k, n_sweeps)
         for c in range(group.size):

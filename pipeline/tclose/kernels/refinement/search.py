@@ -32,6 +32,7 @@ from tclose.kernels.refinement.screen import (
     screen_exchanges,
     screen_records,
 )
+from tclose.kernels.sequences import stable_order
 
 # Gains below this are rounding.
 LEAST_GAIN = 1e-13
@@ -314,7 +315,7 @@ def repair_block(block, k, n_sweeps):
                 distances[b] = 0.0
                 for j in range(totals.shape[1]):
                     distances[b] += (totals[a, j] / sizes[a] - totals[b, j] / sizes[b]) ** 2
-            for b in np.argsort(distances, kind="mergesort"):
+            for b in stable_order(distances):
                 if b == a:
                     continue
                 for _ in range(sizes[a] + sizes[b]):
