@@ -1,5 +1,7 @@
 """Compile the kernels before they are needed, in several processes, by releases of a table."""
 
+import atexit
+import gc
 import multiprocessing
 import os
 import tempfile
@@ -8,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tclose.kernels.compiler import find_refusal
-from tclose.kernels.frugal_compiler import no_garbage_collection
 from tclose.runtime.monitoring.progress import Progress
 
 N_ROWS = 1_500
@@ -58,7 +59,7 @@ def warm_up(progress: Progress) -> int:
         write_microdata(folder / "table.parquet", N_ROWS, 1)
         with (
             progress.following("compiling kernels", len(CASES)) as step,
-            ProcessPoolExecutor(n_processes, mp_context=spawn) as processes,
+            ProcessPoolExecutor(n_processes, spawn, _make_short_lived) as processes,
         ):
             futures = [
                 processes.submit(_release, folder, number, list(overrides))
@@ -71,6 +72,15 @@ def warm_up(progress: Progress) -> int:
     return len(CASES)
 
 
+def _make_short_lived() -> None:
+    """Look for no garbage in this process, and end it without taking all it has apart.
+
+    Both take seconds, with the millions of objects of a compiler.
+    """
+    gc.disable()
+    atexit.register(os._exit, 0)
+
+
 def _release(folder: Path, number: int, overrides: list[str]) -> None:
     """Make a release of the table in this process, in a folder of its own."""
     from tclose.passes.release import run_release
@@ -78,5 +88,4 @@ def _release(folder: Path, number: int, overrides: list[str]) -> None:
 
     places = [f"input.path={folder / 'table.parquet'}", f"output.path={folder / str(number)}"]
     policy = parse_policy(DOCUMENT, places + overrides, source="of the warm-up")
-    with no_garbage_collection():  # of a process that ends here
-        run_release(policy, Progress("none", cautions=False))
+    run_release(policy, Progress("none", cautions=False))

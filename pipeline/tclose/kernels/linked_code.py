@@ -12,18 +12,13 @@ called from Python at any time, are compiled as numba does it.
 import weakref
 from typing import Any, Self
 
-from tclose.kernels.frugal_compiler import (
-    Bodies,
-    make_comparing_cheap,
-    no_garbage_collection,
-    without_highlighting,
-)
+from tclose.kernels.frugal_compiler import make_frugal, no_garbage_collection
 from tclose.security.working_folder import away_from_working_folder
 
-with away_from_working_folder(), without_highlighting():
+with away_from_working_folder():
+    from llvmlite.binding import newpassmanagers
     from numba.core import codegen as code_generation
     from numba.core import event
-    from numba.core.compiler import Flags
     from numba.core.environment import lookup_environment
     from numba.core.registry import cpu_target
 
@@ -64,7 +59,14 @@ class LinkedLibrary(code_generation.JITCodeLibrary):
         self.is_part = compiles_kernel() and _is_inside()
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        super()._optimize_functions(Bodies(ll_module))
+        """Make each function smaller, which is linked into others; the whole is optimised later.
+
+        numba optimises it in full here, and sets that up for what is only declared, too.
+        """
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                _simplify(function, self._codegen._pass_builder())
 
     def _optimize_final_module(self) -> None:
         if not self.is_part:
@@ -115,6 +117,15 @@ def _is_inside() -> bool:
     return len(_compiling) > 1 and (innermost in _kernels or of_numba)
 
 
+def _simplify(function: Any, passes: Any) -> None:
+    """Put variables into registers, join instructions and blocks; count no array twice."""
+    manager = newpassmanagers.create_new_function_pass_manager()
+    manager.add_sroa_pass()
+    manager.add_instruction_combine_pass()
+    manager.add_simplify_cfg_pass()
+    manager.run(function, passes)
+
+
 def link_parts(dispatcher: Any) -> None:
     """Have what a kernel calls linked into it, and the kernel into those that call it."""
     _kernels.add(dispatcher)
@@ -137,7 +148,7 @@ def link_parts(dispatcher: Any) -> None:
 
 def _use_linked_libraries() -> None:
     """Make the compiler of this process use `LinkedLibrary`."""
-    make_comparing_cheap(Flags)
+    make_frugal()
     event.register("numba:compile", _Follower())
     codegen = cpu_target.target_context.codegen()
     set_environment = codegen.set_env
