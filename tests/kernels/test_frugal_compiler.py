@@ -1,72 +1,168 @@
 """What is replaced in the compiler answers as before, or is left as it is."""
 
+import copy
 import gc
-import os
 from typing import Any
 
-import pytest
-from numba.core.compiler import Flags
-from numba.core.targetconfig import TargetConfig
+import numpy as np
+from llvmlite import ir as llvm_ir
+from numba.core import ir, types
+from numba.core.inline_closurecall import InlineWorker
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import Signature
 
+from tclose.kernels.compiler import kernel
 from tclose.kernels.frugal_compiler import (
-    Bodies,
-    compare_flags_quickly,
-    make_comparing_cheap,
+    inline_without_copies,
+    list_variables_quickly,
+    make_frugal,
     no_garbage_collection,
-    without_highlighting,
+    remember_call_types,
+    remember_sizes,
 )
 
 
-def test_flags_have_the_values_that_the_compiler_collects() -> None:
-    flags: Any = Flags()
-    flags.nrt, flags.release_gil = True, True
-    assert "values" in vars(Flags)
-    assert flags.values() == TargetConfig.values(flags)
-    assert list(flags.values()) == list(TargetConfig.values(flags))
+def test_with_another_version_all_is_left_as_it_is() -> None:
+    before = types.Function.get_call_type, InlineWorker.inline_function
+    make_frugal((0, 1))
+    assert before == (types.Function.get_call_type, InlineWorker.inline_function)
 
 
-def test_flags_are_equal_and_hash_alike_whether_defaults_are_set_or_not() -> None:
-    plain: Any = Flags()
-    set_to_default: Any = Flags()
-    other: Any = Flags()
-    set_to_default.nrt = plain.nrt
-    other.nrt = not plain.nrt
-    assert plain == set_to_default
-    assert hash(plain) == hash(set_to_default)
-    assert plain != other
+def test_with_the_locked_version_all_is_replaced() -> None:
+    replaced = (
+        types.Function.get_call_type,
+        ir.Inst._rec_list_vars,
+        llvm_ir.Type.get_abi_size,
+        InlineWorker.inline_function,
+    )
+    assert {one.__module__ for one in replaced} == {"tclose.kernels.frugal_compiler"}
 
 
-def test_flags_that_answer_otherwise_are_left_as_they_are() -> None:
-    class Changed(Flags):
-        def values(self) -> dict[str, Any]:
-            return {"of a later version": True}
+class TestCallTypes:
+    def test_are_resolved_once_for_each_kind_of_call(self) -> None:
+        calls = []
 
-    compare_flags_quickly(Changed)
-    assert Changed().values() == {"of a later version": True}
+        class Function:
+            def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ARG002
+                calls.append(args)
+                return Signature(args[0], args, None)
+
+        remember_call_types(Function)
+        function, context = Function(), object()
+        one, other = (types.int64, types.int64), (types.float64, types.int64)
+        first = function.get_call_type(context, one, {})
+        assert function.get_call_type(context, list(one), ()) is first
+        assert function.get_call_type(context, other, {}).return_type == types.float64
+        assert function.get_call_type(context, one, {"out": types.int64}) is not first
+        assert Function().get_call_type(context, one, {}) is not first
+        assert calls == [one, other, one, one]
+
+    def test_that_are_not_found_are_sought_again(self) -> None:
+        answers = iter([None, "found"])
+
+        class Function:
+            def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ARG002
+                return next(answers)
+
+        remember_call_types(Function)
+        function = Function()
+        assert function.get_call_type(None, (), {}) is None
+        assert function.get_call_type(None, (), {}) == "found"
 
 
-def test_flags_of_another_make_are_left_as_they_are() -> None:
-    class Other:
+def test_variables_are_listed_in_the_same_order() -> None:
+    place = ir.Loc("file", 1)
+    scope = ir.Scope(None, place)
+    a, b, c = (ir.Var(scope, name, place) for name in "abc")
+
+    class Nested(ir.Inst):
+        def list_vars(self) -> list[Any]:
+            return [b, c]
+
+    class Plain(ir.Inst):
+        def _rec_list_vars(self, val: Any) -> list[Any]:  # as numba has it
+            if isinstance(val, ir.Var):
+                return [val]
+            if isinstance(val, ir.Inst):
+                return val.list_vars()
+            parts = val.values() if isinstance(val, dict) else val
+            if isinstance(val, list | tuple | dict):
+                return [found for part in parts for found in self._rec_list_vars(part)]
+            return []
+
+    class Quick(Plain):
         pass
 
-    make_comparing_cheap(Other)
-    assert not hasattr(Other, "values")
+    list_variables_quickly(Quick)
+    value = {"x": [a, (b, None, "c")], "y": Nested(), "z": {"w": c, "v": 1.5}, "u": place, "t": {a}}
+    assert Quick()._rec_list_vars(value) == Plain()._rec_list_vars(value) == [a, b, b, c, c]
 
 
-def test_only_functions_with_code_are_optimised() -> None:
-    class Function:
-        def __init__(self, declared: bool) -> None:
-            self.is_declaration = declared
+def test_a_type_is_measured_once_unless_it_has_a_name() -> None:
+    measured = []
 
-    class Module:
-        data_layout = ""
-        functions = (Function(True), Function(False))
+    class Type:
+        def __init__(self, text: str) -> None:
+            self.text = text
 
-    module = Module()
-    bodies = Bodies(module)
-    bodies.data_layout = "e"
-    assert module.data_layout == "e" == bodies.data_layout
-    assert bodies.functions == [module.functions[1]]
+        def __str__(self) -> str:
+            return self.text
+
+        def get_abi_size(self, target_data: Any, context: Any = None) -> int:  # noqa: ARG002
+            measured.append(self.text)
+            return len(self.text)
+
+    remember_sizes(Type)
+    sizes = [Type(text).get_abi_size("here") for text in ("i64", "i64", "%named", "%named")]
+    assert sizes == [3, 3, 6, 6]
+    assert Type("i64").get_abi_size("elsewhere") == 3
+    assert measured == ["i64", "%named", "%named", "i64"]
+
+
+def test_sizes_are_those_of_the_processor() -> None:
+    data = cpu_target.target_context.target_data
+    pair = llvm_ir.LiteralStructType([llvm_ir.IntType(8), llvm_ir.DoubleType()])
+    assert [pair.get_abi_size(data), llvm_ir.IntType(32).get_abi_size(data)] == [16, 4]
+
+
+def test_what_is_inlined_is_not_copied_and_can_be_afterwards() -> None:
+    class Block:
+        pass
+
+    class Made:
+        blocks = {0: Block(), 1: Block()}  # noqa: RUF012
+
+    class Worker:
+        def run_untyped_passes(self, function: Any) -> Any:  # noqa: ARG002
+            return Made
+
+        def inline_ir(self, *args: Any, arg_typs: Any = None) -> Any:
+            made = args[3]
+            return args[:3], [copy.deepcopy(b) for b in made.blocks.values()], args[4], arg_typs
+
+    inline_without_copies(Worker)
+    worker: Any = Worker()
+    caller, blocks, free, given = worker.inline_function(1, 2, 3, lambda: None, arg_typs=4)
+    assert (caller, free, given) == ((1, 2, 3), (), 4)
+    assert blocks == list(Made.blocks.values())
+    assert copy.deepcopy(Made.blocks[0]) is not Made.blocks[0]
+
+
+def test_a_function_that_is_inlined_several_times_is_itself_each_time() -> None:
+    @kernel(inline="always")
+    def lower_half(values: Any, bound: Any) -> Any:
+        total = 0
+        for value in values:
+            if value < bound:
+                total += value
+        return total
+
+    @kernel
+    def sums(values: Any) -> Any:
+        return lower_half(values, 3), lower_half(values, 5), lower_half(values[1:], 5)
+
+    assert sums(np.arange(6)) == (3, 10, 10)
+    assert lower_half(np.arange(6), 4) == 6
 
 
 def test_garbage_is_looked_for_again_afterwards() -> None:
@@ -76,16 +172,3 @@ def test_garbage_is_looked_for_again_afterwards() -> None:
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
-
-
-@pytest.mark.parametrize("before", [None, "0"])
-def test_the_setting_of_the_colours_is_as_before(
-    before: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"
-    monkeypatch.delenv(name, raising=False)
-    if before is not None:
-        monkeypatch.setenv(name, before)
-    with without_highlighting():
-        assert os.environ[name] == "1"
-    assert os.environ.get(name) == before

@@ -21,6 +21,7 @@ with away_from_working_folder():
     from numba.core import event
     from numba.core.environment import lookup_environment
     from numba.core.registry import cpu_target
+    from numba.core.targetconfig import ConfigStack
 
 _KIND = "part"  # of serialised code, beside numba's "object" and "bitcode"
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how names of constants of a function begin
@@ -61,12 +62,17 @@ class LinkedLibrary(code_generation.JITCodeLibrary):
     def _optimize_functions(self, ll_module: Any) -> None:
         """Make each function smaller, which is linked into others; the whole is optimised later.
 
-        numba optimises it in full here, and sets that up for what is only declared, too.
+        What borrows its arrays does little and often, and is optimised in full here, too, as numba
+        does it with all functions, even with those that are only declared.
         """
         ll_module.data_layout = self._codegen._data_layout
+        flags = ConfigStack.top_or_none()
+        is_light = flags is not None and flags.nrt
         for function in ll_module.functions:
             if not function.is_declaration:
-                _simplify(function, self._codegen._pass_builder())
+                set_up = _simplification if is_light else type(self._codegen)._function_pass_manager
+                manager, passes = set_up(self._codegen)
+                manager.run(function, passes)
 
     def _optimize_final_module(self) -> None:
         if not self.is_part:
@@ -117,13 +123,13 @@ def _is_inside() -> bool:
     return len(_compiling) > 1 and (innermost in _kernels or of_numba)
 
 
-def _simplify(function: Any, passes: Any) -> None:
-    """Put variables into registers, join instructions and blocks; count no array twice."""
+def _simplification(codegen: Any) -> tuple[Any, Any]:
+    """Put variables into registers, and join instructions and blocks."""
     manager = newpassmanagers.create_new_function_pass_manager()
     manager.add_sroa_pass()
     manager.add_instruction_combine_pass()
     manager.add_simplify_cfg_pass()
-    manager.run(function, passes)
+    return manager, codegen._pass_builder()  # noqa: SLF001  # it has no other way
 
 
 def link_parts(dispatcher: Any) -> None:

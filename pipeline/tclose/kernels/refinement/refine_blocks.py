@@ -21,15 +21,19 @@ ROUNDING = 1e-9
 def refine_blocks(records, labels, by_class, groups, settings, least_gain):
     """Search each group of classes; its result is kept if it lowers the loss or the excess.
 
+    Or, for no searches, bring the classes of each group within the limits, at any loss, as far as
+    exchanges can; groups without a class above a limit cost little. Both are one kernel, as they
+    have most of their code in common.
+
     Parameters
     ----------
     records : as in `gather_block`
     labels : int64 (n,): class of each record, written
     by_class : the records by their labels, and where each class begins: int64 (n,), (c + 1,)
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
-    settings : five integers: k; partners of a class; searches, each among partners found anew;
-        sweeps of each, as in `search_block`; number of classes whose records are reassigned
-        together, as in `reassign`, 0 for none
+    settings : five integers: k; partners of a class; searches, each among partners found anew, 0
+        to bring classes within the limits; sweeps of each, as in `search_block`; number of classes
+        whose records are reassigned together, as in `reassign`, 0 for none
     least_gain : as in `search_block`
 
     Returns
@@ -37,22 +41,35 @@ def refine_blocks(records, labels, by_class, groups, settings, least_gain):
     how many exchanges there were
     """
     classes, group_starts = groups
-    n_together = settings[4]
+    k, _, n_searches, n_sweeps, _ = settings
     n_exchanges = 0
     for g in range(group_starts.size - 1):
         group = classes[group_starts[g] : group_starts[g + 1]]
         block, rows = gather_block(records, by_class, group)
-        loss, excess = measure_block(block), block.excess.sum()
-        n_done = _search(block, settings, least_gain)
-        if n_together:
-            n_done += _reassign_all(block, n_together)
-            n_done += _search(block, settings, least_gain)
-        if block.excess.sum() < excess - ROUNDING or measure_block(block) < loss:
+        if n_searches == 0:
+            n_done = repair_block(block, k, n_sweeps) if _is_above(block.excess) else 0
+        else:
+            n_done = _refine(block, settings, least_gain)
+        if n_done > 0:
             n_exchanges += n_done
             for c in range(group.size):
                 for m in range(block.sizes[c]):
                     labels[rows[block.members[0, c, m]]] = group[c]
     return n_exchanges
+
+
+@kernel
+def _refine(block, settings, least_gain):
+    """Search a block and reassign its records; return the exchanges, 0 if nothing is gained."""
+    n_together = settings[4]
+    loss, excess = measure_block(block), block.excess.sum()
+    n_done = _search(block, settings, least_gain)
+    if n_together:
+        n_done += _reassign_all(block, n_together)
+        n_done += _search(block, settings, least_gain)
+    if block.excess.sum() < excess - ROUNDING or measure_block(block) < loss:
+        return n_done
+    return 0
 
 
 @kernel
@@ -85,24 +102,6 @@ def _is_above(excess):
         if of_class != 0.0:
             return True
     return False
-
-
-@kernel
-def repair_blocks(records, labels, by_class, groups, k, n_sweeps):
-    """Bring the classes of each group within the limits, as far as exchanges can.
-
-    Parameters are those of `refine_blocks`; groups without a class above a limit cost little.
-    """
-    classes, group_starts = groups
-    for g in range(group_starts.size - 1):
-        group = classes[group_starts[g] : group_starts[g + 1]]
-        block, rows = gather_block(records, by_class, group)
-        if not _is_above(block.excess):
-            continue
-        repair_block(block, k, n_sweeps)
-        for c in range(group.size):
-            for m in range(block.sizes[c]):
-                labels[rows[block.members[0, c, m]]] = group[c]
 
 
 @kernel

@@ -242,7 +242,7 @@ def improve_pair(block, a, b, k, screen, least_gain):
             x, y = -1, mover
     if x < 0 and y < 0:
         return False
-    exchange(block, a, b, x, y)
+    exchange(block, a, b, np.int64(x), np.int64(y))  # of one type, compiled once
     return True
 
 

@@ -30,7 +30,6 @@ from tclose.kernels.refinement.pool_parts import MOST_POOLED
 from tclose.kernels.refinement.refine_blocks import (
     measure_classes,
     refine_blocks,
-    repair_blocks,
 )
 from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.methods.scaling import Scaled
@@ -164,7 +163,8 @@ class Refiner:
         groups = np.arange(starts.size - 1), block_starts
         labels = labels.copy()
         records = self._records(largest)
-        repair_blocks(records, labels, (order, starts), groups, self.k, SWEEPS_OF_MENDING)
+        how = self.k, 0, 0, SWEEPS_OF_MENDING, 0
+        refine_blocks(records, labels, (order, starts), groups, how, LEAST_GAIN)
         return labels
 
     def _records(self, largest: int) -> tuple[Any, ...]:
