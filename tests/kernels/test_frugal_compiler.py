@@ -43,7 +43,7 @@ class TestCallTypes:
         calls = []
 
         class Function:
-            def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ARG002
+            def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
                 calls.append(args)
                 return Signature(args[0], args, None)
 
@@ -61,7 +61,7 @@ class TestCallTypes:
         answers = iter([None, "found"])
 
         class Function:
-            def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:  # noqa: ARG002
+            def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
                 return next(answers)
 
         remember_call_types(Function)
@@ -108,7 +108,7 @@ def test_a_type_is_measured_once_unless_it_has_a_name() -> None:
         def __str__(self) -> str:
             return self.text
 
-        def get_abi_size(self, target_data: Any, context: Any = None) -> int:  # noqa: ARG002
+        def get_abi_size(self, target_data: Any, context: Any = None) -> int:
             measured.append(self.text)
             return len(self.text)
 
@@ -133,7 +133,7 @@ def test_what_is_inlined_is_not_copied_and_can_be_afterwards() -> None:
         blocks = {0: Block(), 1: Block()}  # noqa: RUF012
 
     class Worker:
-        def run_untyped_passes(self, function: Any) -> Any:  # noqa: ARG002
+        def run_untyped_passes(self, function: Any) -> Any:
             return Made
 
         def inline_ir(self, *args: Any, arg_typs: Any = None) -> Any:

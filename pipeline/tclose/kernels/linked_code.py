@@ -65,13 +65,15 @@ class LinkedLibrary(code_generation.JITCodeLibrary):
         What borrows its arrays does little and often, and is optimised in full here, too, as numba
         does it with all functions, even with those that are only declared.
         """
-        ll_module.data_layout = self._codegen._data_layout
+        codegen = self._codegen
+        ll_module.data_layout = codegen._data_layout  # noqa: SLF001  # numba's own
         flags = ConfigStack.top_or_none()
         is_light = flags is not None and flags.nrt
         for function in ll_module.functions:
             if not function.is_declaration:
-                set_up = _simplification if is_light else type(self._codegen)._function_pass_manager
-                manager, passes = set_up(self._codegen)
+                manager, passes = (
+                    _simplification(codegen) if is_light else codegen._function_pass_manager()  # noqa: SLF001
+                )
                 manager.run(function, passes)
 
     def _optimize_final_module(self) -> None:
