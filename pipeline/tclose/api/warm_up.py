@@ -9,8 +9,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tclose.kernels.compiler import find_refusal
 from tclose.runtime.monitoring.progress import Progress
 
@@ -31,12 +29,12 @@ DOCUMENT: dict[str, Any] = {
     "unlisted": "drop",
     "privacy": {"k": 5, "t": 0.2},
 }
-SEARCHED = "method.refine=fast"
+SEARCHED, MERGED = "method.refine=fast", "method.name=microaggregate-and-merge"
 # What is released, each in a process: what takes longest to compile comes first.
 CASES: dict[str, tuple[str, ...]] = {
     "the search": (SEARCHED,),
     "the clusters": ("method.refine=off",),
-    "mergers": ("method.name=microaggregate-and-merge", "method.refine=off"),
+    "mergers": (MERGED, "method.refine=off"),
     "a category as confidential attribute": (
         "attributes.charge=non-confidential",
         "attributes.discharge_status=confidential",
@@ -86,28 +84,14 @@ def _make_short_lived() -> None:
 
 def _release(folder: Path, number: int, overrides: list[str]) -> None:
     """Make a release of the table in this process, in a folder of its own."""
+    from tclose.passes.microaggregate.search.compile_ahead import compile_pools, compile_search
     from tclose.passes.release import run_release
     from tclose.policy.policy import parse_policy
 
     places = [f"input.path={folder / 'table.parquet'}", f"output.path={folder / str(number)}"]
     policy = parse_policy(DOCUMENT, places + overrides, source="of the warm-up")
     if SEARCHED in overrides:
-        _search_records()
+        compile_search()
+    if MERGED in overrides:  # while another process compiles the search
+        compile_pools()
     run_release(policy, Progress("none", cautions=False))
-
-
-def _search_records() -> None:
-    """Compile the search, before what a release needs first, which another process compiles."""
-    from tclose.methods.scaling import Scaled
-    from tclose.model.distribution import Distribution
-    from tclose.passes.microaggregate.search.refine_classes import make_refiner
-
-    ranks = np.arange(6)
-    up_to, sums = ranks + 1, np.append(0, np.cumsum(ranks + 1))
-    for array in (up_to, sums):  # as those of a plan, which are of another type to a compiler
-        array.flags.writeable = False
-    of_all = Distribution(ranks.astype(np.float64), up_to, sums)
-    columns = np.zeros((1, 6)), np.zeros((1, 6), dtype=np.int32)
-    scaled = Scaled(*columns, 1, np.ones(1), np.ones(1, dtype=np.int64))
-    refiner = make_refiner(scaled, ranks[np.newaxis], (of_all,), (0.2,), 2, (0,))
-    refiner.repair(ranks // 3, np.array([0, 2]))

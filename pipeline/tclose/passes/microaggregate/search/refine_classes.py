@@ -162,12 +162,12 @@ class Refiner:
             return labels
         groups = np.arange(starts.size - 1), block_starts
         labels = labels.copy()
-        records = self._records(largest)
+        records = self.as_kernels_take(largest)
         how = self.k, 0, 0, SWEEPS_OF_MENDING, 0
         refine_blocks(records, labels, (order, starts), groups, how, LEAST_GAIN)
         return labels
 
-    def _records(self, largest: int) -> tuple[Any, ...]:
+    def as_kernels_take(self, largest: int) -> tuple[Any, ...]:
         """The records as kernels take them, for classes of up to ``largest``."""
         most = largest + SPARE + 1
         sums = np.array([table_sums(d.cumulative, d.prefix, most) for d in self.ordered])
@@ -193,7 +193,7 @@ class Refiner:
         if searched.size < 2:
             return labels, NO_POOLS
         groups = self._group_classes(points, searched, search_budget.block_classes, rng)
-        records = self._records(int(np.diff(starts)[searched].max()))
+        records = self.as_kernels_take(int(np.diff(starts)[searched].max()))
         labels = labels.copy()
         budget = search_budget
         how = self.k, budget.n_partners, budget.n_searches, budget.n_sweeps, budget.n_together
@@ -206,7 +206,7 @@ class Refiner:
         map_groups(search, groups, self.n_threads)
         if not is_pooled or not search_budget.n_pooled:
             return labels, NO_POOLS
-        records = self._records(MOST_POOLED)
+        records = self.as_kernels_take(MOST_POOLED)
         settings = self.k, search_budget.n_pooled, int(rng.integers(1 << 30))
         of_round = r, mean_loss, draws
         return pool_classes(
