@@ -176,6 +176,9 @@ def sum_products(deviations):
     for r in range(n_records):
         row = rows[r]
         for i in range(n_attributes):
-            for j in range(n_attributes):
+            for j in range(i + 1):
                 sums[i, j] += row[i] * row[j]
+    for i in range(n_attributes):
+        for j in range(i):
+            sums[j, i] = sums[i, j]
     return sums

@@ -242,9 +242,12 @@ def test_near_clusters_are_of_k_records_and_of_one_block_where_it_is_small(
         assert clustered.labels.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize(
+    ("size", "sampled"), [(5, [15, 15]), (20, [15])], ids=["blocks", "a part of one block"]
+)
 @pytest.mark.parametrize(("limit", "is_near"), [(Fraction(1, 2), True), (Fraction(1, 10), False)])
 def test_a_few_blocks_tell_that_near_records_are_above_t(
-    limit: Fraction, is_near: bool, monkeypatch: pytest.MonkeyPatch
+    limit: Fraction, is_near: bool, size: int, sampled: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starts, "SAMPLED_RECORDS", 15)
     monkeypatch.setattr(starts, "SAMPLED_BLOCKS", 2)
@@ -256,8 +259,8 @@ def test_a_few_blocks_tell_that_near_records_are_above_t(
 
     monkeypatch.setattr(starts, "cluster_near", count_records)
     ages = np.random.default_rng(3).permutation(np.arange(60)).tolist()
-    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=20)
+    problem = problem_of(ages, ["a"] * 60, ages, k=3, limit=limit, size=size)
     assert problem.cut is not None
     choose_start(problem, cluster_by_subsets(problem.scaled, problem.cut))
     # The first block that is above t by itself decides.
-    assert clustered == ([15, 15, 60] if is_near else [15])
+    assert clustered == ([*sampled, 60] if is_near else [15])

@@ -26,17 +26,17 @@ def distances_to(numeric, nominal, weights, point, start, stop, distances):
     ``point``: its values float64 (d,) and its codes int32 (q,).
     """
     values, levels = point
-    distances[start:stop] = 0.0
+    # Loops from 0 over views: no place can count from the end, and several are done at once.
+    sums = distances[start:stop]
+    sums[:] = 0.0
     for j in range(numeric.shape[0]):
-        value = values[j]
-        row = numeric[j]
-        for i in range(start, stop):
-            distances[i] += (row[i] - value) ** 2
+        value, row = values[j], numeric[j, start:stop]
+        for i in range(sums.size):
+            sums[i] += (row[i] - value) ** 2
     for j in range(nominal.shape[0]):
-        level, weight = levels[j], weights[j]
-        codes = nominal[j]
-        for i in range(start, stop):
-            distances[i] += weight if codes[i] != level else 0.0
+        level, weight, codes = levels[j], weights[j], nominal[j, start:stop]
+        for i in range(sums.size):
+            sums[i] += weight if codes[i] != level else 0.0
 
 
 @kernel
@@ -73,18 +73,65 @@ def swap_out(numeric, nominal, rows, distances, taken, last):
 
 
 @kernel
+def close_gaps(numeric, nominal, rows, starts, alive):
+    """Where subsets begin, int64 (S,), after live records were moved up if gaps grew to a third.
+
+    So one scan of a block takes all subsets, and few records that were taken.
+    """
+    n_alive = alive.sum()
+    if 3 * (starts[-1] + alive[-1] - n_alive) < n_alive:
+        return starts
+    moved, filled = np.empty_like(alive), 0
+    for s in range(alive.size):
+        start = starts[s]
+        for j in range(numeric.shape[0]):
+            for i in range(alive[s]):
+                numeric[j, filled + i] = numeric[j, start + i]
+        for j in range(nominal.shape[0]):
+            for i in range(alive[s]):
+                nominal[j, filled + i] = nominal[j, start + i]
+        for i in range(alive[s]):
+            rows[filled + i] = rows[start + i]
+        moved[s] = filled
+        filled += alive[s]
+    return moved
+
+
+@kernel
+def _number_by_marks(codes, low, high, local):
+    """Number the codes from ``low`` to ``high`` that there are; return how many."""
+    places = np.zeros(high - low + 1, dtype=np.int64)
+    for i in range(codes.size):
+        places[codes[i] - low] = 1
+    n_present = 0
+    for place in range(places.size):
+        n_present += places[place]
+        places[place] = n_present - 1
+    for i in range(codes.size):
+        local[i] = places[codes[i] - low]
+    return n_present
+
+
+@kernel
 def compact_codes(nominal):
     """Codes renumbered within the block, ascending, and how many there are of each attribute."""
     local = np.empty_like(nominal)
     n_local = np.zeros(nominal.shape[0], dtype=np.int64)
     for j in range(nominal.shape[0]):
-        present = np.sort(nominal[j].astype(np.int64))  # a type that is sorted elsewhere, too
+        codes = nominal[j].astype(np.int64)  # a type that is sorted elsewhere, too
+        if codes.size == 0:
+            continue
+        low, high = codes.min(), codes.max()
+        if high - low <= codes.size:
+            n_local[j] = _number_by_marks(codes, low, high, local[j])
+            continue
+        present = np.sort(codes)
         for i in range(present.size):
             if i == 0 or present[i] != present[n_local[j] - 1]:
                 present[n_local[j]] = present[i]
                 n_local[j] += 1
         for i in range(present.size):
-            local[j, i] = first_not_below(present[: n_local[j]], np.int64(nominal[j, i]))
+            local[j, i] = first_not_below(present[: n_local[j]], codes[i])
     return local, n_local
 
 
@@ -111,7 +158,7 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
     rows = np.arange(n_records)
     distances = np.empty(n_records)
     labels = np.empty(n_records, dtype=np.int32)
-    alive = subset_starts[1:] - subset_starts[:-1]
+    starts, alive = subset_starts[:-1], subset_starts[1:] - subset_starts[:-1]
     sums = np.empty(numeric.shape[0])
     for j in range(numeric.shape[0]):
         sums[j] = numeric[j].sum()
@@ -128,22 +175,19 @@ def cluster_block(numeric, nominal, weights, subset_starts, take, n_clusters):
             point[j] = sums[j] / n_left
         for j in range(levels.size):
             levels[j] = np.argmax(counts[j, : n_local[j]])
-        for s in range(take.size):
-            stop = subset_starts[s] + alive[s]
-            start = subset_starts[s]
-            distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
+        starts = close_gaps(numeric, nominal, rows, starts, alive)
+        stop = starts[-1] + alive[-1]
+        distances_to(numeric, nominal, weights, (point, levels), 0, stop, distances)
         for _ in range(2):
             if n_clustered == n_clusters:
                 break
-            seed = find_farthest(distances, rows, subset_starts, alive)
+            seed = find_farthest(distances, rows, starts, alive)
             copy_into(point, numeric[:, seed])
             copy_into(levels, nominal[:, seed])
+            distances_to(numeric, nominal, weights, (point, levels), 0, stop, distances)
             has_extra = False
             for s in range(take.size):
-                start = subset_starts[s]
-                stop = start + alive[s]
-                distances_to(numeric, nominal, weights, (point, levels), start, stop, distances)
-                n_take = take[s]
+                start, n_take = starts[s], take[s]
                 if not has_extra and alive[s] > take[s] * (n_clusters - n_clustered):
                     n_take += 1
                     has_extra = True

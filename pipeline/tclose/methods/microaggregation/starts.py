@@ -27,7 +27,7 @@ NEAR_RECORDS = 4096
 # The same for a start that is searched at length: of larger blocks less is lost, in a fraction of
 # the search's time.
 SEARCHED_RECORDS = 32_768
-# Blocks, of so many records at most, by which many records are judged before all are clustered.
+# Blocks, of about so many records, by which many records are judged before all are clustered.
 SAMPLED_BLOCKS = 32
 SAMPLED_RECORDS = 1024
 # How much larger the share above t may look there: of smaller blocks clusters are not as near.
@@ -50,15 +50,19 @@ def choose_start(
     values, more of them are above t.
     """
     groups, is_natural = find_natural(problem)
-    most_above = _share_above(problem, plain) + MORE_ABOVE
-    starts = [(plain, _measure(problem, plain))]
+    assert plain.block_starts is not None
+    by_class = _group(plain)
+    blocks = by_class[0], by_class[1][plain.block_starts]
+    most_above = _share_above(problem, by_class) + MORE_ABOVE
+    starts = [(plain, _measure(problem, by_class))]
 
     def add(
         is_kept: NDArray[np.bool_], cluster: Callable[[Int64], Clustering], most_lost: float
     ) -> None:
         start = keep_natural(problem, groups, is_kept, cluster)
-        loss = _measure(problem, start)
-        if loss <= most_lost and _share_above(problem, start) <= most_above:
+        by_class = _group(start)
+        loss = _measure(problem, by_class)
+        if loss <= most_lost and _share_above(problem, by_class) <= most_above:
             starts.append((start, loss))
 
     def cluster_alike(rows: Int64) -> Clustering:
@@ -72,36 +76,63 @@ def choose_start(
     balanced, most_lost = starts[-1][0], NEAR_SHARE * starts[-1][1]
     none = np.zeros_like(is_natural)
     for is_kept in (none, is_natural) if at_length and is_natural.any() else (is_natural,):
-        if _may_be_near(problem, np.flatnonzero(~is_kept[groups]), most_lost, most_above):
+        rest = np.flatnonzero(~is_kept[groups])
+        if _may_be_near(problem, rest, blocks, most_lost, most_above):
             add(is_kept, cluster_close, min(most_lost, starts[-1][1]))
     best = starts[-1][0]
     return replace(best, beside=balanced) if at_length and best is not balanced else best
 
 
 def _may_be_near(
-    problem: ClusteringProblem, rows: Int64, most_lost: float, most_above: float
+    problem: ClusteringProblem,
+    rows: Int64,
+    blocks: tuple[Int64, Int64],
+    most_lost: float,
+    most_above: float,
 ) -> bool:
-    """Return whether near clusters of some rows can do, judged by a few of many blocks.
+    """Return whether near clusters of some rows can do, judged by those of a few of many blocks.
 
-    A start that is refused takes little time then, and privacy depends on none.
+    A start that is refused takes little time then, and privacy depends on none. ``blocks``: the
+    records by the blocks of the plain start, which are of near records, too, and where each begins.
     """
     if rows.size <= SAMPLED_BLOCKS * SAMPLED_RECORDS:
         return True
-    blocks = _cut_near(problem, rows, SAMPLED_RECORDS)
-    picked = [blocks[i * len(blocks) // SAMPLED_BLOCKS] for i in range(SAMPLED_BLOCKS)]
-    n_sampled = sum(block.size for block in picked)
+    sampled = _sample_blocks(rows, *blocks, problem.k)
+    n_sampled = sum(block.size // _count_parts(block) for block in sampled)
     n_above, lost = 0, 0.0
-    for block in picked:
-        members = rows[np.sort(block)]
+    for block in sampled:
+        members = block
+        if _count_parts(block) > 1:
+            parts = _cut_near(problem, block, SAMPLED_RECORDS)
+            members = block[np.sort(parts[len(parts) // 2])]
         sample = _take(problem, members)
         start = cluster_near(sample, np.arange(members.size), SAMPLED_RECORDS)
-        n_above += round(_share_above(sample, start) * members.size)
-        lost += _measure(sample, start)
+        by_class = _group(start)
+        n_above += round(_share_above(sample, by_class) * members.size)
+        lost += _measure(sample, by_class)
         share_above = n_above / n_sampled * rows.size / problem.keys[0].size
         is_little = lost * rows.size <= most_lost * n_sampled
         if not is_little or share_above > most_above + SAMPLED_MARGIN:
             return False  # more blocks can only add to both
     return True
+
+
+def _sample_blocks(rows: Int64, order: Int64, starts: Int64, k: int) -> list[Int64]:
+    """The rows that are in some of the blocks, ascending; small blocks beside each other are one."""
+    n_blocks = starts.size - 1
+    n_together = max(1, SAMPLED_RECORDS * n_blocks // rows.size)
+    begins = np.unique(n_blocks * np.arange(SAMPLED_BLOCKS) // SAMPLED_BLOCKS)
+    ends = np.minimum(begins + n_together, n_blocks)
+    is_asked = np.zeros(order.size, dtype=bool)
+    is_asked[rows] = True
+    blocks = [order[starts[i] : starts[j]] for i, j in zip(begins, ends, strict=True)]
+    sampled = [np.sort(block[is_asked[block]]) for block in blocks]
+    return [members for members in sampled if members.size >= k]
+
+
+def _count_parts(block: Int64) -> int:
+    """How many parts a block is cut into, of which one is judged."""
+    return 1 << max(0, (block.size - 1) // SAMPLED_RECORDS).bit_length()
 
 
 def _take(problem: ClusteringProblem, rows: Int64) -> ClusteringProblem:
@@ -191,18 +222,22 @@ def _cut(problem: ClusteringProblem, rows: Int64) -> SubsetCut:
     )
 
 
-def _share_above(problem: ClusteringProblem, clustering: Clustering) -> float:
+def _group(clustering: Clustering) -> tuple[Int64, Int64]:
+    """The records class by class, and where each class begins."""
+    return group_by_label(clustering.labels, int(clustering.labels.max()) + 1)
+
+
+def _share_above(problem: ClusteringProblem, by_class: tuple[Int64, Int64]) -> float:
     """The share of the records in classes that do not hold what is asked."""
-    order, starts = group_by_label(clustering.labels, int(clustering.labels.max()) + 1)
+    order, starts = by_class
     failing = ~problem.holds(order, starts)
     return int(np.diff(starts)[failing].sum()) / int(order.size)
 
 
-def _measure(problem: ClusteringProblem, clustering: Clustering) -> float:
+def _measure(problem: ClusteringProblem, by_class: tuple[Int64, Int64]) -> float:
     """The loss of classes, as a release has it."""
-    scaled, labels = problem.scaled, clustering.labels
-    order, starts = group_by_label(labels, int(labels.max()) + 1)
+    scaled = problem.scaled
     values, levels = np.ascontiguousarray(scaled.numeric.T), np.ascontiguousarray(scaled.nominal.T)
     columns = values, levels, scaled.weights
-    loss: float = measure_classes(*columns, scaled.n_levels, order, starts)
+    loss: float = measure_classes(*columns, scaled.n_levels, *by_class)
     return loss

@@ -184,9 +184,10 @@ def _measure(
     gaps: Gaps = NO_GAPS,
 ) -> Losses:
     """``lose``: what is lost and released, of a column's place and keys class by class."""
-    order, steps = by_class[0], _find_steps(np.diff(by_class[1]))
+    (order, starts), sizes = by_class, np.diff(by_class[1])
     complete, by_size = gaps.find_complete(order), np.zeros((3, SIZE_STEPS))
-    by_size[0] = np.bincount(steps, minlength=SIZE_STEPS)
+    steps = np.frexp(sizes.astype(np.float64))[1] - 1  # powers of two next below the sizes
+    by_size[0] = np.bincount(steps, sizes, SIZE_STEPS)
     squares, n_values = np.empty(len(encodings)), np.empty(len(encodings), dtype=np.int64)
     pairs, shares = [], []
     parts: list[Int64] = []
@@ -195,12 +196,16 @@ def _measure(
         original: Keys = keys[j][order]
         squares[j], of_records, released = lose(j, original)
         known = gaps.find_known(j, order)
+        n_known = sizes
         if not isinstance(known, slice):
             squares[j] = of_records[known].sum()
+            of_records = np.where(known, of_records, 0)
+            n_known = np.add.reduceat(known, starts[:-1], dtype=np.int64)
         both = original[known], released[known]
         n_values[j] = both[0].size
-        by_size[1] += np.bincount(steps[known], of_records[known], minlength=SIZE_STEPS)
-        by_size[2] += np.bincount(steps[known], minlength=SIZE_STEPS)
+        of_classes = np.add.reduceat(of_records, starts[:-1], dtype=np.float64)
+        by_size[1] += np.bincount(steps, of_classes, SIZE_STEPS)
+        by_size[2] += np.bincount(steps, n_known, SIZE_STEPS)
         if encoding.column.kind in _NUMBERS:
             pairs.append(_as_floats(original[complete], released[complete]))
             parts.append(np.array([_count_parts(encoding, one) for one in _as_floats(*both)]))
@@ -226,11 +231,6 @@ def _count_parts(encoding: Encoding, values: Float64) -> Int64:
     places = (values - float(encoding.low)) / span * RANGE_PARTS if span else np.zeros(values.size)
     of_values = np.clip(places, 0, RANGE_PARTS - 1).astype(np.int64)
     return np.bincount(of_values, minlength=RANGE_PARTS).astype(np.int64)
-
-
-def _find_steps(sizes: Int64) -> Int64:
-    """Return for each record the power of two that is next below the size of its class."""
-    return np.repeat(np.frexp(sizes.astype(np.float64))[1].astype(np.int64) - 1, sizes)
 
 
 def _lose_by_aggregate(encoding: Encoding, original: Keys, released: Keys) -> Lost:

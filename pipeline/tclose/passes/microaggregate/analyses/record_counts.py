@@ -134,10 +134,8 @@ def _sum_numbers(codes: Sequence[Parts8], numbers: Sequence[Float64], work: Work
     sums: list[Float64] = [np.empty(0)]
     shifted = [values - shift for values, shift in zip(numbers, work.shifts, strict=True)]
     for place in work.categorical:
-        n_parts = work.columns[place].n_parts
-        sums += [
-            np.bincount(codes[place], values, n_parts).astype(np.float64) for values in shifted
-        ]
+        n_parts, parts = work.columns[place].n_parts, codes[place].astype(np.intp)
+        sums += [np.bincount(parts, values, n_parts).astype(np.float64) for values in shifted]
     return np.concatenate(sums)
 
 

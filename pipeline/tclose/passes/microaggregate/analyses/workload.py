@@ -8,6 +8,7 @@ attribute. The ends of parts are values, so what is counted is exact.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ MOST_PARTS = 20  # of a column
 N_QUERIES = 1_000
 MOST_RANGES = 4  # of a query: of three quasi-identifiers and a confidential attribute
 NARROWEST, WIDEST = 0.1, 0.5  # shares of the parts that a range has
+MOST_TABLED = 1 << 16  # integers whose parts are looked up in a table
 MOST_CATEGORICAL, MOST_NUMBERS = 12, 24  # columns whose associations are measured
 
 Parts8 = NDArray[np.uint8]
@@ -57,9 +59,21 @@ class ColumnParts:
 
     def find(self, keys: Keys) -> Parts8:
         """The part of each key: uint8 (n,)."""
-        if self.is_ordered:
-            return np.searchsorted(self.ends, keys).astype(np.uint8)
-        return self.of_category.astype(np.uint8)[keys.astype(np.int64)]
+        if not self.is_ordered:
+            return self.of_category.astype(np.uint8)[keys.astype(np.int64)]
+        of_integers = self._of_integers if keys.dtype.kind == "i" else None
+        if of_integers is not None:
+            first, last = self.ends[0], self.ends[-1] + 1
+            return of_integers[np.clip(keys, first, last) - first]
+        return np.searchsorted(self.ends, keys).astype(np.uint8)
+
+    @cached_property
+    def _of_integers(self) -> Parts8 | None:
+        """The part of each integer from the first end to above the last one, if these are few."""
+        ends = self.ends
+        if not ends.size or ends.dtype.kind != "i" or int(ends[-1]) - int(ends[0]) > MOST_TABLED:
+            return None
+        return np.searchsorted(ends, np.arange(ends[0], ends[-1] + 2)).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
