@@ -182,3 +182,24 @@ def sum_products(deviations):
         for j in range(i):
             sums[j, i] = sums[i, j]
     return sums
+
+
+@kernel
+def sum_by_group(groups, values, n_groups):
+    """Sums of each number over the records of each group, in the records' order.
+
+    Parameters
+    ----------
+    groups : int64 (n,): of each record
+    values : float64 (m, n): of each number, the records'
+
+    Returns
+    -------
+    float64 (m, n_groups)
+    """
+    sums = np.zeros((n_groups, values.shape[0]))
+    for i in range(groups.size):
+        of_group = sums[groups[i]]
+        for j in range(values.shape[0]):
+            of_group[j] += values[j, i]
+    return sums.T.copy()

@@ -118,7 +118,7 @@ def _may_be_near(
 
 
 def _sample_blocks(rows: Int64, order: Int64, starts: Int64, k: int) -> list[Int64]:
-    """The rows that are in some of the blocks, ascending; small blocks beside each other are one."""
+    """The rows that are in some blocks, ascending; small blocks beside each other are one."""
     n_blocks = starts.size - 1
     n_together = max(1, SAMPLED_RECORDS * n_blocks // rows.size)
     begins = np.unique(n_blocks * np.arange(SAMPLED_BLOCKS) // SAMPLED_BLOCKS)
@@ -224,7 +224,10 @@ def _cut(problem: ClusteringProblem, rows: Int64) -> SubsetCut:
 
 def _group(clustering: Clustering) -> tuple[Int64, Int64]:
     """The records class by class, and where each class begins."""
-    return group_by_label(clustering.labels, int(clustering.labels.max()) + 1)
+    by_class: tuple[Int64, Int64] = group_by_label(
+        clustering.labels, int(clustering.labels.max()) + 1
+    )
+    return by_class
 
 
 def _share_above(problem: ClusteringProblem, by_class: tuple[Int64, Int64]) -> float:

@@ -3,11 +3,13 @@
 No statistics of the input are given: the facet made for them would publish raw extremes.
 """
 
+import contextlib
 import time
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -27,6 +29,16 @@ PRODUCER = f"urn:tclose:{tclose.__version__}"
 JOB_NAMESPACE = "tclose"
 PARENT = ("prefect", "release")  # namespace and name of the flow that may be a run's parent
 LAST = ("COMPLETE", "FAIL", "ABORT")
+
+
+def import_ahead() -> None:
+    """Import what events are made of, in a thread beside what is waited for: it takes a while."""
+
+    def import_client() -> None:
+        with contextlib.suppress(ImportError):  # which is raised where it is needed
+            import openlineage.client.event_v2  # noqa: F401
+
+    Thread(target=import_client).start()
 
 
 @dataclass

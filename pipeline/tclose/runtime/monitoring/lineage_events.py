@@ -4,6 +4,7 @@ import time
 
 import pyarrow as pa
 
+from tclose.errors import OutputError
 from tclose.releases.lineage import emit
 from tclose.releases.lineage.run_events import Lineage
 from tclose.runtime.artifacts.artifacts import Artifact, Workspace
@@ -28,8 +29,11 @@ def begin(workspace: Workspace, lineage: Lineage, schema: pa.Schema, progress: P
 
 def heartbeat(workspace: Workspace, progress: Progress) -> None:
     """Emit that a run is still running, if its last event was long ago."""
-    lineage = workspace.find(LINEAGE)
-    if lineage is None or lineage.has_ended:
+    try:
+        lineage = workspace.load_shared(LINEAGE)  # which is asked for after each task
+    except (FileNotFoundError, OutputError):
+        return
+    if lineage.has_ended:
         return
     if time.monotonic() - lineage.emitted_at >= SECONDS_OF_SILENCE:
         lineage.heartbeat()

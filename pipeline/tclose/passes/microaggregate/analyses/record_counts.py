@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tclose.data.keys import Keys
+from tclose.kernels.aggregate import sum_by_group
 from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.analyses.count_ranges import count_ranges
 from tclose.passes.microaggregate.analyses.failing_measures import try_measuring
@@ -131,12 +132,14 @@ def _count_tables(codes: Sequence[Parts8], work: Workload) -> Int64:
 @quiet
 def _sum_numbers(codes: Sequence[Parts8], numbers: Sequence[Float64], work: Workload) -> Float64:
     """Sum each number less its shift over the records of each part of each categorical column."""
-    sums: list[Float64] = [np.empty(0)]
-    shifted = [values - shift for values, shift in zip(numbers, work.shifts, strict=True)]
-    for place in work.categorical:
-        n_parts, parts = work.columns[place].n_parts, codes[place].astype(np.intp)
-        sums += [np.bincount(parts, values, n_parts).astype(np.float64) for values in shifted]
-    return np.concatenate(sums)
+    shifted = np.empty((len(numbers), codes[0].size if codes else 0))
+    for row, values, shift in zip(shifted, numbers, work.shifts, strict=True):
+        np.subtract(values, shift, out=row)
+    sums = [
+        sum_by_group(codes[place].astype(np.int64), shifted, work.columns[place].n_parts).ravel()
+        for place in work.categorical
+    ]
+    return np.concatenate([np.empty(0), *sums])
 
 
 def sum_counts(parts: Sequence[RecordCounts]) -> RecordCounts:

@@ -64,7 +64,8 @@ class ColumnParts:
         of_integers = self._of_integers if keys.dtype.kind == "i" else None
         if of_integers is not None:
             first, last = self.ends[0], self.ends[-1] + 1
-            return of_integers[np.clip(keys, first, last) - first]
+            of_keys: Parts8 = of_integers[np.clip(keys, first, last) - first]
+            return of_keys
         return np.searchsorted(self.ends, keys).astype(np.uint8)
 
     @cached_property
