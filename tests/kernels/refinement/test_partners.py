@@ -8,32 +8,67 @@ from hypothesis import strategies as st
 from support.naive import naive_refine
 from support.tables.classed_records import ClassedRecords, classed_records
 from support.tables.random_tables import repeatable
-from tclose.kernels.refinement.partners import find_partners, measure_pulls, start_trying
+from tclose.kernels.refinement.partners import (
+    count_strata,
+    find_partners,
+    measure_promises,
+    start_trying,
+)
 
 NEAR = 2e-5  # sums of single precision, of values up to 1
 
 
-def promises_of(records: ClassedRecords) -> np.ndarray:
+def promises_of(records: ClassedRecords, n_strata: int = 1) -> np.ndarray:
     """Of each pair of classes by the definition, of a class with itself nothing."""
-    classes = records.classes
+    block, rows = records.gather()
+    classes = [
+        rows[block.members[0, c, :size]].tolist() for c, size in enumerate(block.sizes.tolist())
+    ]
     promises = np.full((len(classes), len(classes)), -np.inf)
     for a, of_a in enumerate(classes):
         for b, of_b in enumerate(classes):
             if a != b:
-                promises[a, b] = naive_refine.promise(records, of_a, of_b)
+                promises[a, b] = naive_refine.promise(records, of_a, of_b, n_strata)
     return promises
 
 
-class TestPartners:
-    @repeatable
-    @given(classed_records(n_classes=st.integers(2, 6), max_size=6))
-    def test_pulls_are_those_of_the_definition(self, records: ClassedRecords) -> None:
-        pulls = measure_pulls(records.gather()[0])
-        assert pulls.dtype == np.float32
-        both = (pulls + pulls.T)[~np.eye(records.n_classes, dtype=bool)]
-        expected = promises_of(records)[~np.eye(records.n_classes, dtype=bool)]
-        assert both == pytest.approx(expected, abs=NEAR)
+class TestStrata:
+    @pytest.mark.parametrize(
+        ("limit", "n_records", "n_strata"),
+        [
+            (1.0, 40, 1),
+            (0.1, 40, 1),
+            (0.08, 40, 2),
+            (0.05, 40, 3),
+            (0.01, 40, 8),  # no more than the records of a class, which are eight here
+            (0.0, 40, 8),
+            (np.inf, 40, 1),
+        ],
+    )
+    def test_are_as_many_as_t_leaves_room_for(
+        self, limit: float, n_records: int, n_strata: int
+    ) -> None:
+        records = ClassedRecords(
+            np.zeros((1, n_records)), np.empty((0, n_records), np.int32), 1,
+            np.empty((0, n_records), np.int64), (), (), np.repeat(np.arange(5), n_records // 5), 2,
+        )  # fmt: skip
+        block = records.gather()[0]
+        block.limits[:] = limit
+        assert count_strata(block) == n_strata
 
+    @repeatable
+    @given(classed_records(n_classes=st.integers(2, 6), max_size=6), st.integers(1, 4))
+    def test_promises_are_those_of_the_definition(
+        self, records: ClassedRecords, n_strata: int
+    ) -> None:
+        promises = measure_promises(records.gather()[0], n_strata)
+        assert promises.dtype == np.float32
+        of_two = ~np.eye(records.n_classes, dtype=bool)
+        expected = promises_of(records, n_strata)[of_two]
+        assert promises[of_two] == pytest.approx(expected, abs=NEAR)
+
+
+class TestPartners:
     @repeatable
     @given(classed_records(n_classes=st.integers(1, 7), max_size=6), st.integers(1, 9))
     def test_promise_most_and_the_best_comes_first(
@@ -43,7 +78,7 @@ class TestPartners:
         n_found = min(n_wanted, records.n_classes - 1)
         assert partners.dtype == np.int32
         assert partners.shape == (records.n_classes, n_found)
-        promises = promises_of(records)
+        promises = promises_of(records, count_strata(records.gather()[0]))
         for a, found in enumerate(partners.tolist()):
             assert len({*found, a}) == n_found + 1
             ranked = sorted(promises[a], reverse=True)[:n_found]

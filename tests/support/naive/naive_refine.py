@@ -3,6 +3,7 @@
 Records are a `support.tables.classed_records.ClassedRecords`; a class is a list of its rows.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import permutations
@@ -194,13 +195,33 @@ def distance_to_mean(records: ClassedRecords, row: int, rows: Sequence[int]) -> 
     return total
 
 
-def promise(records: ClassedRecords, a: list[int], b: list[int]) -> Fraction:
-    """How much nearer two records can be to the means of each other's class, together."""
-    pulls = [
-        max(distance_to_mean(records, x, own) - distance_to_mean(records, x, other) for x in own)
-        for own, other in ((a, b), (b, a))
-    ]
-    return sum(pulls, Fraction(0))
+def promise(
+    records: ClassedRecords, a: list[int], b: list[int], n_strata: int = 1
+) -> Fraction | float:
+    """How much nearer two records can be to the means of each other's class, together.
+
+    Both of one of so many parts of their classes, which are in the order of the first confidential
+    attribute; minus infinity where no part has records of both.
+    """
+    promises: list[Fraction | float] = [-math.inf]
+    for stratum in range(n_strata):
+        pulls = [
+            max(
+                (
+                    distance_to_mean(records, x, own) - distance_to_mean(records, x, other)
+                    for x in _part(own, stratum, n_strata)
+                ),
+                default=-math.inf,
+            )
+            for own, other in ((a, b), (b, a))
+        ]
+        promises.append(pulls[0] + pulls[1])
+    return max(promises)
+
+
+def _part(members: list[int], number: int, n_parts: int) -> list[int]:
+    size = len(members)
+    return members[number * size // n_parts : (number + 1) * size // n_parts]
 
 
 def mean_cluster_emd(values: Sequence[float], n_subsets: int) -> Fraction:

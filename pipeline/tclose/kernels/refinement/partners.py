@@ -4,7 +4,11 @@ With c_a and c_b the means of two classes, exchanging their records x and y save
 (|x - c_a|^2 - |x - c_b|^2) + (|y - c_b|^2 - |y - c_a|^2) of the sum of squares. Each half is a
 *pull*: how much nearer a record is to another class than to its own. The strongest pulls of a pair
 of classes follow from one product of all records with all means, so every pair of a block can be
-ranked, where a search for exchanges could try a few. Whether t lets records go is not looked at.
+ranked, where a search for exchanges could try a few.
+
+Of that t allows hardly more than exchanges of records that are near each other in the confidential
+attribute. So the records of a class are taken by *strata*, equal parts of its ranks, and what a
+pair promises is the best of any stratum. Whether t lets just these records go is not looked at.
 
 Single precision is enough: what is found here is only tried, and decides nothing.
 """
@@ -16,24 +20,53 @@ import numpy as np
 from tclose.kernels.compiler import kernel
 
 
+# Rows and columns of a matrix that are gone through together, so that both ways stay in the cache.
+TILE = 16
+# Records of a stratum, of the 1 / (2 t) that a class has to have at least where values are distinct
+# (Soria-Comas et al. 2015, section 7.2).
+RECORDS_OF_STRATUM = 3
+LEAST_LIMIT = 1e-6  # a limit can be 0
+
+
 @kernel
-def measure_pulls(block):
-    """Return the strongest pull of a record of each class towards each class: float32 (c, c)."""
+def count_strata(block):
+    """Return how many strata the records of a class fall into: one where t allows much."""
+    tightest = max(block.limits[0], LEAST_LIMIT)
+    n_strata = np.int64(1.0 / (2.0 * RECORDS_OF_STRATUM * tightest))
+    return max(1, min(n_strata, block.sizes.sum() // block.sizes.size))
+
+
+@kernel
+def measure_promises(block, n_strata):
+    """Return what an exchange between any two classes promises: float32 (c, c), the same both ways.
+
+    Of each stratum the strongest pulls of both classes together, and of these the most.
+    """
     n_classes = block.sizes.size
-    pulls = np.full((n_classes, n_classes), -np.inf, dtype=np.float32)
+    promises = np.full((n_classes, n_classes), -np.inf, dtype=np.float32)
+    pulls = np.empty((n_classes, n_classes), dtype=np.float32)
     nearness = np.empty(n_classes, dtype=np.float32)
-    means, shares, offsets = _describe_classes(block)
-    _fill_pulls(block, means, shares, offsets, nearness, pulls)
-    return pulls
+    described = _describe_classes(block)
+    for stratum in range(n_strata):
+        pulls[:] = -np.inf
+        _fill_pulls(block, described, (stratum, n_strata), nearness, pulls)
+        _add_pulls(pulls, promises)
+    return promises
 
 
 @kernel(borrows=True)
-def _fill_pulls(block, means, shares, offsets, nearness, pulls):
-    """Fill in the pulls; ``nearness`` float32 (c,): room for one record's to all classes."""
-    members, values, levels = block.members, block.values, block.levels
-    n_classes = offsets.size
+def _fill_pulls(block, described, stratum, nearness, pulls):
+    """Fill in the strongest pull of a record of each class towards each class.
+
+    ``described``: as from `_describe_classes`; ``stratum``: its number, and how many there are;
+    ``nearness`` float32 (c,): room for one record's to all classes; ``pulls``: float32 (c, c)
+    """
+    means, shares, offsets = described
+    members, sizes, values, levels = block.members, block.sizes, block.values, block.levels
+    n_classes, (number, n_strata) = offsets.size, stratum
     for a in range(n_classes):
-        for m in range(block.sizes[a]):
+        first, last = number * sizes[a] // n_strata, (number + 1) * sizes[a] // n_strata
+        for m in range(first, last):
             x = members[0, a, m]
             for b in range(n_classes):
                 nearness[b] = -offsets[b]
@@ -48,6 +81,17 @@ def _fill_pulls(block, means, shares, offsets, nearness, pulls):
             own = nearness[a]
             for b in range(n_classes):
                 pulls[a, b] = max(pulls[a, b], nearness[b] - own)
+
+
+@kernel(borrows=True)
+def _add_pulls(pulls, promises):
+    """Raise what pairs promise to what the pulls of a stratum do; tile by tile, as both ways."""
+    n_classes = pulls.shape[0]
+    for first_a in range(0, n_classes, TILE):
+        for first_b in range(0, n_classes, TILE):
+            for a in range(first_a, min(first_a + TILE, n_classes)):
+                for b in range(first_b, min(first_b + TILE, n_classes)):
+                    promises[a, b] = max(promises[a, b], pulls[a, b] + pulls[b, a])
 
 
 @kernel
@@ -115,25 +159,26 @@ def find_partners(block, tried, n_wanted):
     n_classes = block.sizes.size
     n_wanted = min(n_wanted, n_classes - 1)
     partners = np.full((n_classes, n_wanted), -1, dtype=np.int32)
-    _rank_partners(measure_pulls(block), tried, np.empty(n_wanted, dtype=np.float32), partners)
+    promises = measure_promises(block, count_strata(block))
+    _rank_partners(promises, tried, np.empty(n_wanted, dtype=np.float32), partners)
     return partners
 
 
 @kernel(borrows=True)
-def _rank_partners(pulls, tried, promises, partners):
-    """Fill in the partners of all classes; ``promises``: room for those of one."""
+def _rank_partners(promises, tried, best, partners):
+    """Fill in the partners of all classes; ``best``: room for what those of one class promise."""
     n_wanted = partners.shape[1]
-    for a in range(pulls.shape[0]):
+    for a in range(promises.shape[0]):
         filled = 0
-        for b in range(pulls.shape[0]):
-            promise = pulls[a, b] + pulls[b, a]
-            if b == a or (filled == n_wanted and promise <= promises[filled - 1]):
+        for b in range(promises.shape[0]):
+            promise = promises[a, b]
+            if b == a or (filled == n_wanted and promise <= best[filled - 1]):
                 continue
             if is_tried(tried, a, b):
                 continue
             m = filled if filled < n_wanted else filled - 1
-            while m > 0 and promises[m - 1] < promise:
-                promises[m], partners[a, m] = promises[m - 1], partners[a, m - 1]
+            while m > 0 and best[m - 1] < promise:
+                best[m], partners[a, m] = best[m - 1], partners[a, m - 1]
                 m -= 1
-            promises[m], partners[a, m] = promise, b
+            best[m], partners[a, m] = promise, b
             filled = min(filled + 1, n_wanted)
