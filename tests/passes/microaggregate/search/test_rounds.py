@@ -59,12 +59,19 @@ class TestBudget:
     def test_little_gain_ends_it(self) -> None:
         """Two rounds have to save twice the share; they are looked at once classes were merged."""
         _, rounds = self.refine(SearchBudget(10, least_gain=0.5))
-        assert len(rounds) == ROUNDS_BEFORE_MERGING + 2
+        assert len(rounds) == ROUNDS_BEFORE_MERGING + 1
         _, rounds = self.refine(SearchBudget(30, least_gain=0.01))
-        assert ROUNDS_BEFORE_MERGING + 2 < len(rounds) < 31
+        assert ROUNDS_BEFORE_MERGING + 1 < len(rounds) < 31
         losses = [r.loss for r in rounds]
         assert losses[-3] - losses[-1] <= 0.02 * losses[-3]
         assert losses[-4] - losses[-2] > 0.02 * losses[-4]
+
+    def test_a_round_follows_where_classes_were_merged(self) -> None:
+        def merge(labels):
+            return np.maximum(labels - 1, 0)
+
+        _, rounds = self.refine(SearchBudget(10, least_gain=0.5), merge)
+        assert len(rounds) == ROUNDS_BEFORE_MERGING + 2
 
     @pytest.mark.parametrize(("share", "n_rounds"), [(1.0, 4), (0.5, 2), (0.1, 0), (0.0, 0)])
     def test_time_ends_it(self, share: float, n_rounds: int, monkeypatch) -> None:
@@ -82,21 +89,22 @@ class TestBudget:
         _, rounds = self.refine(budget)
         assert 1 < len(rounds) < budget.n_rounds
 
-    def test_merging_comes_once_after_the_second_round(self) -> None:
+    def test_merging_comes_once_after_some_rounds(self) -> None:
         seen = []
 
         def merge(labels: Int64) -> Int64:
             seen.append(labels.copy())
             return np.maximum(labels - 1, 0)  # the first two classes are one
 
-        labels, rounds = self.refine(SearchBudget(4, n_pooled=0), merge)
+        n = ROUNDS_BEFORE_MERGING
+        labels, rounds = self.refine(SearchBudget(n + 2, n_pooled=0), merge)
         assert len(seen) == 1
-        after_two, rounds_of_two = self.refine(SearchBudget(2, n_pooled=0))
-        assert seen[0].tolist() == after_two.tolist()
+        before, rounds_before = self.refine(SearchBudget(n, n_pooled=0))
+        assert seen[0].tolist() == before.tolist()
         assert np.bincount(labels).size == 149
-        assert rounds[2].loss > rounds_of_two[2].loss
+        assert rounds[n].loss > rounds_before[n].loss
 
-    def test_no_merging_before_the_second_round(self) -> None:
+    def test_no_merging_before_that_round(self) -> None:
         self.refine(SearchBudget(1), merge=lambda labels: pytest.fail("too early"))
 
 

@@ -51,7 +51,7 @@ from tclose.privacy.t_closeness import class_distances, stack_trees
 # what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
 # Rounds after which classes above t are merged, so that later rounds can recover its loss.
-ROUNDS_BEFORE_MERGING = 2
+ROUNDS_BEFORE_MERGING = 4
 SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
@@ -143,11 +143,13 @@ class Refiner:
             if is_pooled:
                 n_barred = n_barred + 1 if pooled.are_barred else 0
             effort += pooled.n_records + EFFORT_OF_ROUND * labels.size
+            may_end = r + 1 > ROUNDS_BEFORE_MERGING
             if r + 1 == ROUNDS_BEFORE_MERGING:
-                labels = merge(labels)
+                n_classes, labels = labels.max(), merge(labels)
+                may_end = labels.max() == n_classes  # or what merging lost is to be recovered
             rounds.append(self.measure(labels))
             is_free = effort < search_budget.free_effort * share
-            if r >= ROUNDS_BEFORE_MERGING and is_little(rounds, search_budget, is_free=is_free):
+            if may_end and is_little(rounds, search_budget, is_free=is_free):
                 break
         return labels, rounds[1:]
 
