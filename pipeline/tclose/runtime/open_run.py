@@ -15,7 +15,7 @@ from tclose.data.files import input_files
 from tclose.data.files.inspection import FileContent
 from tclose.errors import PolicyError, TcloseError, VerificationError
 from tclose.policy.policy import Policy
-from tclose.releases.lineage.run_events import Lineage, import_ahead
+from tclose.releases.lineage.run_events import Lineage, import_client
 from tclose.releases.provenance import byte_versions, library_versions, source_digest
 from tclose.releases.repository.repository import (
     ReleaseRepository,
@@ -78,7 +78,7 @@ def open_run(
         try:
             with contextlib.ExitStack() as cluster:
                 with progress.timing("start"):
-                    import_ahead()
+                    import_client()  # while the process that workers are forked from starts
                     engine = cluster.enter_context(open_engine(policy.engine, n_bytes))
                 unnamed = Run(policy, "", held.work_folder("inspect"), engine)
                 contents = _inspect(pipeline, unnamed, progress)

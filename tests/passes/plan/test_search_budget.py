@@ -6,10 +6,11 @@ import pytest
 
 from tclose.passes.plan.search_budget import (
     FAST,
+    FAST_SMALL,
     FULL,
-    FULL_RECORDS,
     LEAN,
     OFF,
+    SMALL_TABLE,
     WIDE,
     SearchBudget,
     choose_search_budget,
@@ -18,7 +19,8 @@ from tclose.passes.plan.search_budget import (
 
 class TestEffort:
     @pytest.mark.parametrize(
-        ("said", "search_budget"), [("off", OFF), ("lean", LEAN), ("fast", FAST), ("full", WIDE)]
+        ("said", "search_budget"),
+        [("off", OFF), ("lean", LEAN), ("fast", FAST_SMALL), ("full", WIDE)],
     )
     def test_named(self, said: str, search_budget: SearchBudget) -> None:
         assert choose_search_budget(said, 1) == search_budget
@@ -29,7 +31,7 @@ class TestEffort:
         assert len(budgets) == 1
 
     def test_the_larger_a_table_the_more_a_round_has_to_save(self) -> None:
-        sizes = [0, 500_000, 1_000_000, 5_000_000, 10_000_000, 10**11]
+        sizes = [SMALL_TABLE + 1, 500_000, 1_000_000, 5_000_000, 10_000_000, 10**11]
         gains = [choose_search_budget("fast", size).least_gain for size in sizes]
         assert gains == pytest.approx([0.005, 0.005, 0.007, 0.035, 0.07, 0.07])
         assert {
@@ -43,12 +45,13 @@ class TestEffort:
         assert FAST.least_gain > 0
 
     def test_full_is_wide_where_that_takes_minutes(self) -> None:
-        assert choose_search_budget("full", FULL_RECORDS) is WIDE
-        assert choose_search_budget("full", FULL_RECORDS + 1) is FULL
+        assert choose_search_budget("full", SMALL_TABLE) is WIDE
+        assert choose_search_budget("full", SMALL_TABLE + 1) is FULL
 
     def test_full_goes_on_from_where_fast_ends(self) -> None:
         """So that it never loses more."""
-        assert FULL.after is WIDE.after is FAST
+        assert FULL.after is FAST
+        assert WIDE.after is FAST_SMALL
 
     def test_names_are_in_order(self) -> None:
         assert OFF.n_rounds == 0 < LEAN.n_rounds < FAST.n_rounds

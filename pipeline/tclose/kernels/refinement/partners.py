@@ -19,7 +19,6 @@ import numpy as np
 
 from tclose.kernels.compiler import kernel
 
-
 # Rows and columns of a matrix that are gone through together, so that both ways stay in the cache.
 TILE = 16
 # Records of a stratum, of the 1 / (2 t) that a class has to have at least where values are distinct

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+SWEEPS_BEFORE_MERGING = 8
+
 
 @dataclass(frozen=True)
 class SearchBudget:
@@ -31,6 +33,11 @@ class SearchBudget:
     free_effort: int = 0
     after: "SearchBudget | None" = None
 
+    @property
+    def rounds_before_merging(self) -> int:
+        """Rounds after which classes above t are merged, so that later ones recover its loss."""
+        return max(1, SWEEPS_BEFORE_MERGING // (self.n_searches * self.n_sweeps))
+
 
 OFF = SearchBudget(0)
 # Of any table, ended by what a round still saves; the number of rounds only ends a search that
@@ -45,6 +52,9 @@ FAST = SearchBudget(
     least_exchange=0.003,
     least_gain=0.005,
 )
+# Of a table of few blocks partners that are found anew more often are not the same again.
+SMALL_TABLE = 25_000
+FAST_SMALL = replace(FAST, n_searches=2 * FAST.n_searches, least_gain=2 * FAST.least_gain)
 # What a round of fast has to save grows with what it costs: of a million records, and at most. Four
 # rounds are made of any table then, which lose a tenth more than any number of them.
 LEAST_GAIN_OF_A_MILLION, LARGEST_LEAST_GAIN = 0.007, 0.07
@@ -60,9 +70,8 @@ LEAN = SearchBudget(
 )
 # What full does goes on from where fast ends, so that its search never ends at more loss.
 FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005, after=FAST)
-# What full is for smaller tables: dealing out n classes anew takes n^3.
-FULL_RECORDS = 25_000
-WIDE = SearchBudget(40, block_classes=1024, n_together=1024, least_gain=0.0003, after=FAST)
+# The same for small tables: dealing out n classes anew takes n^3.
+WIDE = SearchBudget(40, block_classes=1024, n_together=1024, least_gain=0.0003, after=FAST_SMALL)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -71,6 +80,8 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     if isinstance(refine, int):
         return SearchBudget(refine)
     if refine == "fast":
+        if n_records <= SMALL_TABLE:
+            return FAST_SMALL
         per_table = LEAST_GAIN_OF_A_MILLION * n_records / 1e6
         least_gain = max(FAST.least_gain, min(per_table, LARGEST_LEAST_GAIN))
         return replace(FAST, least_gain=least_gain)
@@ -78,7 +89,7 @@ def choose_search_budget(refine: str | int, n_records: int) -> SearchBudget:
     if refine in named:
         return named[refine]
     if refine == "full":
-        return WIDE if n_records <= FULL_RECORDS else FULL
+        return WIDE if n_records <= SMALL_TABLE else FULL
     number = refine.rstrip("sminh ")
     return SearchBudget(10_000, seconds=float(number) * UNITS[refine[len(number) :].strip()])
 

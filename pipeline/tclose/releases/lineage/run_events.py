@@ -3,13 +3,11 @@
 No statistics of the input are given: the facet made for them would publish raw extremes.
 """
 
-import contextlib
 import time
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -31,14 +29,9 @@ PARENT = ("prefect", "release")  # namespace and name of the flow that may be a 
 LAST = ("COMPLETE", "FAIL", "ABORT")
 
 
-def import_ahead() -> None:
-    """Import what events are made of, in a thread beside what is waited for: it takes a while."""
-
-    def import_client() -> None:
-        with contextlib.suppress(ImportError):  # which is raised where it is needed
-            import openlineage.client.event_v2  # noqa: F401
-
-    Thread(target=import_client).start()
+def import_client() -> None:
+    """Import what events are made of, where that is waited for beside something else."""
+    import openlineage.client.event_v2  # noqa: F401
 
 
 @dataclass

@@ -13,7 +13,6 @@ from support.tables.refined_regions import keep, refiner_of
 from tclose.model.array_types import Int64
 from tclose.passes.microaggregate.search import refine_classes
 from tclose.passes.microaggregate.search.pool_classes import Pooled
-from tclose.passes.microaggregate.search.refine_classes import ROUNDS_BEFORE_MERGING
 from tclose.passes.microaggregate.search.rounds import (
     Round,
     is_little,
@@ -59,9 +58,9 @@ class TestBudget:
     def test_little_gain_ends_it(self) -> None:
         """Two rounds have to save twice the share; they are looked at once classes were merged."""
         _, rounds = self.refine(SearchBudget(10, least_gain=0.5))
-        assert len(rounds) == ROUNDS_BEFORE_MERGING + 1
+        assert len(rounds) == SearchBudget(10).rounds_before_merging + 1
         _, rounds = self.refine(SearchBudget(30, least_gain=0.01))
-        assert ROUNDS_BEFORE_MERGING + 1 < len(rounds) < 31
+        assert SearchBudget(10).rounds_before_merging + 1 < len(rounds) < 31
         losses = [r.loss for r in rounds]
         assert losses[-3] - losses[-1] <= 0.02 * losses[-3]
         assert losses[-4] - losses[-2] > 0.02 * losses[-4]
@@ -71,7 +70,7 @@ class TestBudget:
             return np.maximum(labels - 1, 0)
 
         _, rounds = self.refine(SearchBudget(10, least_gain=0.5), merge)
-        assert len(rounds) == ROUNDS_BEFORE_MERGING + 2
+        assert len(rounds) == SearchBudget(10).rounds_before_merging + 2
 
     @pytest.mark.parametrize(("share", "n_rounds"), [(1.0, 4), (0.5, 2), (0.1, 0), (0.0, 0)])
     def test_time_ends_it(self, share: float, n_rounds: int, monkeypatch) -> None:
@@ -96,7 +95,7 @@ class TestBudget:
             seen.append(labels.copy())
             return np.maximum(labels - 1, 0)  # the first two classes are one
 
-        n = ROUNDS_BEFORE_MERGING
+        n = SearchBudget(10).rounds_before_merging
         labels, rounds = self.refine(SearchBudget(n + 2, n_pooled=0), merge)
         assert len(seen) == 1
         before, rounds_before = self.refine(SearchBudget(n, n_pooled=0))

@@ -38,7 +38,7 @@ from tclose.model.distribution import Distribution
 from tclose.passes.microaggregate.search.group_threads import map_groups
 from tclose.passes.microaggregate.search.pool_classes import (
     BARRED_ROUNDS,
-    EFFORT_OF_ROUND,
+    EFFORT_OF_SEARCH,
     NO_POOLS,
     Pooled,
     pool_classes,
@@ -50,8 +50,6 @@ from tclose.privacy.t_closeness import class_distances, stack_trees
 # Round by round, by what classes are grouped; strays are of nominal attributes: among numbers alone
 # what is near a stray is near its class's centre, or nearly.
 BY_TURNS = (CENTRE, FARTHEST, CENTRE, DRAWN)
-# Rounds after which classes above t are merged, so that later rounds can recover its loss.
-ROUNDS_BEFORE_MERGING = 4
 SWEEPS_OF_MENDING = 4
 # How unevenly quasi-identifiers are stretched before classes are grouped: the standard deviation of
 # the logarithm. One round sees along some, the next along others.
@@ -130,7 +128,7 @@ class Refiner:
         ``begin``: the state of the region, and the numbers of the rounds to come.
         """
         rounds, numbers = [begin[0]], begin[1]
-        started, effort, n_barred = time.monotonic(), 0, 0
+        started, effort, n_barred = time.monotonic(), 0.0, 0
         for _ in range(search_budget.n_rounds):
             spent = time.monotonic() - started
             if search_budget.seconds is not None and spent >= search_budget.seconds * share:
@@ -142,9 +140,9 @@ class Refiner:
             )
             if is_pooled:
                 n_barred = n_barred + 1 if pooled.are_barred else 0
-            effort += pooled.n_records + EFFORT_OF_ROUND * labels.size
-            may_end = r + 1 > ROUNDS_BEFORE_MERGING
-            if r + 1 == ROUNDS_BEFORE_MERGING:
+            effort += pooled.n_records + EFFORT_OF_SEARCH * search_budget.n_searches * labels.size
+            may_end = r + 1 > search_budget.rounds_before_merging
+            if r + 1 == search_budget.rounds_before_merging:
                 n_classes, labels = labels.max(), merge(labels)
                 may_end = labels.max() == n_classes  # or what merging lost is to be recovered
             rounds.append(self.measure(labels))

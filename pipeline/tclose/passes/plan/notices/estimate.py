@@ -53,8 +53,8 @@ def category_bytes(plan: Plan) -> int:
 def block_bytes(plan: Plan) -> int:
     """Bytes of all that grows with the square of a block, or with its values; 0 without a search.
 
-    Of each pair of classes twelve: what an exchange promises, in a stratum and in all, and whether it
-    was tried.
+    Of each pair of classes twelve: what an exchange promises, in a stratum and in all, and whether
+    it was tried.
     """
     pairs = max(12 * n_classes * n_classes for n_classes, _ in _searched_blocks(plan))
     return search_bytes(plan) + category_bytes(plan) + pairs
