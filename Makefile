@@ -117,6 +117,7 @@ bench-full: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.performance.scale --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.performance.wide --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.performance.fixed_costs --out benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.performance.predictions --out benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.loss.quality --full --out benchmarks/RESULTS.md
 
 # The page and the figures beside it are written anew.

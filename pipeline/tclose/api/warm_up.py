@@ -70,6 +70,7 @@ def warm_up(progress: Progress) -> int:
                 future.result()
                 progress.info(f"kernels of {number} of {len(CASES)} kinds of releases are there")
                 step()
+    _calibrate(progress)
     return len(CASES)
 
 
@@ -80,6 +81,15 @@ def _make_short_lived() -> None:
     """
     gc.disable()
     atexit.register(os._exit, 0)
+
+
+def _calibrate(progress: Progress) -> None:
+    """Measure once how fast this machine is, by which runs and plans tell what they will take."""
+    from tclose.assess.ahead.calibrate import calibrate
+    from tclose.runtime.scratch import scratch_folder
+
+    with scratch_folder("plan") as scratch:
+        calibrate(scratch, progress)
 
 
 def _release(folder: Path, number: int, overrides: list[str]) -> None:

@@ -43,12 +43,24 @@ def plan_rows(plan: PlanDocument, estimate: CostEstimate, n_dropped: int) -> lis
     rows += [(f"warning {w.code}", f"{w.message}; {w.remedy}") for w in plan.warnings]
     for partition in plan.release_partitions:
         rows += _partition_rows(partition, plan.cut_by_subsets)
-    rows.append(("expected memory", f"about {estimate.megabytes:,.0f} MB per worker"))
-    rows.append(("expected time", f"about {estimate.seconds:,.0f} s, {estimate.on}"))
+    rows += _cost_rows(estimate)
+    rows.append(("plan digest", plan.digest))
+    return rows
+
+
+def _cost_rows(estimate: CostEstimate) -> list[tuple[str, str]]:
+    """Memory, disk and time, in all and by pass."""
+    rows = [("expected memory", f"about {estimate.megabytes:,.0f} MB per worker")]
+    if estimate.disk_megabytes is not None:
+        disk = f"about {estimate.disk_megabytes:,.0f} MB, working files and the release"
+        rows.append(("expected disk", disk))
+    time = f"about {estimate.seconds:,.0f} s, {estimate.on}"
+    if estimate.compile_seconds is not None:
+        time += f", {estimate.compile_seconds:,.0f} s of it to compile the kernels"
+    rows.append(("expected time", time))
     for step in estimate.steps:
         cost = f"about {step.seconds:,.1f} s, {step.megabytes:,.0f} MB per worker"
         rows.append((f"  {step.name}", cost))
-    rows.append(("plan digest", plan.digest))
     return rows
 
 

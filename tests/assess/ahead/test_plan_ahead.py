@@ -1,5 +1,6 @@
 """What a plan says ahead of a release: columns, expected loss, the price of suppress, cost."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,16 @@ from support.cases.people import (
     release,
     write_parquet,
 )
+from support.tables.small_plans import make_plan, make_release_partition
 from tclose.api.calls import plan
-from tclose.assess.ahead.expected_losses import _extrapolate
+from tclose.assess.ahead.drawn_records import DrawnRecords
+from tclose.assess.ahead.expected_losses import _Ahead, _extrapolate
 from tclose.assess.ahead.plan_ahead import plan_ahead
 from tclose.errors import UsageError
+from tclose.passes.plan.search_budget import choose_search_budget
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.plan_document import PlanDocument, PlannedLoss
+from tclose.render.plan_tables import plan_rows
 from tclose.runtime.monitoring.progress import Progress
 
 N_RECORDS, K = 400, 4
@@ -75,6 +80,26 @@ def test_values_that_a_class_gives_are_no_losses_of_a_plan(tmp_path: Path) -> No
     assert planned.expected_loss.total == lost["total"]
     told = {c.name: c.expected_loss for c in planned.columns if c.expected_loss is not None}
     assert told == lost["per_attribute"]
+
+
+def test_records_of_a_sample_are_searched_for_as_long_as_those_of_the_table(path: Path) -> None:
+    """A share of what is free for the table, until rounds save as little as the table's have to."""
+    policy = parse_policy(make_document(path, method={"refine": "fast"}))
+    drawn = DrawnRecords(records(), np.zeros(N_RECORDS, dtype=bool), 2_000_000)
+    ahead = _Ahead(policy, make_plan(make_release_partition(2_000_000, 5)), drawn, path)
+    of_table, shared = choose_search_budget("fast", 2_000_000), ahead._share_search(20_000)
+    assert shared.free_effort == of_table.free_effort // 100
+    assert replace(shared, free_effort=of_table.free_effort) == of_table
+
+
+def test_a_plan_says_what_is_taken_of_disk_too(path: Path) -> None:
+    _, estimate, _ = plan_ahead(parse_policy(make_document(path)), Progress("none"), 0)
+    assert estimate.disk_megabytes is not None
+    assert 0.1 < estimate.disk_megabytes < 5
+    assert estimate.on == "this process"
+    assert dict(plan_rows(look_ahead(make_document(path), 0), estimate, 0))[
+        "expected disk"
+    ].endswith("working files and the release")
 
 
 def naive_loss(released: pa.Table, kept: list[int]) -> dict[str, float]:

@@ -26,7 +26,7 @@ from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Scale
 from tclose.passes.plan.notices.compile_notice import COMPILING, kernels_are_compiled
 from tclose.passes.plan.plan import Plan
-from tclose.passes.plan.search_budget import choose_search_budget
+from tclose.passes.plan.search_budget import SearchBudget, choose_search_budget
 from tclose.passes.series.series_verdict import HOLD
 from tclose.policy.policy import Policy
 from tclose.runtime.monitoring.progress import Progress
@@ -125,7 +125,7 @@ class _Ahead:
                 trial = self._release(rows[~left_out[rows]], f"kept-{size}")
                 counts.append(len(trial.originals))
                 losses.append(trial.measure_all(encodings))
-                seconds.append(trial.seconds)
+                seconds.append(trial.class_seconds)
                 step()
             falls = [not self._has_heavy_tails(encoding) for encoding in encodings]
             kept_losses = _extrapolate(counts, losses, self.drawn.n_table, np.array(falls))
@@ -163,7 +163,20 @@ class _Ahead:
         return np.sort(rng.choice(n_rows, size, replace=False))
 
     def _release(self, rows: Int64, name: str) -> TrialRelease:
-        return make_trial(self.policy, self.drawn.table.take(rows), self.scratch / name)
+        budget = None
+        if not self.drawn.is_whole:
+            budget = self._share_search(rows.size)
+        return make_trial(self.policy, self.drawn.table.take(rows), self.scratch / name, budget)
+
+    def _share_search(self, n_records: int) -> SearchBudget:
+        """Return the search of the whole table on some records, each searched for as long.
+
+        What small tables have for free is their share of what the table has, and rounds end by what
+        the table's rounds have to save.
+        """
+        budget = choose_search_budget(self.policy.method.refine, self.drawn.n_table)
+        share = n_records / max(1, self.drawn.n_table)
+        return replace(budget, free_effort=round(share * budget.free_effort))
 
 
 def _extrapolate(

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from tclose.assess.ahead.calibrate import calibrate
 from tclose.assess.ahead.expected_losses import ExpectedLosses, expect_losses
-from tclose.data.files import input_files
 from tclose.errors import UsageError
 from tclose.model.array_types import Float64
-from tclose.passes.plan.notices.step_costs import estimate_run
+from tclose.passes.plan.notices.costs.run_scope import find_scope
+from tclose.passes.plan.notices.costs.step_costs import estimate_run
 from tclose.passes.release import deciding, describe_decided
 from tclose.policy.policy import Policy
 from tclose.releases.manifest.plan_document import (
@@ -17,6 +18,7 @@ from tclose.releases.manifest.plan_document import (
 )
 from tclose.releases.manifest.privacy_summary import three_digits
 from tclose.runtime.monitoring.progress import Progress
+from tclose.runtime.run import INSPECTION
 from tclose.runtime.scratch import scratch_folder
 
 LEAST_SAMPLED = 100  # fewer say nothing
@@ -38,7 +40,6 @@ def plan_ahead(
     """
     if n_sampled and n_sampled < LEAST_SAMPLED:
         raise UsageError(f"--sample {n_sampled}: has to be 0, or at least {LEAST_SAMPLED} records")
-    n_bytes = input_files.total_bytes(input_files.find_files(policy.input))
     with scratch_folder("plan") as scratch, deciding(policy, scratch, progress) as (run, decided):
         document, n_dropped = describe_decided(run, decided)
         plan, seconds = decided.plan, None
@@ -48,7 +49,9 @@ def plan_ahead(
             document = _add_losses(document, names, expected)
             if not isinstance(expected, str) and not expected.is_faster:
                 seconds = expected.seconds
-        return document, estimate_run(plan, policy.engine, n_bytes, seconds), n_dropped
+        scope = find_scope(plan, run.workspace, run.workspace.load(INSPECTION), policy.engine)
+        calibration = calibrate(scratch, progress)
+        return document, estimate_run(plan, scope, seconds, calibration), n_dropped
 
 
 def _add_losses(

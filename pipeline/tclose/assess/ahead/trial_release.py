@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,9 @@ from tclose.model.array_types import Float64, Int64
 from tclose.passes.microaggregate.losses import merge_losses
 from tclose.passes.microaggregate.microaggregate import MICROAGGREGATE
 from tclose.passes.microaggregate.region_task import REGION_RESULTS
+from tclose.passes.plan.decide import DECIDE
 from tclose.passes.plan.plan import PLAN
+from tclose.passes.plan.search_budget import SearchBudget
 from tclose.passes.release import TRIAL
 from tclose.policy.policy import Policy
 from tclose.runtime.engines.engine import InProcess
@@ -28,18 +30,25 @@ from tclose.runtime.run import Run
 
 NUMBER = "record"  # of the column that tells records; underscores are added while it is one of them
 
+FIXED_SECONDS = 0.02  # of the microaggregation of any table
+
 
 @dataclass(frozen=True, eq=False)
 class TrialRelease:
     """A release of some records in a scratch folder.
 
-    ``seconds``: of the processor, that its classes took.
+    ``seconds``: of the processor, that each pass took.
     """
 
     run: Run
     originals: pa.Table
     number: str
-    seconds: float
+    seconds: dict[str, float]
+
+    @property
+    def class_seconds(self) -> float:
+        """Seconds that its classes took, without what a pass takes of any table."""
+        return max(0.0, self.seconds[MICROAGGREGATE.name] - FIXED_SECONDS)
 
     def measure_all(self, encodings: Sequence[Encoding]) -> Float64:
         """Mean loss of each quasi-identifier, in the ranges of some encodings: float64 (QIs,)."""
@@ -65,8 +74,14 @@ class TrialRelease:
         )
 
 
-def make_trial(policy: Policy, records: pa.Table, place: Path) -> TrialRelease:
+def make_trial(
+    policy: Policy, records: pa.Table, place: Path, search_budget: SearchBudget | None = None
+) -> TrialRelease:
     """Release records by a policy in a folder, in this process, up to the verdict.
+
+    Parameters
+    ----------
+    search_budget : of the search; by default that of a table of so many records
 
     Raises
     ------
@@ -83,13 +98,15 @@ def make_trial(policy: Policy, records: pa.Table, place: Path) -> TrialRelease:
     nowhere = inner.output.model_copy(update={"path": str(place / "releases")})
     inner = inner.model_copy(update={"output": nowhere})  # beside no other releases, to be told of
     run = Run(inner, "plan", place / "work", InProcess())
-    runner, seconds = Runner(run, Progress("none")), 0.0
+    runner, seconds = Runner(run, Progress("none")), dict[str, float]()
     run.workspace.create()
     for one in TRIAL.passes:
         start = time.process_time()
         runner.execute(one)
-        if one is MICROAGGREGATE:
-            seconds = time.process_time() - start
+        seconds[one.name] = time.process_time() - start
+        if one is DECIDE and search_budget is not None:
+            plan = run.workspace.load(PLAN)
+            run.workspace.save(PLAN, replace(plan, search_budget=search_budget))
     return TrialRelease(run, records, number, seconds)
 
 

@@ -7,6 +7,9 @@ from tclose.passes.grow.grow_trees import grow_trees
 from tclose.passes.persons.person_keys import PERSON_HASHES, PERSON_KEY
 from tclose.passes.persons.person_numbers import NUMBER_TASK, PersonCounts, number_persons
 from tclose.passes.persons.person_sketch import PERSON_SKETCHES, sketch_persons
+from tclose.passes.plan.notices.costs.calibration import read_calibration
+from tclose.passes.plan.notices.costs.run_scope import find_scope
+from tclose.passes.plan.notices.costs.step_costs import describe_estimate, estimate_run
 from tclose.passes.plan.notices.estimate import check_memory, warn_of_short_memory
 from tclose.passes.plan.notices.kept_persons_warning import warn_of_kept_persons
 from tclose.passes.plan.notices.noise_history import NOISE_DRAWS, warn_of_noise_draws
@@ -73,6 +76,10 @@ def decide_plan(context: PassContext) -> None:
         *drawn_again,
     )
     _report_warnings(context, warnings)
+    if run.lease_token is not None:
+        scope = find_scope(plan, context.workspace, contents, run.policy.engine)
+        estimate = estimate_run(plan, scope, calibration=read_calibration())
+        progress.info(describe_estimate(estimate))
     context.write(PLAN, plan)
 
 

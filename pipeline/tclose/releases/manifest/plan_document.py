@@ -215,10 +215,16 @@ class StepEstimate(Section):
 
 
 class CostEstimate(Section):
-    """Megabytes per worker and seconds that a run is expected to take, and on what."""
+    """Megabytes per worker and on disk, and seconds, that a run is expected to take; on what."""
 
     megabytes: float
     seconds: float
     on: str
     steps: tuple[StepEstimate, ...] = ()
-    """The passes in their order; starting takes what is left of the seconds."""
+    """The passes in their order; starting and compiling take what is left of the seconds."""
+    disk_megabytes: float | None = None
+    """Working files where they are most, and the release."""
+    compile_seconds: float | None = None
+    """Seconds, of all, that the kernels are compiled in; None where they are there."""
+    calibrated: bool = False
+    """The seconds are by a calibration of this machine."""

@@ -13,11 +13,6 @@ from tclose.policy.sections.engine_settings import EngineSettings
 from tclose.runtime.engines.engine import Engine, worker_memory
 from tclose.runtime.monitoring.progress import Progress
 
-# Measured: Algorithm 3 does a distance of one quasi-identifier in about a nanosecond.
-SECONDS_PER_DISTANCE = 1e-9
-# A hundred thousand records of fifty thousand persons were searched in 65 s by two threads.
-SECONDS_PER_KEPT_RECORD = 0.65e-3
-START_SECONDS = 3.0
 BASE_MEGABYTES = 300.0
 COPIES_OF_A_PIECE = 16  # the most that was seen is 14
 SPARE_BYTES = 256_000_000  # for further threads, where no worker has a limit

@@ -1,0 +1,96 @@
+"""Seconds of the microaggregation: of clusters by counts, of their search by a trial or by counts.
+
+A region is a task. Where there are fewer of them than workers, further threads help to search each,
+and the clusters of one are made by one thread.
+"""
+
+from dataclasses import dataclass
+
+from tclose.passes.plan.notices.costs.run_scope import RunScope
+from tclose.passes.plan.notices.estimate import count_distances
+from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.search_budget import SearchBudget
+
+# Algorithm 3 does a distance of one quasi-identifier in about a nanosecond.
+SECONDS_PER_DISTANCE = 1e-9
+LOADING = 0.2  # seconds until a process has loaded the kernels
+CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.09e-6  # seconds, beside those of distances
+# A second thread of a search, and a worker beside another, are less than the first by this share.
+OF_THREADS, OF_WORKERS = 0.78, 0.95
+# Of a searched record, where no trial was made. Fast takes longer where t is loose, as more can be
+# exchanged.
+FAST_RECORD, LOOSE, LOOSE_TIMES = 37e-6, 0.2, 4.0
+LEAN_RECORD, LEAN_VALUE = 4.5e-6, 0.5e-6
+OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
+FULL_RECORD, WIDE_RECORD = 2e-3, 15e-3
+KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
+
+
+@dataclass(frozen=True)
+class ClassWork:
+    """Seconds of a processor: of the clusters, and of their search."""
+
+    clusters: float
+    search: float
+
+
+def expect_classes(plan: Plan, scope: RunScope, work: ClassWork) -> float:
+    """Seconds of the pass."""
+    n_regions = max(1, len(plan.regions()))
+    share = scope.longest_share(n_regions)
+    n_threads = _threads(plan, scope, n_regions)
+    search = work.search * share / (1 + (n_threads - 1) * (2 * OF_THREADS - 1))
+    beside = 1.0 if min(n_regions, scope.n_workers) == 1 else OF_WORKERS
+    return LOADING + (work.clusters * share + search) / beside
+
+
+def _threads(plan: Plan, scope: RunScope, n_regions: int) -> int:
+    """Threads that search a region; persons who are kept together are searched by two at most."""
+    n_threads = scope.n_processors if scope.alone else max(1, scope.n_workers // n_regions)
+    return min(n_threads, 2) if plan.keeps_persons else n_threads
+
+
+def count_class_work(plan: Plan) -> ClassWork:
+    """Seconds of a processor by counts alone."""
+    n_columns = len(plan.encodings)
+    if not plan.method.cuts_by_subsets:
+        return ClassWork(plan.n_records * OTHER_RECORD, _count_search(plan))
+    clusters = plan.n_records * (CLUSTERED_RECORD + n_columns * CLUSTERED_VALUE)
+    clusters += count_distances(plan) * n_columns * SECONDS_PER_DISTANCE
+    return ClassWork(clusters, _count_search(plan))
+
+
+def split_trial(plan: Plan, seconds: float, clusters: float) -> ClassWork:
+    """Seconds of a processor that a trial says all classes take, as clusters and search.
+
+    Without a search counts tell more than so short a trial, of methods that they are known of.
+
+    Parameters
+    ----------
+    clusters : seconds of a processor that counts say clusters take
+    """
+    if is_searched(plan):
+        return ClassWork(min(clusters, seconds), max(0.0, seconds - clusters))
+    return ClassWork(clusters if plan.method.cuts_by_subsets else seconds, 0.0)
+
+
+def is_searched(plan: Plan) -> bool:
+    """Return whether classes are refined after they were made."""
+    return bool(plan.search_budget.n_rounds) and plan.method.refines
+
+
+def _count_search(plan: Plan) -> float:
+    if not is_searched(plan):
+        return 0.0
+    budget: SearchBudget = plan.search_budget
+    if budget.seconds is not None:
+        return budget.seconds
+    if plan.keeps_persons:
+        return KEPT_RECORD * plan.n_records
+    if budget.after is not None:
+        each = WIDE_RECORD if budget.block_classes > 512 else FULL_RECORD
+        return each * plan.n_records
+    if not budget.free_effort:
+        return (LEAN_RECORD + LEAN_VALUE * len(plan.encodings)) * plan.n_records
+    is_loose = min(plan.verification_limits, default=1) >= LOOSE
+    return FAST_RECORD * plan.n_records * (LOOSE_TIMES if is_loose else 1.0)

@@ -1,0 +1,64 @@
+"""Megabytes that a worker is expected to hold at most, by pass.
+
+What workers are warned of (`notices.estimate`) is the most that was seen of any table; this is what
+is usual: base and copies were measured on ten tables (benchmarks/RESULTS.md, Predictions).
+"""
+
+from tclose.data.files.input_partitions import MIN_PARTITION_ROWS, PARTITION_ROWS
+from tclose.passes.plan.notices.costs.run_scope import (
+    RunScope,
+    count_coded_columns,
+    passed_bytes,
+    region_records,
+)
+from tclose.passes.plan.notices.estimate import block_bytes
+from tclose.passes.plan.notices.footprint import text_bytes, wide_bytes
+from tclose.passes.plan.plan import Plan
+
+# Of a process before a pass, megabytes: of a worker, and of the one process of a small input, which
+# has imported all that a run works with.
+WORKER_MEGABYTES = {
+    "summarise": 225.0,
+    "plan": 235.0,
+    "encode": 240.0,
+    "microaggregate": 250.0,
+    "verify": 250.0,
+    "publish": 255.0,
+}
+ALONE_MEGABYTES = {
+    "summarise": 250.0,
+    "plan": 250.0,
+    "encode": 310.0,
+    "microaggregate": 335.0,
+    "verify": 335.0,
+    "publish": 335.0,
+}
+COPIES_OF_PARTITION, COPIES_OF_REGION = 5, 12
+COPIES_OF_PASSED = 3
+
+
+def expect_memory(plan: Plan, scope: RunScope) -> dict[str, float]:
+    """Megabytes of a worker in each pass."""
+    row = count_coded_columns(plan) * 8 + (0 if plan.referenced else plan.widths.per_record)
+    n_partition = min(plan.n_records, PARTITION_ROWS, max(MIN_PARTITION_ROWS, plan.n_records // 8))
+    piece = COPIES_OF_PARTITION * n_partition * row
+    region = COPIES_OF_REGION * region_records(plan) * count_coded_columns(plan) * 8
+    texts, wide = text_bytes(plan), wide_bytes(plan)
+    passed = 0.0
+    if not plan.referenced:
+        passed = COPIES_OF_PASSED * passed_bytes(plan) * region_records(plan) / plan.n_records
+    parsed = min(PARSED_AT_ONCE, scope.n_parsed)
+    held = {
+        "summarise": piece + texts + COPIES_OF_PARSED * parsed,
+        "plan": piece + texts,
+        "encode": piece + texts + wide,
+        "microaggregate": region + block_bytes(plan) + passed + texts + wide,
+        "verify": region + passed + wide,
+        "publish": region + passed + wide,
+    }
+    base = ALONE_MEGABYTES if scope.alone else WORKER_MEGABYTES
+    return {name: base[name] + n_bytes / 1e6 for name, n_bytes in held.items()}
+
+
+COPIES_OF_PARSED = 3
+PARSED_AT_ONCE = 64_000_000
