@@ -28,6 +28,7 @@ from benchmarks.results import describe_command, describe_machine, render_table,
 from tclose.api.warm_up import warm_up
 from tclose.assess.ahead.expected_losses import SAMPLED
 from tclose.assess.ahead.plan_ahead import plan_ahead
+from tclose.passes.plan.notices.costs.calibration import FILE, kernel_folder
 from tclose.policy.policy import parse_policy
 from tclose.releases.manifest.plan_document import CostEstimate
 from tclose.runtime.monitoring.progress import Progress
@@ -92,6 +93,7 @@ def main() -> None:
     given = _parse()
     asked = [t for t in (*TARGETS, *FURTHER) if t.name in given.only] if given.only else TARGETS
     with working_folder(given.folder) as folder:
+        _forget_calibration()
         warm_up(Progress("none"))  # so that nothing is compiled, and the machine is calibrated
         predictions = list(_predict_all(asked, folder, given.repeats))
     command = describe_command("benchmarks.performance.predictions", sys.argv[1:])
@@ -108,6 +110,13 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=1, help="runs of each; medians are given")
     parser.add_argument("--out", type=Path, help="write the tables into this page, too")
     return parser.parse_args()
+
+
+def _forget_calibration() -> None:
+    """Have the machine calibrated as it is now."""
+    folder = kernel_folder()
+    if folder is not None:
+        (folder / FILE).unlink(missing_ok=True)
 
 
 def _predict_all(asked: Sequence[Target], folder: Path, repeats: int) -> Iterator[Prediction]:

@@ -1,5 +1,6 @@
 """The calibration is measured once, by releases of generated records, and never fails a plan."""
 
+import json
 from dataclasses import astuple
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def test_each_kind_of_work_takes_time(tmp_path: Path) -> None:
 def test_what_is_kept_is_not_measured_again(tmp_path: Path) -> None:
     folder, scratch = _made(tmp_path / "kept"), _made(tmp_path / "scratch")
     kept = keep_calibration(REFERENCE, folder)
+    document = json.loads((folder / FILE).read_text())
+    (folder / FILE).write_text(json.dumps(document | {"busy": False}))
     assert calibrate(scratch, Progress("none"), folder=folder) == kept == WorkSeconds()
     assert not list(scratch.iterdir())
 

@@ -14,6 +14,7 @@ from tclose.passes.encode.encode import ENCODE
 from tclose.passes.plan.notices.compile_notice import kernels_are_compiled
 from tclose.passes.plan.notices.costs.calibration import (
     WorkSeconds,
+    is_busy,
     keep_calibration,
     read_calibration,
 )
@@ -42,14 +43,15 @@ def calibrate(
 ) -> WorkSeconds | None:
     """Return how much longer work takes here than on the reference's machine, measured if need be.
 
-    None, which is no error, where kernels would have to be compiled first, or a trial fails.
+    One that was made on a busy machine is made again when it is not. None, which is no error, where
+    kernels would have to be compiled first, or a trial fails.
 
     Parameters
     ----------
     scratch : a private folder
     folder : where the calibration is kept; by default beside the compiled kernels
     """
-    kept = read_calibration(folder)
+    kept = read_calibration(folder, of_quiet=not is_busy())
     if kept is not None:
         return kept
     if not (kernels_are_compiled(OFF) and kernels_are_compiled(FAST)):

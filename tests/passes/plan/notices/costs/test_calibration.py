@@ -33,6 +33,15 @@ def test_it_is_kept_as_times_of_the_reference(folder: Path) -> None:
     assert (folder / FILE).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("busy", [True, False])
+def test_one_of_a_busy_machine_is_used_until_there_is_another(folder: Path, busy: bool) -> None:
+    keep_calibration(TWICE, folder)
+    document = json.loads((folder / FILE).read_text())
+    (folder / FILE).write_text(json.dumps(document | {"busy": busy}))
+    assert read_calibration(folder) == WorkSeconds(2.0, 2.0, 2.0)
+    assert (read_calibration(folder, of_quiet=True) is None) is busy
+
+
 def test_reading_leaves_no_folder_open(folder: Path) -> None:
     keep_calibration(TWICE, folder)
     before = len(list(Path("/proc/self/fd").iterdir()))

@@ -18,6 +18,7 @@ from tclose.security.trusted_paths import TrustedFolder, UntrustedError, open_tr
 
 VERSION = 1
 FILE = "calibration.json"
+BUSY = 0.75  # share of the processors
 SLOWEST = 1_000.0  # times the reference: more is no measurement
 
 
@@ -40,7 +41,7 @@ NO_CALIBRATION = WorkSeconds()
 REFERENCE = WorkSeconds(records=0.083, classes=0.1, search=0.2)
 
 
-def read_calibration(folder: Path | None = None) -> WorkSeconds | None:
+def read_calibration(folder: Path | None = None, *, of_quiet: bool = False) -> WorkSeconds | None:
     """Return by how much work takes longer here than on the reference's machine; None: not known.
 
     Not known where it was not measured, or on another machine, or by another version, or cannot be
@@ -49,6 +50,7 @@ def read_calibration(folder: Path | None = None) -> WorkSeconds | None:
     Parameters
     ----------
     folder : where it is kept; by default that of the compiled kernels
+    of_quiet : only one that was made while the machine did little else
     """
     folder = folder or kernel_folder()
     if folder is None:
@@ -57,6 +59,8 @@ def read_calibration(folder: Path | None = None) -> WorkSeconds | None:
         with _opened(folder) as opened:
             kept = json.loads(opened.read(FILE))
         if kept["version"] != VERSION or kept["machine"] != describe_processor():
+            return None
+        if of_quiet and kept["busy"]:
             return None
         seconds = WorkSeconds(**{one.name: float(kept["seconds"][one.name]) for one in _WORK})
     except (OSError, UntrustedError, ValueError, TypeError, KeyError, RecursionError):
@@ -67,12 +71,22 @@ def read_calibration(folder: Path | None = None) -> WorkSeconds | None:
 def keep_calibration(seconds: WorkSeconds, folder: Path | None = None) -> WorkSeconds:
     """Keep what was measured, where there is a place for it, and return it beside the reference."""
     folder = folder or kernel_folder()
-    document = {"version": VERSION, "machine": describe_processor(), "seconds": asdict(seconds)}
+    document = {
+        "version": VERSION,
+        "machine": describe_processor(),
+        "busy": is_busy(),
+        "seconds": asdict(seconds),
+    }
     if folder is not None:
         content = json.dumps(document, indent=2).encode()
         with contextlib.suppress(OSError, UntrustedError), _opened(folder, make=True) as opened:
             opened.write(FILE, content)
     return _compare(seconds) or NO_CALIBRATION
+
+
+def is_busy() -> bool:
+    """Return whether most processors have had work to do for the last minute."""
+    return os.getloadavg()[0] > BUSY * len(os.sched_getaffinity(0))
 
 
 def kernel_folder() -> Path | None:
