@@ -63,7 +63,7 @@ LEAN = SearchBudget(
     2,
     block_classes=256,
     n_partners=3,
-    n_searches=3,
+    n_searches=2,
     n_sweeps=1,
     least_exchange=0.01,
     n_pooled=0,
