@@ -16,7 +16,7 @@ SECONDS_PER_DISTANCE = 1e-9
 LOADING = 0.2  # seconds until a process has loaded the kernels
 CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.09e-6  # seconds, beside those of distances
 # A second thread of a search, and a worker beside another, are less than the first by this share.
-OF_THREADS, OF_WORKERS = 0.78, 0.95
+OF_THREADS, OF_WORKERS = 0.72, 0.8
 # Of a searched record, where no trial was made. Fast takes longer where t is loose, as more can be
 # exchanged.
 FAST_RECORD, LOOSE, LOOSE_TIMES = 37e-6, 0.2, 4.0
