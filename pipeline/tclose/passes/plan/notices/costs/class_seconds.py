@@ -11,16 +11,16 @@ from tclose.passes.plan.notices.estimate import count_distances
 from tclose.passes.plan.plan import Plan
 from tclose.passes.plan.search_budget import SearchBudget
 
-# Algorithm 3 does a distance of one quasi-identifier in about a nanosecond.
-SECONDS_PER_DISTANCE = 1e-9
+# Algorithm 3 does a distance of one quasi-identifier in about half a nanosecond.
+SECONDS_PER_DISTANCE = 0.5e-9
 LOADING = 0.2  # seconds until a process has loaded the kernels
-CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.09e-6  # seconds, beside those of distances
+CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.08e-6  # seconds, beside those of distances
 # A second thread of a search, and a worker beside another, are less than the first by this share.
 OF_THREADS, OF_WORKERS = 0.72, 0.8
 # Of a searched record, where no trial was made. Fast takes longer where t is loose, as more can be
 # exchanged.
-FAST_RECORD, LOOSE, LOOSE_TIMES = 37e-6, 0.2, 4.0
-LEAN_RECORD, LEAN_VALUE = 4.5e-6, 0.5e-6
+FAST_RECORD, LOOSE, LOOSE_TIMES = 20e-6, 0.2, 4.0
+LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
 FULL_RECORD, WIDE_RECORD = 2e-3, 15e-3
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
