@@ -54,7 +54,7 @@ QUASI_IDENTIFIERS = (
 )
 FULL_ROWS = 10_000_000
 WARMING_ROWS = 20_000
-REFINEMENTS = ("off", "fast")
+REFINEMENTS = ("off", "lean", "fast")
 SMALL_MEMORY = "1.5GiB"
 RELEASES = "tclose-bench-releases"  # removed before each run
 

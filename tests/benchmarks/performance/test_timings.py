@@ -32,10 +32,12 @@ def result(n_rows, refine, workers, seconds, memory="auto", reference=10.0):
 
 RESULTS = [
     result(100, "off", 2, 5.0),
+    result(100, "lean", 2, 6.0),
     result(100, "fast", 2, 8.0),
     result(1000, "fast", 2, 500.0, memory="1.5GiB"),
     result(1000, "off", 2, 40.0),
     result(1000, "off", 1, 80.0),
+    result(1000, "lean", 2, 48.0),
     result(1000, "fast", 2, 120.0),
 ]
 
@@ -43,9 +45,10 @@ RESULTS = [
 def test_targets():
     found = [target.found for target in find_targets(RESULTS, 1000, 100)]
     assert found[:2] == pytest.approx([4.0, 0.8])  # off
-    assert found[2:] == pytest.approx([12.0, 1.5])  # fast
+    assert found[2:4] == pytest.approx([4.8, 0.8])  # lean
+    assert found[4:] == pytest.approx([12.0, 1.5])  # fast
     met = [target.is_met for target in find_targets(RESULTS, 1000, 100)]
-    assert met == [True, True, False, False]
+    assert met == [False, True, True, True, False, False]
 
 
 def test_nothing_measured_meets_nothing():
@@ -58,7 +61,7 @@ def test_section():
     row = "| 1,000 | 5 | 0.05 | off | 2 | auto | 1 | 10.00 | 40.00 | 4.0x | 100 | 2,000 | 900 "
     assert f"{row}| 1,234 | 0.049000 | 0.125000 |" in text
     assert "| 1,000 | 5 | 0.05 | fast | 2 | 1.5GiB | plan 1.2, verify 2.0 |" in text
-    assert "| off: time in times of the reference, 2 workers | at most 5 | 4 | met |" in text
+    assert "| lean: time in times of the reference, 2 workers | at most 5 | 4.8 | met |" in text
     tables = [line for line in text.splitlines() if line.startswith("| 1,000")]
     assert tables[0].count("|") == len(COLUMNS) + 1
 
