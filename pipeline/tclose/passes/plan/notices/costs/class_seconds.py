@@ -16,11 +16,14 @@ SECONDS_PER_DISTANCE = 0.5e-9
 LOADING = 0.2  # seconds until a process has loaded the kernels
 CLUSTERED_RECORD, CLUSTERED_VALUE = 0.7e-6, 0.08e-6  # seconds, beside those of distances
 # A second thread of a search, and a worker beside another, are less than the first by this share.
-OF_THREADS, OF_WORKERS = 0.72, 0.8
+OF_THREADS, OF_WORKERS = 0.7, 0.75
 # Of a searched record, where no trial was made. Fast takes longer where t is loose, as more can be
 # exchanged.
 FAST_RECORD, LOOSE, LOOSE_TIMES = 20e-6, 0.2, 4.0
 LEAN_RECORD, LEAN_VALUE = 1.2e-6, 0.12e-6
+# A short search takes so many times longer for a record of a large region than of a trial's small
+# one: more of it goes into grouping classes.
+LEAN_TIMES = 1.3
 OTHER_RECORD = 4.5e-6  # of methods that do not cut by subsets, in place of clusters
 FULL_RECORD, WIDE_RECORD = 2e-3, 15e-3
 KEPT_RECORD = 0.65e-3  # a hundred thousand records of fifty thousand persons: 65 s by two threads
@@ -70,7 +73,8 @@ def split_trial(plan: Plan, seconds: float, clusters: float) -> ClassWork:
     clusters : seconds of a processor that counts say clusters take
     """
     if is_searched(plan):
-        return ClassWork(min(clusters, seconds), max(0.0, seconds - clusters))
+        times = 1.0 if plan.search_budget.free_effort else LEAN_TIMES
+        return ClassWork(min(clusters, seconds), times * max(0.0, seconds - clusters))
     return ClassWork(clusters if plan.method.cuts_by_subsets else seconds, 0.0)
 
 
