@@ -1,15 +1,16 @@
 """Search over persons with all of their rows, beside the definitions in fractions."""
 
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support.naive import naive_units
-from support.tables.person_tables import KeptPersons, kept_persons
+from support.tables.person_tables import KeptPersons, kept_persons, make_kept_persons
 from support.tables.random_tables import repeatable
 from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.refinement.unit_block import (
@@ -107,8 +108,10 @@ def test_what_is_kept_is_what_is_not_lost(kept: KeptPersons) -> None:
     assert measure_kept(block) == pytest.approx(whole - float(lost), abs=1e-7)
 
 
+# What the first of two classes leaves to the other is rounded, and so is the sum of both.
 @repeatable
 @given(kept_persons())
+@example(make_kept_persons(9925, 30, 3, ["equal", "equal"], 0, 3, [Fraction(1, 5)] * 2))
 def test_search_keeps_what_holds(kept: KeptPersons) -> None:
     """Persons, k and t; no class gets farther above its limits together with the others."""
     block, units, tables = gather(kept)

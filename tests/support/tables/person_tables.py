@@ -106,33 +106,38 @@ class KeptPersons:
         return make_unit_refiner(rows, self.persons, self.demand, self.limits)
 
 
-@st.composite
-def kept_persons(draw: st.DrawFn, *, most: int = 30) -> KeptPersons:
-    """Persons with one row or several, in classes of k or more; any metrics and limits."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    n_persons, k = draw(st.integers(6, most)), draw(st.integers(2, 3))
+def make_kept_persons(
+    seed: int, n_persons: int, k: int, metrics: list[str], n_nominal: int, size: int,
+    limits: list[Fraction],
+) -> KeptPersons:  # fmt: skip
+    """Persons with one row or several, in classes of about ``size``."""
+    rng = np.random.default_rng(seed)
     n_rows = rng.choice([1, 1, 2, 3, 9], n_persons)
     persons = number_units(rng.permutation(np.repeat(np.arange(n_persons), n_rows)))
-    metrics = draw(st.lists(st.sampled_from(sorted(METRICS)), min_size=1, max_size=2))
     drawn = [rng.integers(0, rng.integers(2, 8), persons.size) for _ in metrics]
     codes = np.array([np.unique(column, return_inverse=True)[1].reshape(-1) for column in drawn])
     middle = rng.integers(0, 48, (2, n_persons))[:, persons]
     scaled = Scaled(
         (middle + rng.integers(0, 16, middle.shape)) / 64,
-        rng.integers(0, 3, (draw(st.integers(0, 2)), persons.size)).astype(np.int32),
+        rng.integers(0, 3, (n_nominal, persons.size)).astype(np.int32),
         3,
-        np.empty(0),
-        np.empty(0, np.int64),
+        np.array([1.0, 0.5])[:n_nominal],
+        np.ones(n_nominal, np.int64),
     )
-    n_nominal = len(scaled.nominal)
-    scaled = replace(
-        scaled, weights=np.array([1.0, 0.5])[:n_nominal], heights=np.ones(n_nominal, np.int64)
-    )
-    n_classes = max(1, n_persons // draw(st.integers(k, k + 3)))
+    n_classes = max(1, n_persons // size)
     classes = rng.permutation(np.arange(n_persons) % n_classes)
     tables = tuple(
         weigh_table(persons, column, metric) for column, metric in zip(codes, metrics, strict=True)
     )
-    limits = tuple(draw(st.sampled_from([Fraction(1, 5), Fraction(2, 5), Fraction(1)]))
-                   for _ in metrics)  # fmt: skip
-    return KeptPersons(persons, codes, scaled, classes, tables, limits, k)
+    return KeptPersons(persons, codes, scaled, classes, tables, tuple(limits), k)
+
+
+@st.composite
+def kept_persons(draw: st.DrawFn, *, most: int = 30) -> KeptPersons:
+    """Persons with one row or several, in classes of k or more; any metrics and limits."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    n_persons, k = draw(st.integers(6, most)), draw(st.integers(2, 3))
+    metrics = draw(st.lists(st.sampled_from(sorted(METRICS)), min_size=1, max_size=2))
+    n_nominal, size = draw(st.integers(0, 2)), draw(st.integers(k, k + 3))
+    limits = [draw(st.sampled_from([Fraction(1, 5), Fraction(2, 5), Fraction(1)])) for _ in metrics]
+    return make_kept_persons(seed, n_persons, k, metrics, n_nominal, size, limits)

@@ -151,10 +151,11 @@ def improve_units(units, block, tables, pair, k, least_gain, room):
         )
         if of_a > before:
             continue
+        most = before - of_a
         of_b = measure_excess(
-            units, block, tables, rows_b, (y, x, block.n_members[b] + moved), room, before - of_a
+            units, block, tables, rows_b, (y, x, block.n_members[b] + moved), room, most
         )
-        if of_a + of_b > before:
+        if of_b > most:  # and was not measured to its end: the sum of both may be rounded down
             continue
         score = flat[place] + EXCESS_PRICE * (before - of_a - of_b)
         if score > best:
