@@ -31,11 +31,18 @@ def cost_matrices(draw: st.DrawFn) -> np.ndarray:
     return np.where(forbidden, np.inf, costs)
 
 
+def solve(costs: np.ndarray) -> np.ndarray:
+    """Of all columns for each row."""
+    n = costs.shape[0]
+    taken: np.ndarray = solve_assignment(np.tile(np.arange(n), (n, 1)), costs)
+    return taken
+
+
 class TestSolution:
     @repeatable
     @given(cost_matrices())
     def test_costs_what_scipys_does(self, costs: np.ndarray) -> None:
-        taken = solve_assignment(costs)
+        taken = solve(costs)
         n = costs.shape[0]
         assert sorted(taken.tolist()) == list(range(n))
         least = costs[linear_sum_assignment(costs)].sum()
@@ -49,11 +56,35 @@ class TestSolution:
         costs = np.random.default_rng(n).random((n, n))
         costs[costs > 0.9] = np.inf
         np.fill_diagonal(costs, 0.95)
-        taken = solve_assignment(costs)
+        taken = solve(costs)
         assert taken.tolist() == linear_sum_assignment(costs)[1].tolist()
 
     def test_of_none(self) -> None:
-        assert solve_assignment(np.empty((0, 0))).size == 0
+        assert solve(np.empty((0, 0))).size == 0
+
+    @repeatable
+    @given(cost_matrices(), seeds)
+    def test_of_few_columns_for_each_row(self, costs: np.ndarray, seed: int) -> None:
+        """In any order, with room for more: what is not a column of a row costs no end."""
+        n = costs.shape[0]
+        rng = np.random.default_rng(seed)
+        n_candidates = int(rng.integers(1, n + 1))
+        columns = np.array([rng.permutation(n)[:n_candidates] for _ in range(n)])
+        columns[np.all(columns != np.arange(n)[:, None], axis=1), 0] = np.flatnonzero(
+            np.all(columns != np.arange(n)[:, None], axis=1)
+        )
+        of_few = np.take_along_axis(costs, columns, axis=1)
+        dense = np.full((n, n), np.inf)
+        np.put_along_axis(dense, columns, of_few, axis=1)
+        spare = rng.integers(0, n, (n, 2))
+        taken = solve_assignment(
+            np.hstack([columns, spare]), np.hstack([of_few, np.full((n, 2), np.inf)])
+        )
+        assert sorted(taken.tolist()) == list(range(n))
+        found = dense[np.arange(n), taken].sum()
+        scale = np.abs(costs[np.isfinite(costs)]).max()
+        least = dense[linear_sum_assignment(dense)].sum()
+        assert found == pytest.approx(least, rel=1e-12, abs=1e-13 * n * scale)
 
 
 def draw_classes(data: st.DataObject, records: ClassedRecords, max_size: int) -> np.ndarray:
@@ -125,3 +156,24 @@ class TestReassignment:
         assert reassign(block, np.arange(3), 0.75) == 3
         assert classes_of(block, rows) == [[0, 1, 2, 11], [3, 4, 5, 6], [7, 8, 9, 10]]
         assert naive_refine.searched_loss(records, classes_of(block, rows)) == 0
+
+    @pytest.mark.parametrize("seed", [1, 2, 3])
+    def test_of_many_classes_it_is_that_of_all_pairs(self, seed: int) -> None:
+        """Though few classes are looked at for each record at first."""
+        rng = np.random.default_rng(seed)
+        n_classes, size = 150, 4
+        values, classes = rng.random((2, n_classes * size)), np.arange(n_classes).repeat(size)
+        records = ClassedRecords(
+            values, np.empty((0, values.shape[1]), np.int32), 1,
+            np.empty((0, values.shape[1]), np.int64), (), (), classes, size,
+        )  # fmt: skip
+        block, rows = records.gather()
+        offered = [int(rows[block.members[0, c, 2]]) for c in range(n_classes)]
+        totals = values.reshape(2, n_classes, size).sum(axis=2)
+        rests = totals - values[:, offered]
+        costs = -((rests[:, :, None] + values[:, None, offered]) ** 2).sum(axis=0) / size
+        least = costs[linear_sum_assignment(costs)].sum() - np.trace(costs)
+        before = float(naive_refine.searched_loss(records, records.classes))
+        assert reassign(block, np.arange(n_classes), 0.5) > n_classes // 4
+        after = float(naive_refine.searched_loss(records, classes_of(block, rows)))
+        assert after - before == pytest.approx(least, rel=1e-9)
