@@ -19,7 +19,7 @@ from tclose.kernels.refinement.search import LEAST_GAIN
 BIDDING_PASSES = 2
 # Classes that a record may go to at first, its own among them; and those that are added each time
 # that a solution shows which others would be cheaper.
-CANDIDATES, ADDED = 32, 8
+CANDIDATES, ADDED = 20, 10
 MOST_SOLVED = 8
 
 
