@@ -158,8 +158,8 @@ class TestReassignment:
         assert naive_refine.searched_loss(records, classes_of(block, rows)) == 0
 
     @pytest.mark.parametrize("seed", [1, 2, 3])
-    def test_of_many_classes_it_is_that_of_all_pairs(self, seed: int) -> None:
-        """Though few classes are looked at for each record at first."""
+    def test_of_many_classes_it_is_nearly_that_of_all_pairs(self, seed: int) -> None:
+        """Though few classes are looked at for each record at first: to a thousandth."""
         rng = np.random.default_rng(seed)
         n_classes, size = 150, 4
         values, classes = rng.random((2, n_classes * size)), np.arange(n_classes).repeat(size)
@@ -176,4 +176,4 @@ class TestReassignment:
         before = float(naive_refine.searched_loss(records, records.classes))
         assert reassign(block, np.arange(n_classes), 0.5) > n_classes // 4
         after = float(naive_refine.searched_loss(records, classes_of(block, rows)))
-        assert after - before == pytest.approx(least, rel=1e-9)
+        assert least - 1e-9 <= after - before <= 0.999 * least
