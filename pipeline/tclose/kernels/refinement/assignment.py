@@ -2,8 +2,9 @@
 
 Exchanges between two classes stop where only a ring of three or more would help. Here each class of
 a block offers one record, and all of them are assigned anew at the least cost: a linear assignment,
-in which a record goes to one of the classes that gain most by it, and none that it would bring above
-a limit. It may stay where it is, so there is always a solution, and it costs no more than before.
+in which a record goes to one of the classes that gain most by it, and to none that it would bring
+above a limit. It may stay where it is, so there is always a solution, and it costs no more than
+before.
 """
 
 import numpy as np
@@ -197,14 +198,14 @@ def _fill_candidates(block, classes, offered, parts, room, columns, costs):
 
 
 @kernel(borrows=True)
-def _add_candidates(block, classes, offered, parts, room, columns, costs, solution):
+def _add_candidates(block, classes, offered, parts, room, candidates, solution):
     """Add the classes that a solution shows to be cheaper for a record, which is free then.
 
     Returns how many. Where there are none, no other permutation is cheaper: by the prices of the
     classes each record is where it is cheapest.
     """
-    class_of, record_of, prices = solution
-    own, of_record, gains, nearest = room
+    (columns, costs), (class_of, record_of, prices) = candidates, solution
+    _, of_record, gains, nearest = room
     n, n_added = classes.size, 0
     for m in range(n):
         if block.excess[classes[m]] != 0.0:
@@ -339,7 +340,7 @@ def reassign(block, classes, share):
     class_of, record_of, prices = solution
     _assign_free(columns, costs, class_of, record_of, prices)
     for _ in range(MOST_SOLVED - 1):
-        if not _add_candidates(block, classes, offered, parts, room, columns, costs, solution):
+        if not _add_candidates(block, classes, offered, parts, room, (columns, costs), solution):
             break
         _assign_free(columns, costs, class_of, record_of, prices)
     before, after = 0.0, 0.0
