@@ -70,7 +70,7 @@ LEAN = SearchBudget(
 )
 # What full does goes on from where fast ends, so that its search never ends at more loss.
 FULL = SearchBudget(40, block_classes=256, n_together=256, least_gain=0.0005, after=FAST)
-# The same for small tables: dealing out n classes anew takes n^3.
+# The same for small tables, with more classes together: what is dealt out there takes longer.
 WIDE = SearchBudget(40, block_classes=1024, n_together=1024, least_gain=0.0003, after=FAST_SMALL)
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
