@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from tclose.data.key_rows import find_distinct
 from tclose.data.keys import Encoding, Keys
 from tclose.kernels.record_linkage import count_candidates
 from tclose.methods.scaling import scale_columns
 from tclose.model.array_types import Float64, Int64
-from tclose.passes.microaggregate.release_classes import find_changes
 
 
 def measure_linkage(
@@ -60,8 +60,5 @@ def released_keys(encoding: Encoding, values: pa.Array) -> Keys:
 
 def find_points(rows: Sequence[Keys]) -> tuple[list[Keys], Int64, Int64]:
     """Distinct released combinations: their keys, which one each row has, and how many rows."""
-    order = np.lexsort(rows[::-1])
-    changed = find_changes([column[order] for column in rows])
-    point_of = np.empty(order.size, dtype=np.int64)
-    point_of[order] = np.cumsum(changed) - 1
-    return [column[order][changed] for column in rows], point_of, np.bincount(point_of)
+    keys, point_of = find_distinct(rows)
+    return keys, point_of, np.bincount(point_of)

@@ -1,4 +1,4 @@
-"""Columns of classes: aggregates of each kind, what they lose, and where keys change."""
+"""Columns of classes: aggregates of each kind, and what they lose."""
 
 from datetime import date
 from typing import Any
@@ -6,16 +6,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from support.tables.random_tables import repeatable, starts_of
+from support.tables.random_tables import starts_of
 from support.tables.value_encodings import NOMINAL, ORDINAL, encoding
 from tclose.data.keys import Encoding
-from tclose.model.array_types import Float64, Int64
 from tclose.model.column_terms import Kind
 from tclose.passes.microaggregate.losses import measure_aggregation
-from tclose.passes.microaggregate.release_classes import aggregate_column, find_changes
+from tclose.passes.microaggregate.release_classes import aggregate_column
 
 
 class TestAggregateColumn:
@@ -97,16 +94,3 @@ class TestLosses:
             (np.array([1, 0]), np.array([0, 2])),
         ).squares
         assert losses.tolist() == [2 * 0.25**2, 2 * 0.25**2, 0.0, 1.0, 0.25]
-
-
-class TestChanges:
-    @repeatable
-    @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))
-    def test_mark_the_first_row_of_each_key(self, rows: list[tuple[int, int]]) -> None:
-        rows = sorted(rows)
-        columns: list[Int64 | Float64] = [
-            np.array([row[j] for row in rows], dtype=np.int64) for j in range(2)
-        ]
-        changed = find_changes(columns)
-        assert [row for row, first in zip(rows, changed, strict=True) if first] == sorted(set(rows))
-        assert changed.tolist() == [i == rows.index(row) for i, row in enumerate(rows)]

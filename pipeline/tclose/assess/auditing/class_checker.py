@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from tclose.assess.auditing.released_rows import Rows
+from tclose.data.key_rows import find_changes, sort_rows
 from tclose.data.keys import Keys
 from tclose.model.array_types import Int64
 from tclose.model.distribution import Distribution
 from tclose.model.verification import Achieved
-from tclose.passes.microaggregate.release_classes import find_changes
 from tclose.passes.verify.class_checks import ClassChecks, check_classes
 from tclose.privacy.bound_models import PrivacyModels
 from tclose.privacy.joint import Joint, append_joint
@@ -58,7 +58,7 @@ class ClassChecker:
     def check_at_once(self, files: list[Rows]) -> ClassChecks:
         """Check rows in any order: sort them by class first."""
         rows = join_rows(files)
-        order = np.lexsort(rows.keys[::-1])
+        order = sort_rows(rows.keys)
         keys = [column[order] for column in rows.keys]
         starts = np.append(np.flatnonzero(find_changes(keys)), order.size).astype(np.int64)
         return self._check(keys, starts, rows.codes[:, order])

@@ -14,6 +14,7 @@ from tclose.data.keys import Keys
 from tclose.data.preparation.prepare_values import prepare_table
 from tclose.data.value_counts import complete_records
 from tclose.errors import DataError
+from tclose.kernels.aggregate import group_by_label
 from tclose.kernels.clustering.assign_subsets import assign_subsets
 from tclose.methods.dp.noise import add_noise
 from tclose.methods.scaling import scale_columns
@@ -81,24 +82,25 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     stacked = np.array(codes, dtype=np.int64).reshape(len(codes), len(complete_rows))
     held = append_joint(stacked, workspace.load_shared(JOINTS))
     bins = _find_bins(plan, source, item.index, complete_rows, keys, held)
-    order = np.argsort(bins, kind="stable")
+    order, bin_starts = group_by_label(bins, plan.n_bins)
     records = np.empty(len(complete_rows), dtype=record_type(plan))
-    records[POSITION] = positions[order]
+    records[POSITION] = positions
     named = {f"q{j}": column for j, column in enumerate(keys)}
     named |= {f"c{a}": column for a, column in enumerate(codes)}
     named |= _find_gaps(plan, with_gaps, mask)
     for name, encoded in named.items():
-        records[name] = encoded[order]
+        records[name] = encoded
     if plan.persons is not None and source.person is not None:
         key = workspace.load_shared(PERSON_KEY)
         hashed = hash_partition(item.partition, complete_rows, positions, source.person, key)
         of_records = find_persons(workspace, plan.persons, *hashed)
-        records[PERSON] = of_records.numbers[order]
+        records[PERSON] = of_records.numbers
         _write_persons(of_records, held, pending)
-    pending.new(RECORDS).write(records)
+    pending.new(RECORDS).write(records.take(order))
     if plan.along:
         pending.new(PASSTHROUGH).write(_order_passthrough(plan, complete_rows, pa.array(order)))
-    return np.bincount(bins, minlength=plan.n_bins)
+    counts: Int64 = np.diff(bin_starts)
+    return counts
 
 
 def _find_gaps(plan: Plan, table: pa.Table, mask: pa.ChunkedArray | None) -> dict[str, Keys]:

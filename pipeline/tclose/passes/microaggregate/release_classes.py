@@ -4,9 +4,9 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tclose.data.category_trees import tree_of
+from tclose.data.key_rows import find_distinct
 from tclose.data.keys import Encoding, Keys
 from tclose.kernels import aggregate
 from tclose.methods.generalisation.full_domain import FullDomain
@@ -40,13 +40,9 @@ def release_classes(
 
 def join_alike(labels: Int64, released: list[Any]) -> tuple[list[Keys], Int64, Int64]:
     """Make one class of clusters with equal released keys; classes in the order of their keys."""
-    n_labels = int(labels.max()) + 1
-    by_keys = np.lexsort(released[::-1])
-    changed = find_changes([column[by_keys] for column in released])
-    class_of = np.empty(n_labels, dtype=np.int64)
-    class_of[by_keys] = np.cumsum(changed) - 1
-    order, starts = aggregate.group_by_label(class_of[labels], int(changed.sum()))
-    return [column[by_keys][changed] for column in released], order, starts
+    keys, class_of = find_distinct(released)
+    order, starts = aggregate.group_by_label(class_of[labels], keys[0].size)
+    return keys, order, starts
 
 
 def generalise_clusters(
@@ -56,15 +52,6 @@ def generalise_clusters(
     if levels is not None:
         return levels.release(j, keys, *by_class)
     return generalise_column(encoding, keys, *by_class, ancestors_of(encoding))
-
-
-def find_changes(columns: list[Keys]) -> NDArray[np.bool_]:
-    """Return where any of the sorted columns differs from the row before; the first row does."""
-    changed = np.zeros(columns[0].size, dtype=bool)
-    changed[:1] = True
-    for column in columns:
-        changed[1:] |= column[1:] != column[:-1]
-    return changed
 
 
 def aggregate_column(encoding: Encoding, keys: Keys, order: Int64, starts: Int64) -> Keys:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tclose.data.key_rows import find_changes, find_distinct
 from tclose.data.keys import Keys
 from tclose.data.value_counts import count_values
 from tclose.model.array_types import Int64
 from tclose.passes.encode.wide_columns import load_references
 from tclose.passes.microaggregate.class_files import StoredClasses, join_classes, read_key_range
 from tclose.passes.microaggregate.region_task import CLASS_TYPES, REGIONS
-from tclose.passes.microaggregate.release_classes import find_changes
 from tclose.passes.persons.person_values import load_person_demand
 from tclose.passes.plan.plan import PLAN, Plan
 from tclose.passes.plan.plan_files import (
@@ -79,10 +79,7 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     if gathered is None:
         return KeyRangeResult(None, [], None, None)
     keys, tables = gathered.keys, load_distributions(workspace, plan)
-    by_keys = np.lexsort(keys[::-1])
-    changed = find_changes([column[by_keys] for column in keys])
-    class_of = np.empty(gathered.sizes.size, dtype=np.int64)
-    class_of[by_keys] = np.cumsum(changed) - 1
+    class_keys, class_of = find_distinct(keys)
     of_row = np.repeat(class_of, gathered.sizes)
     n_fetched = plan.n_released + bool(plan.referenced)
     codes, positions = (
@@ -91,7 +88,6 @@ def verify_task(workspace: Workspace, item: KeyRangeInput, pending: PendingFiles
     )
     order = order_rows(of_row, codes, pa.table({}) if plan.referenced else gathered.passthrough)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(of_row))])
-    class_keys = [column[by_keys][changed] for column in keys]
     codes = append_joint(codes[:, order], workspace.load_shared(JOINTS))
     along = gathered.passthrough.take(pa.array(order)) if plan.along else gathered.passthrough
     checks = check_classes(starts, codes, tables, plan.verification_limits, plan.privacy_models)
