@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-SWEEPS_BEFORE_MERGING = 8
+SWEEPS_BEFORE_MERGING = 6
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SearchBudget:
     @property
     def rounds_before_merging(self) -> int:
         """Rounds after which classes above t are merged, so that later ones recover its loss."""
-        return max(1, SWEEPS_BEFORE_MERGING // (self.n_searches * self.n_sweeps))
+        return -(-SWEEPS_BEFORE_MERGING // (self.n_searches * self.n_sweeps))
 
 
 OFF = SearchBudget(0)
@@ -55,9 +55,9 @@ FAST = SearchBudget(
 # Of a table of few blocks partners that are found anew more often are not the same again.
 SMALL_TABLE = 25_000
 FAST_SMALL = replace(FAST, n_searches=2 * FAST.n_searches, least_gain=2 * FAST.least_gain)
-# What a round of fast has to save grows with what it costs: of a million records, and at most. Four
-# rounds are made of any table then, which lose a tenth more than any number of them.
-LEAST_GAIN_OF_A_MILLION, LARGEST_LEAST_GAIN = 0.007, 0.07
+# What a round of fast has to save grows with what it costs: of a million records, and at most.
+# Three rounds are made of any table then, which lose a tenth more than any number of them.
+LEAST_GAIN_OF_A_MILLION, LARGEST_LEAST_GAIN = 0.01, 0.1
 # Between off and fast: as much time as off, for most of what fast saves.
 LEAN = SearchBudget(
     2,
