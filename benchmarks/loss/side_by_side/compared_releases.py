@@ -19,8 +19,10 @@ from tclose.passes.release import run_release
 from tclose.policy.policy import parse_policy
 from tclose.runtime.monitoring.progress import Progress
 
-METHODS: dict[str, dict[str, str]] = {
+THOROUGH = "40"  # rounds, in wide blocks: ended by nothing that they save
+METHODS: dict[str, dict[str, str | int]] = {
     **{r: {"name": "t-closeness-first", "refine": r} for r in ("fast", "lean", "off", "full")},
+    THOROUGH: {"name": "t-closeness-first", "refine": 40},
     "mondrian": {"name": "mondrian"},
     "mdav, fast": {"name": "mdav", "refine": "fast"},
 }
@@ -29,7 +31,12 @@ WORKERS = 2
 
 @dataclass(frozen=True)
 class Outcome:
-    """The figures of a release; ``numbers_lost``, ``categories_lost``: of what one class loses."""
+    """The figures of a release.
+
+    ``numbers_lost``, ``categories_lost``: of what one class loses; ``unchanged``: records released
+    as they are; ``range_error``: median of range counts; ``share_change``: the largest total
+    variation of a nominal attribute's shares.
+    """
 
     loss: float
     numbers_lost: float
@@ -38,6 +45,9 @@ class Outcome:
     largest_emd: float
     seconds: float
     microaggregation_seconds: float
+    unchanged: float
+    range_error: float
+    share_change: float
 
 
 def release_by(
@@ -85,15 +95,25 @@ def read_outcome(
     by_one_class = measure_one_class(table, source)
     shares = {n: loss["per_attribute"][n] / lost for n, lost in by_one_class.items() if lost}
     distances = manifest["privacy"]["t"].values()
+    utility = manifest["utility"]
+    analyses = utility["analyses"]
+    changes = [of["total_variation"] for of in utility["shares"].values()]
     return Outcome(
         loss["total"],
-        fmean(shares[name] for name in source.numeric if name in shares),
-        fmean(shares[name] for name in source.nominal if name in shares),
+        _mean([shares[name] for name in source.numeric if name in shares]),
+        _mean([shares[name] for name in source.nominal if name in shares]),
         manifest["classes"]["n_classes"],
         max(of["largest_emd"] for of in distances),
         seconds,
         manifest["seconds"]["microaggregate"],
+        analyses["unchanged"],
+        analyses["range_counts"]["median_error"],
+        max(changes, default=0.0),
     )
+
+
+def _mean(shares: list[float]) -> float:
+    return fmean(shares) if shares else 0.0
 
 
 def measure_one_class(table: pa.Table, source: Source) -> dict[str, float]:

@@ -6,12 +6,14 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.microdata.correlated import generate_correlated
-from benchmarks.microdata.sources import Source
+from benchmarks.microdata.sources import Source, adult, fars, read_real
 from benchmarks.performance.run import QUASI_IDENTIFIERS
 from tclose.data.synthetic import generate_rows
 
 CORRELATION = 0.5
 CATEGORIES = 8
+TARRAGONA = ("FIXED.ASSETS", "CURRENT.ASSETS", "TREASURY", "SALES", "LABOR.COSTS", "DEPRECIATION")
+CENSUS = ("AGI", "EMCONTRB", "PTOTVAL", "TAXINC", "POTHVAL", "INTVAL", "WSALVAL")
 NOMINAL = ("sex", "diagnosis_group", "insurance_type")
 
 
@@ -43,3 +45,17 @@ def generate_mixed(n_rows: int, n_columns: int, seed: int) -> pa.Table:
         categories = pa.array(names[np.searchsorted(cuts, values)])
         table = table.set_column(place, table.column_names[place], categories)
     return table
+
+
+def _numbers(name: str, columns: tuple[str, ...], confidential: str) -> Source:
+    """A file of numbers alone."""
+    read = partial(read_real, name, "", (*columns, confidential))
+    return Source(name, read, columns, (confidential,))
+
+
+REAL = {
+    "Adult": adult("hours-per-week"),
+    "FARS": fars(),
+    "Census": _numbers("casc_census.csv", CENSUS, "FEDTAX"),
+    "Tarragona": _numbers("tarragona.csv", TARRAGONA, "NET.PROFIT"),
+}

@@ -1,16 +1,19 @@
 """Methods side by side: what one class would lose, the table of many columns, the rows."""
 
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from benchmarks.loss.side_by_side.__main__ import COLUMNS, describe_outcomes
 from benchmarks.loss.side_by_side.compared_releases import Outcome, measure_one_class
+from benchmarks.loss.side_by_side.families import FAMILIES, family
 from benchmarks.loss.side_by_side.tables import CATEGORIES, discharges, generate_mixed, many_columns
 from benchmarks.microdata.sources import Source
 from tclose.errors import InfeasibleError
 
-FAST = Outcome(0.2, 0.1, 0.3, 20, 0.09, 3.0, 2.0)
+FAST = Outcome(0.2, 0.1, 0.3, 20, 0.09, 3.0, 2.0, 0.5, 0.07, 0.01)
 
 
 def test_one_class_loses_spread_and_all_but_the_commonest() -> None:
@@ -38,9 +41,32 @@ def test_every_third_of_many_columns_is_nominal() -> None:
     assert counts[0] == pytest.approx(1_000, abs=2)
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_are_those_of_their_seed(name: str) -> None:
+    source = family(name, 500, 1)
+    table = source.read()
+    assert table.column_names == source.columns
+    assert table.equals(family(name, 500, 1).read())
+    assert not table.equals(family(name, 500, 2).read())
+
+
+def test_families_have_what_they_are_named_after() -> None:
+    table = family("natural classes", 9_000, 1).read()
+    combinations = Counter(zip(table["age"].to_pylist(), table["ward"].to_pylist(), strict=True))
+    assert sum(n for n in combinations.values() if n < 20) <= 100
+    wealth = np.sort(family("heavy tails", 9_000, 1).read()["wealth"].to_numpy())
+    assert wealth[-90:].sum() > 0.2 * wealth.sum()
+    trades = Counter(family("rare categories", 9_000, 1).read()["trade"].to_pylist())
+    assert 0 < min(trades.values()) < 50 < max(trades.values())
+    answers = family("ties", 9_000, 1).read()["answer1"]
+    assert len(answers.unique()) == 5
+
+
 def test_rows_are_beside_the_default() -> None:
     refused = InfeasibleError("no classes | of these")
-    rows = describe_outcomes({"fast": FAST, "off": Outcome(0.5, 0.2, 0.6, 30, 0.1, 1, 0.5)})
+    rows = describe_outcomes(
+        {"fast": FAST, "off": Outcome(0.5, 0.2, 0.6, 30, 0.1, 1, 0.5, 0, 0.1, 0.2)}
+    )
     assert [row[:5] for row in rows] == [
         ["fast", "0.200000", "1.000", "10.00%", "30.00%"],
         ["off", "0.500000", "2.500", "20.00%", "60.00%"],
