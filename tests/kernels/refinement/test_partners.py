@@ -37,11 +37,12 @@ class TestStrata:
         ("limit", "n_records", "n_strata"),
         [
             (1.0, 40, 1),
-            (0.1, 40, 1),
-            (0.08, 40, 2),
-            (0.05, 40, 3),
-            (0.01, 40, 8),  # no more than the records of a class, which are eight here
-            (0.0, 40, 8),
+            (0.3, 40, 1),
+            (0.2, 40, 2),
+            (0.11, 40, 4),
+            (0.05, 40, 5),  # no more than five
+            (0.05, 15, 3),  # nor than the records of a class, which are three here
+            (0.0, 40, 5),
             (np.inf, 40, 1),
         ],
     )
