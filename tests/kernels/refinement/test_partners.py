@@ -38,8 +38,8 @@ class TestStrata:
         [
             (1.0, 40, 1),
             (0.3, 40, 1),
-            (0.2, 40, 2),
-            (0.11, 40, 4),
+            (0.15, 40, 2),
+            (0.1, 40, 3),
             (0.05, 40, 5),  # no more than five
             (0.05, 15, 3),  # nor than the records of a class, which are three here
             (0.0, 40, 5),

@@ -21,9 +21,9 @@ from tclose.kernels.compiler import kernel
 
 # Rows and columns of a matrix that are gone through together, so that both ways stay in the cache.
 TILE = 16
-# One for each of the 1 / (2 t) records that a class has to have at least where values are distinct
-# (Soria-Comas et al. 2015, section 7.2), and at most: each takes time of its own.
-MOST_STRATA = 5
+# Records of a stratum, of the 1 / (2 t) that a class has to have at least where values are distinct
+# (Soria-Comas et al. 2015, section 7.2); and how many strata at most: each takes time of its own.
+RECORDS_OF_STRATUM, MOST_STRATA = 1.5, 5
 LEAST_LIMIT = 1e-6  # a limit can be 0
 
 
@@ -31,7 +31,7 @@ LEAST_LIMIT = 1e-6  # a limit can be 0
 def count_strata(block):
     """Return how many strata the records of a class fall into: one where t allows much."""
     tightest = max(block.limits[0], LEAST_LIMIT)
-    n_strata = min(np.int64(1.0 / (2.0 * tightest)), MOST_STRATA)
+    n_strata = min(np.int64(1.0 / (2.0 * RECORDS_OF_STRATUM * tightest)), MOST_STRATA)
     return max(1, min(n_strata, block.sizes.sum() // block.sizes.size))
 
 
