@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import psutil
 
@@ -24,18 +25,34 @@ class Measured:
 
 
 def measure(command: Sequence[str]) -> Measured:
-    """Run a command to its end; raises if it fails."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    """Run a command to its end and watch its memory; ends this process if it fails."""
     peak = [0.0, 0.0]
+    start = time.perf_counter()
+    process = _start(command)
     watcher = threading.Thread(target=_watch, args=(process.pid, peak))
     watcher.start()
-    output, _ = process.communicate()
+    _wait(process)
     seconds = time.perf_counter() - start
     watcher.join()
-    if process.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{output.decode()}")
     return Measured(seconds, peak[0] / 1e6, peak[1] / 1e6)
+
+
+def time_command(command: Sequence[str]) -> float:
+    """Wall seconds of a command that nobody watches; ends this process if it fails."""
+    start = time.perf_counter()
+    _wait(_start(command))
+    return time.perf_counter() - start
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    output, _ = process.communicate()
+    if process.returncode:
+        command = " ".join(cast("Sequence[str]", process.args))
+        sys.exit(f"{command} failed:\n{output.decode()}")
 
 
 def _watch(pid: int, peak: list[float]) -> None:

@@ -3,7 +3,8 @@
 ``python -m benchmarks.performance.run [--full] [--rows N] [--folder DATA] [--out RESULTS.md]``
 
 Both commands run in turn on the same file, in processes of their own, after runs that are not
-counted (they compile the kernels and warm the disk cache); medians are given.
+counted (they compile the kernels, warm the disk cache, and are watched for their memory, which
+takes time); medians are given.
 
 ``python -m benchmarks.performance.run --once --rows 100000000 --folder DATA --out RESULTS.md``
 
@@ -19,12 +20,13 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from benchmarks.performance.measure import Measured, measure
+from benchmarks.performance.measure import Measured, measure, time_command
 from benchmarks.performance.timings import (
     HAND_COLUMNS,
     HAND_NOTE,
@@ -148,10 +150,17 @@ def run_case(case: Case, folder: Path) -> Result:
     reference += [str(source), "charge", str(folder / "sorted.parquet")]
     release = release_command(case, source, folder)
     say(f"measuring: {case}")
-    measure(reference)
-    pairs = [(measure(reference), timed(release, folder)) for _ in range(case.repeats)]
-    manifest = read_manifest(folder)
-    return Result(case, median([b for _, b in pairs]), manifest, median([a for a, _ in pairs]))
+    watched = measure(reference), timed(release, folder)
+    seconds = []
+    for _ in range(case.repeats):
+        of_reference = time_command(reference)
+        remove_releases(folder)
+        seconds.append((of_reference, time_command(release)))
+    measured = [
+        replace(memory, seconds=statistics.median(times))
+        for memory, times in zip(watched, zip(*seconds, strict=True), strict=True)
+    ]
+    return Result(case, measured[1], read_manifest(folder), measured[0])
 
 
 def write_source(source: Path, n_rows: int) -> Path:
@@ -171,15 +180,6 @@ def timed(release: Sequence[str], folder: Path) -> Measured:
 def remove_releases(folder: Path) -> None:
     """Remove what was published before."""
     shutil.rmtree(folder / RELEASES, ignore_errors=True)
-
-
-def median(values: Sequence[Measured]) -> Measured:
-    """Median of each figure."""
-    return Measured(
-        statistics.median(value.seconds for value in values),
-        statistics.median(value.megabytes for value in values),
-        statistics.median(value.largest_megabytes for value in values),
-    )
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

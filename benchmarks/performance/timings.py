@@ -10,8 +10,8 @@ from benchmarks.results import Target, render_table, render_targets
 NOTE = (
     "{how}: medians over the runs, wall time of whole processes, start-up included; kernels are "
     "compiled and the input is in the disk cache. Memory is what all processes together, and the "
-    f"largest of them, hold of their own at the peak, sampled every {SAMPLE_SECONDS * 1e3:.0f} ms, "
-    "which takes time by itself: how much faster more workers are is under Scale-out. "
+    f"largest of them, hold of their own at the peak, sampled every {SAMPLE_SECONDS * 1e3:.0f} ms "
+    "in runs of their own, as that takes time. "
     "The reference reads the same Parquet file, sorts it by the confidential attribute and writes "
     "it back (pyarrow, numpy). Data: generated discharges, 7 quasi-identifiers, `charge` "
     "confidential, seed 1."

@@ -1,10 +1,12 @@
 """Figures that follow from times, and the tables that show them."""
 
+import sys
+
 import pytest
 import yaml
 
-from benchmarks.performance.measure import Measured
-from benchmarks.performance.run import make_document, median
+from benchmarks.performance.measure import Measured, measure, time_command
+from benchmarks.performance.run import make_document
 from benchmarks.performance.timings import (
     COLUMNS,
     HAND_COLUMNS,
@@ -72,9 +74,18 @@ def test_row_by_hand():
     assert dict(zip(HAND_COLUMNS, cells, strict=True))["refine"] == "10s"
 
 
-def test_median_is_of_each_figure():
-    values = [Measured(1, 30, 5), Measured(2, 10, 7), Measured(3, 20, 6)]
-    assert median(values) == Measured(2, 20, 6)
+def test_memory_is_watched_where_it_is_asked_for():
+    python = [sys.executable, "-c"]
+    measured = measure([*python, "import time; x = b'1' * 50_000_000; time.sleep(0.5)"])
+    assert 50 < measured.largest_megabytes <= measured.megabytes < 200
+    assert measured.seconds > 0.5
+    assert time_command([*python, "import time; time.sleep(0.2)"]) > 0.2
+
+
+@pytest.mark.parametrize("run", [measure, time_command])
+def test_what_fails_is_not_measured(run):
+    with pytest.raises(SystemExit, match="failed:\nno"):
+        run([sys.executable, "-c", "print('no'); exit(1)"])
 
 
 @pytest.mark.parametrize(("refine", "asked"), [("off", "off"), ("3", 3), ("10s", "10s")])
