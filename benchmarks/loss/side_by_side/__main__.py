@@ -40,9 +40,9 @@ of `tclose generate`; tables of many quasi-identifiers are numbers and, every th
 (`benchmarks/loss/side_by_side/tables.py`); families are those of `families.py` beside it.
 Unchanged: records released as they are; range counts: the median relative error of 1,000 of them;
 shares: the largest total variation between the original and the released shares of a nominal
-quasi-identifier's categories. The method was tuned on seed 1 of discharges and of many columns;
-seed 2, and the families, were measured once, at the end. Seconds are those of a machine that has
-other work, one run each."""
+quasi-identifier's categories. The method was tuned on seed 1 of discharges and of many columns, and
+on no family; seed 2 was measured once, at the end. Seconds are those of a machine that has other
+work, one run each."""
 
 
 def main() -> None:
