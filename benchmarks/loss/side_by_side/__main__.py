@@ -1,7 +1,7 @@
 """The searches of the default method beside other methods, by size of the table and by its kinds.
 
 ``python -m benchmarks.loss.side_by_side [--rows N ...] [--columns N ...] [--families F ...]
-[--real R ...] [--t T ...] [--seeds S ...] [--methods M ...] [--out RESULTS.md]``
+[--real R ...] [--k K] [--t T ...] [--seeds S ...] [--methods M ...] [--out RESULTS.md]``
 """
 
 import argparse

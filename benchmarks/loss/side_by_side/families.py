@@ -19,7 +19,7 @@ FIRST_DAY, OUTLYING_DAY = ((date(year, 1, 1) - date(1970, 1, 1)).days for year i
 
 
 def natural_classes(n_rows: int, seed: int) -> pa.Table:
-    """A hundred combinations of many records each, and rare ones, one record in ninety."""
+    """Up to a hundred combinations of many records each; one record in ninety has a rare one."""
     rng = _rng("natural", seed)
     n_rare = n_rows // 90
     n_common = n_rows - n_rare

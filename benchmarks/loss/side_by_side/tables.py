@@ -1,4 +1,4 @@
-"""Tables of any size and seed: discharges, and many correlated columns of two kinds."""
+"""Discharges and many correlated columns, of any size and seed; and real tables."""
 
 from functools import partial
 
