@@ -133,7 +133,7 @@ def measuring_persons(losses: list[float]) -> Iterator[None]:
         units = number_units(records.persons)
         order, starts = group_by_label(units, int(units.max()) + 1)
         lost = measure_classes(*columns, scaled.weights, scaled.n_levels, order, starts)
-        losses.append(lost / (units.size * len(plan.encodings)))
+        losses.append(float(lost.sum()) / (units.size * len(plan.encodings)))
         clusters: RegionClusters = cluster(records, plan, *rest)
         return clusters
 

@@ -34,7 +34,15 @@ def cost_matrices(draw: st.DrawFn) -> np.ndarray:
 def solve(costs: np.ndarray) -> np.ndarray:
     """Of all columns for each row."""
     n = costs.shape[0]
-    taken: np.ndarray = solve_assignment(np.tile(np.arange(n), (n, 1)), costs)
+    return solve_few(np.tile(np.arange(n), (n, 1)), costs)
+
+
+def solve_few(columns: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """Of some columns for each row, those of finite costs put first."""
+    first = np.argsort(np.isinf(costs), axis=1, kind="stable")
+    taken: np.ndarray = solve_assignment(
+        np.take_along_axis(columns, first, axis=1), np.take_along_axis(costs, first, axis=1)
+    )
     return taken
 
 
@@ -77,9 +85,7 @@ class TestSolution:
         dense = np.full((n, n), np.inf)
         np.put_along_axis(dense, columns, of_few, axis=1)
         spare = rng.integers(0, n, (n, 2))
-        taken = solve_assignment(
-            np.hstack([columns, spare]), np.hstack([of_few, np.full((n, 2), np.inf)])
-        )
+        taken = solve_few(np.hstack([columns, spare]), np.hstack([of_few, np.full((n, 2), np.inf)]))
         assert sorted(taken.tolist()) == list(range(n))
         found = dense[np.arange(n), taken].sum()
         scale = np.abs(costs[np.isfinite(costs)]).max()

@@ -22,6 +22,8 @@ BIDDING_PASSES = 2
 # that a solution shows which others would be cheaper.
 CANDIDATES, ADDED = 20, 10
 MOST_SOLVED = 8
+# Share of all that was saved so far that a solution has to save for another one to follow.
+LEAST_SAVED = 0.005
 
 
 @kernel
@@ -35,7 +37,8 @@ def solve_assignment(columns, costs):
     Parameters
     ----------
     columns : int64 (n, m): of each row those that it may take
-    costs : float64 (n, m): of each of these; infinite for none, whatever column is there
+    costs : float64 (n, m): of each of these, the finite ones of a row first; infinite for none,
+        whatever column is there
     """
     column_of, row_of, prices = _take_cheapest(columns, costs)
     _assign_free(columns, costs, column_of, row_of, prices)
@@ -87,7 +90,7 @@ def _bid(columns, costs, column_of, row_of, prices, free):
         first, second, of_first, of_second = np.inf, np.inf, -1, -1
         for c in range(n_candidates):
             if costs[row, c] == np.inf:
-                continue
+                break
             j = columns[row, c]
             reduced = costs[row, c] - prices[j]
             if reduced < first:
@@ -125,7 +128,7 @@ def _augment(columns, costs, column_of, row_of, prices, start):
     while True:
         for c in range(n_candidates):
             if costs[row, c] == np.inf:
-                continue
+                break
             j = columns[row, c]
             if is_settled[j]:  # rounding must not find a way back
                 continue
@@ -136,11 +139,13 @@ def _augment(columns, costs, column_of, row_of, prices, start):
                     n_reached += 1
                 lengths[j], before[j] = through, row
         nearest = n_settled
+        length = lengths[reached[nearest]]
         for at in range(n_settled + 1, n_reached):
-            if lengths[reached[at]] < lengths[reached[nearest]]:
-                nearest = at
+            column = reached[at]
+            is_free = lengths[column] == length and row_of[column] < 0  # of equals it ends the way
+            if lengths[column] < length or is_free:
+                nearest, length = at, lengths[column]
         column = reached[nearest]
-        length = lengths[column]
         if row_of[column] < 0:
             break
         reached[nearest], reached[n_settled] = reached[n_settled], column
@@ -172,9 +177,10 @@ def _fill_candidates(block, classes, offered, parts, room, columns, costs):
     Parameters
     ----------
     parts : as from `_take_apart`
-    room : own costs, costs and gains float64 (n,), and classes int64 (n,)
+    room : own costs and gains float64 (n,), classes int64 (n,), and float64 (n, n): what each class
+        loses if it takes each record, written for records of classes within the limits
     """
-    own, prices, gains, nearest = room
+    own, gains, nearest, priced = room
     n = classes.size
     n_candidates = min(CANDIDATES, n)
     for m in range(n):
@@ -184,6 +190,7 @@ def _fill_candidates(block, classes, offered, parts, room, columns, costs):
         costs[m, 1:] = np.inf
         if block.excess[classes[m]] != 0.0:
             continue
+        prices = priced[m]
         _price_record(block, offered[m], parts, prices)
         for i in range(n):
             gains[i], nearest[i] = prices[i] - own[i], i
@@ -198,14 +205,14 @@ def _fill_candidates(block, classes, offered, parts, room, columns, costs):
 
 
 @kernel(borrows=True)
-def _add_candidates(block, classes, offered, parts, room, candidates, solution):
+def _add_candidates(block, classes, offered, room, candidates, solution):
     """Add the classes that a solution shows to be cheaper for a record, which is free then.
 
     Returns how many. Where there are none, no other permutation is cheaper: by the prices of the
     classes each record is where it is cheapest.
     """
     (columns, costs), (class_of, record_of, prices) = candidates, solution
-    _, of_record, gains, nearest = room
+    _, gains, nearest, priced = room
     n, n_added = classes.size, 0
     for m in range(n):
         if block.excess[classes[m]] != 0.0:
@@ -217,8 +224,7 @@ def _add_candidates(block, classes, offered, parts, room, candidates, solution):
                 if columns[m, c] == class_of[m]:
                     at = c
         paid = costs[m, at] - prices[class_of[m]] - LEAST_GAIN
-        _price_record(block, offered[m], parts, of_record)
-        n_cheaper = 0
+        of_record, n_cheaper = priced[m], 0
         for i in range(n):
             if of_record[i] - prices[i] < paid:
                 gains[n_cheaper], nearest[n_cheaper] = of_record[i] - prices[i], i
@@ -322,6 +328,18 @@ def _may_take(block, c, x, y):
 
 
 @kernel
+def _sum_costs(columns, costs, column_of):
+    """Return the costs of the columns that rows have."""
+    total = 0.0
+    for row in range(column_of.size):
+        at = 0
+        while columns[row, at] != column_of[row]:
+            at += 1
+        total += costs[row, at]
+    return total
+
+
+@kernel
 def reassign(block, classes, share):
     """Reassign the record at ``share`` of each class's ranks; return how many changed class.
 
@@ -333,23 +351,23 @@ def reassign(block, classes, share):
         offered[i] = block.members[0, classes[i], int(share * block.sizes[classes[i]])]
     n_columns = min(CANDIDATES, n) + ADDED * (MOST_SOLVED - 1)
     columns, costs = np.zeros((n, n_columns), dtype=np.int64), np.empty((n, n_columns))
-    room = np.empty(n), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
+    room = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64), np.empty((n, n))
     parts = _take_apart(block, classes, offered)
     _fill_candidates(block, classes, offered, parts, room, columns, costs)
     solution = _take_cheapest(columns, costs)
-    class_of, record_of, prices = solution
-    _assign_free(columns, costs, class_of, record_of, prices)
+    _assign_free(columns, costs, *solution)
+    class_of, before, after = (
+        solution[0],
+        costs[:, 0].sum(),
+        _sum_costs(columns, costs, solution[0]),
+    )
     for _ in range(MOST_SOLVED - 1):
-        if not _add_candidates(block, classes, offered, parts, room, (columns, costs), solution):
+        if not _add_candidates(block, classes, offered, room, (columns, costs), solution):
             break
-        _assign_free(columns, costs, class_of, record_of, prices)
-    before, after = 0.0, 0.0
-    for m in range(n):
-        before += costs[m, 0]
-        at = 0
-        while columns[m, at] != class_of[m]:
-            at += 1
-        after += costs[m, at]
+        _assign_free(columns, costs, *solution)
+        last, after = after, _sum_costs(columns, costs, class_of)
+        if not last - after > LEAST_SAVED * (before - after):
+            break
     if not after < before - LEAST_GAIN:
         return 0
     n_changed = 0

@@ -188,8 +188,8 @@ def measure_lists(records, n_levels, state):
             filled += state.sizes[c]
             n_classes += 1
             starts[n_classes] = filled
-    by_class = order, starts[: n_classes + 1]
-    return measure_classes(records[0], records[1], records[2], n_levels, by_class[0], by_class[1])
+    columns = records[0], records[1], records[2]
+    return measure_classes(*columns, n_levels, order, starts[: n_classes + 1]).sum()
 
 
 @kernel

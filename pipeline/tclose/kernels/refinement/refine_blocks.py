@@ -118,15 +118,19 @@ def _reassign_all(block, n_together):
 
 @kernel
 def measure_classes(values, levels, weights, n_levels, order, starts):
-    """Loss of classes as a release has it: squared differences to means, records off the mode.
+    """Loss of each class as a release has it: squared differences to means, records off the mode.
 
     Parameters
     ----------
     values, levels : float64 (n, d), int32 (n, q); ``n_levels``: more than any level
     weights : float64 (q,), as in `measure_block`
     order, starts : the records class by class, and where each class begins
+
+    Returns
+    -------
+    float64 (c,)
     """
-    loss = 0.0
+    losses = np.zeros(starts.size - 1)
     means = np.empty(values.shape[1])
     counts = np.zeros(n_levels, dtype=np.int64)
     for c in range(starts.size - 1):
@@ -137,7 +141,7 @@ def measure_classes(values, levels, weights, n_levels, order, starts):
                 means[j] += values[i, j] / members.size
         for i in members:
             for j in range(means.size):
-                loss += (values[i, j] - means[j]) ** 2
+                losses[c] += (values[i, j] - means[j]) ** 2
         for j in range(levels.shape[1]):
             most = 0
             for i in members:
@@ -145,5 +149,5 @@ def measure_classes(values, levels, weights, n_levels, order, starts):
                 most = max(most, counts[levels[i, j]])
             for i in members:
                 counts[levels[i, j]] = 0
-            loss += weights[j] * (members.size - most)
-    return loss
+            losses[c] += weights[j] * (members.size - most)
+    return losses

@@ -242,5 +242,4 @@ def _measure(problem: ClusteringProblem, by_class: tuple[Int64, Int64]) -> float
     scaled = problem.scaled
     values, levels = np.ascontiguousarray(scaled.numeric.T), np.ascontiguousarray(scaled.nominal.T)
     columns = values, levels, scaled.weights
-    loss: float = measure_classes(*columns, scaled.n_levels, *by_class)
-    return loss
+    return float(measure_classes(*columns, scaled.n_levels, *by_class).sum())

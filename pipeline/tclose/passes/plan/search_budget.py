@@ -12,8 +12,8 @@ class SearchBudget:
     ``block_classes``: classes that are searched together; ``n_partners``, ``n_searches``,
     ``n_sweeps``: as in the search; ``n_together``: classes whose records are dealt out anew at
     once, 0 for none;
-    ``least_exchange``: share of a class's mean loss that an exchange has to save;
-    ``least_gain``: share of the loss that a round has to save for another one to follow;
+    ``least_exchange``: share of a class's usual loss that an exchange has to save;
+    ``least_gain``: share of the usual loss that a round has to save for another one to follow;
     ``seconds``: computing time for the whole table, over all workers; ``n_pooled``: neighbours of a
     class that pools are made of, 0 for no pools; ``free_effort``: records of pools, for the whole
     table, up to which rounds go on that save less than ``least_gain``: some seconds, so that small
@@ -54,7 +54,11 @@ FAST = SearchBudget(
 )
 # Of a table of few blocks partners that are found anew more often are not the same again.
 SMALL_TABLE = 25_000
-FAST_SMALL = replace(FAST, n_searches=2 * FAST.n_searches, least_gain=2 * FAST.least_gain)
+# And its records are dealt out anew: five times what a round takes, for a tenth of the loss where
+# categories are rare.
+FAST_SMALL = replace(
+    FAST, n_searches=2 * FAST.n_searches, least_gain=2 * FAST.least_gain, n_together=512
+)
 # What a round of fast has to save grows with what it costs: of a million records, and at most.
 # Three rounds are made of any table then, which lose a tenth more than any number of them.
 LEAST_GAIN_OF_A_MILLION, LARGEST_LEAST_GAIN = 0.01, 0.1

@@ -18,6 +18,7 @@ from tclose.passes.microaggregate.search.rounds import (
     is_little,
     is_worth_pools,
     merge_rounds,
+    sum_usual,
 )
 from tclose.passes.plan.search_budget import OFF, SearchBudget, choose_search_budget
 
@@ -57,7 +58,7 @@ class TestBudget:
 
     def test_little_gain_ends_it(self) -> None:
         """Two rounds have to save twice the share; they are looked at once classes were merged."""
-        _, rounds = self.refine(SearchBudget(10, least_gain=0.5))
+        _, rounds = self.refine(SearchBudget(10, least_gain=0.6))
         assert len(rounds) == SearchBudget(10).rounds_before_merging + 1
         _, rounds = self.refine(SearchBudget(30, least_gain=0.01))
         assert SearchBudget(10).rounds_before_merging + 1 < len(rounds) < 31
@@ -111,7 +112,8 @@ class TestFreeEffort:
     """While effort is free, rounds go on that save too little to follow otherwise."""
 
     def rounds(self, share: float, n_rounds: int) -> list[Round]:
-        return [Round((1 - share) ** r, 0.0) for r in range(n_rounds)]
+        losses = [(1 - share) ** r for r in range(n_rounds)]
+        return [Round(loss, 0.0, loss) for loss in losses]
 
     @pytest.mark.parametrize(
         ("share", "is_free", "expected"),
@@ -147,6 +149,26 @@ class TestSearchThatComesFirst:
         assert together[-1].loss < alone[-1].loss
 
 
+class TestUsualLoss:
+    """What a search has to gain is a share of what classes lose that do not lose most."""
+
+    def test_is_not_that_of_outliers(self) -> None:
+        assert sum_usual(np.array([1.0] * 90 + [1e9] * 10)) == 100.0
+        assert sum_usual(np.array([2.0] * 89 + [1e9] * 11)) > 1e8
+
+    def test_is_of_classes_that_lose_anything(self) -> None:
+        assert sum_usual(np.array([0.0] * 80 + [3.0] * 20)) == 60.0
+        assert sum_usual(np.array([3.0])) == 3.0
+        assert sum_usual(np.zeros(4)) == sum_usual(np.empty(0)) == 0.0
+
+    def test_decides_whether_rounds_go_on(self) -> None:
+        budget = SearchBudget(99, least_gain=0.01)
+        rounds = [Round(1e6, 0.0, 100.0), Round(1e6 - 5, 0.0, 95.0), Round(1e6 - 9, 0.0, 91.0)]
+        assert not is_little(rounds, budget, is_free=False)
+        same = [Round(one.loss, 0.0, one.loss) for one in rounds]
+        assert is_little(same, budget, is_free=False)
+
+
 class TestWorthPools:
     @pytest.mark.parametrize(
         ("losses", "expected"),
@@ -159,7 +181,7 @@ class TestWorthPools:
         ],
     )
     def test_once_exchanges_save_little(self, losses: list[float], expected: bool) -> None:
-        assert is_worth_pools([Round(loss, 0.0) for loss in losses]) == expected
+        assert is_worth_pools([Round(loss, 0.0, loss) for loss in losses]) == expected
 
 
 class TestBarredPools:
@@ -187,7 +209,7 @@ class TestBarredPools:
 
 losses = st.floats(0, 1e6)
 regions_of_rounds = st.lists(
-    st.lists(st.builds(Round, losses, st.floats(0, 1)), max_size=5).map(tuple), max_size=5
+    st.lists(st.builds(Round, losses, st.floats(0, 1), losses), max_size=5).map(tuple), max_size=5
 )
 
 
@@ -201,12 +223,13 @@ class TestRounds:
         for r, total in enumerate(merged):
             padded = [(*rounds, *rounds[-1:] * 5)[r] for rounds in there]
             assert total.loss == pytest.approx(sum(one.loss for one in padded))
+            assert total.usual_loss == pytest.approx(sum(one.usual_loss for one in padded))
             assert total.largest_emd == max(one.largest_emd for one in padded)
 
     def test_example(self) -> None:
         """A region that stopped early stays as it was; one that was not refined says nothing."""
-        long = (Round(8.0, 0.3), Round(4.0, 0.1), Round(2.0, 0.1))
-        short = (Round(1.0, 0.2),)
-        total = (Round(9.0, 0.3), Round(5.0, 0.2), Round(3.0, 0.2))
+        long = (Round(8.0, 0.3, 7.0), Round(4.0, 0.1, 3.0), Round(2.0, 0.1, 1.0))
+        short = (Round(1.0, 0.2, 0.5),)
+        total = (Round(9.0, 0.3, 7.5), Round(5.0, 0.2, 3.5), Round(3.0, 0.2, 1.5))
         assert merge_rounds([long, (), short]) == total
         assert merge_rounds([]) == merge_rounds([(), ()]) == ()

@@ -65,7 +65,7 @@ def pool_classes(
     settings : three integers: k; neighbours of a class; the seed of what pools are grown around
     labels : int64 (n,): class of each record, without gaps
     groups : classes group by group int64 (c,), and where each group begins int64 (g + 1,)
-    of_round : its number; the mean loss of a class, as pools that lose no more than one class are
+    of_round : its number; the usual loss of a class, as pools that lose no more than one class are
         left as they are; draws float64 (c,), of which record of a class neighbours are found by
     n_threads : that cut pools side by side
 
@@ -73,7 +73,7 @@ def pool_classes(
     -------
     labels without gaps, and what became of the pools
     """
-    r, mean_loss, draws = of_round
+    r, usual_loss, draws = of_round
     by_class = group_by_label(labels, draws.size)
     kind = BY_TURNS[r % len(BY_TURNS)]
     points = represent_classes(*records[:3], n_levels, *by_class, kind, draws)
@@ -85,7 +85,7 @@ def pool_classes(
         first_new = draws.size + first * labels.size
         return pool_blocks(
             records, n_levels, labels, by_class, some, points,
-            (k, n_neighbours, seed + first, first_new), passes, mean_loss,
+            (k, n_neighbours, seed + first, first_new), passes, usual_loss,
         )  # fmt: skip
 
     pooled = Pooled(*np.sum(map_groups(pool, groups, n_threads), axis=0).tolist())

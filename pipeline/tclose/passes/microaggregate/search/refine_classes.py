@@ -43,7 +43,12 @@ from tclose.passes.microaggregate.search.pool_classes import (
     Pooled,
     pool_classes,
 )
-from tclose.passes.microaggregate.search.rounds import Round, is_little, is_worth_pools
+from tclose.passes.microaggregate.search.rounds import (
+    Round,
+    is_little,
+    is_worth_pools,
+    sum_usual,
+)
 from tclose.passes.plan.search_budget import MAX_SEARCHED, SearchBudget
 from tclose.privacy.t_closeness import class_distances, stack_trees
 
@@ -136,7 +141,7 @@ class Refiner:
             r = next(numbers)
             is_pooled = n_barred < BARRED_ROUNDS and is_worth_pools(rounds)
             labels, pooled = self._run_round(
-                labels, search_budget, r, rounds[-1].loss, is_pooled=is_pooled
+                labels, search_budget, r, rounds[-1].usual_loss, is_pooled=is_pooled
             )
             if is_pooled:
                 n_barred = n_barred + 1 if pooled.are_barred else 0
@@ -179,9 +184,12 @@ class Refiner:
         )  # fmt: skip
 
     def _run_round(
-        self, labels: Int64, search_budget: SearchBudget, r: int, loss: float, *, is_pooled: bool
+        self, labels: Int64, search_budget: SearchBudget, r: int, usual: float, *, is_pooled: bool
     ) -> tuple[Int64, Pooled]:
-        """Search groups of classes, then, unless t bars pools, cut pools of them anew."""
+        """Search groups of classes, then, unless t bars pools, cut pools of them anew.
+
+        ``usual``: the usual loss of the classes.
+        """
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence((*self.key, r))))
         draws = rng.random(starts.size - 1)
@@ -197,8 +205,8 @@ class Refiner:
         labels = labels.copy()
         budget = search_budget
         how = self.k, budget.n_partners, budget.n_searches, budget.n_sweeps, budget.n_together
-        mean_loss = loss / (starts.size - 1)
-        least_gain = max(LEAST_GAIN, search_budget.least_exchange * mean_loss)
+        usual_loss = usual / (starts.size - 1)
+        least_gain = max(LEAST_GAIN, search_budget.least_exchange * usual_loss)
 
         def search(some: tuple[Int64, Int64], _: int) -> None:
             refine_blocks(records, labels, (order, starts), some, how, least_gain)
@@ -208,7 +216,7 @@ class Refiner:
             return labels, NO_POOLS
         records = self.as_kernels_take(MOST_POOLED)
         settings = self.k, search_budget.n_pooled, int(rng.integers(1 << 30))
-        of_round = r, mean_loss, draws
+        of_round = r, usual_loss, draws
         return pool_classes(
             records, self.n_levels, labels, groups, settings, of_round, self.n_threads
         )
@@ -229,12 +237,12 @@ class Refiner:
         """Loss of the classes and their largest distance."""
         order, starts = group_by_label(labels, int(labels.max()) + 1)
         columns = self.values, self.levels, self.weights
-        loss = measure_classes(*columns, self.n_levels, order, starts)
+        losses = measure_classes(*columns, self.n_levels, order, starts)
         largest = 0.0
         for codes, distribution in zip(self.codes, self.distributions, strict=True):
             emds = class_distances(codes[order], starts, distribution)
             largest = max(largest, float(emds.max()))
-        return Round(loss, largest)
+        return Round(float(losses.sum()), largest, sum_usual(losses))
 
 
 def cut_points(

@@ -30,7 +30,7 @@ MOST_ROWS = 2000  # of a class that is searched: what an exchange costs grows wi
 MOST_ROUNDS = 40
 LEAST_ROUNDS = 4  # before it counts how little a round saves: these bring classes within t
 LEAST_SAVED = 0.003  # of the loss, by each of two rounds, for another one to follow
-LEAST_EXCHANGE = 1e-6  # of a class's mean loss: what an exchange has to save
+LEAST_EXCHANGE = 1e-6  # of a class's usual loss: what an exchange has to save
 BLOCK_CLASSES = 128
 NEIGHBOURS = 16
 SWEEPS = 3
@@ -73,7 +73,7 @@ class UnitRefiner:
             spent = time.monotonic() - started
             if search_budget.seconds is not None and spent >= search_budget.seconds * share:
                 break
-            of_units = self._run_round(of_units, r, rounds[-1].loss)
+            of_units = self._run_round(of_units, r, rounds[-1].usual_loss)
             rounds.append(self.rows.measure(of_units[self.unit_of]))
             if len(rounds) > LEAST_ROUNDS and is_little(rounds, budget, is_free=False):
                 break
@@ -83,7 +83,7 @@ class UnitRefiner:
     def _first_rows(self) -> Int64:
         return np.unique(self.unit_of, return_index=True)[1]
 
-    def _run_round(self, of_units: Int64, r: int, loss: float) -> Int64:
+    def _run_round(self, of_units: Int64, r: int, usual: float) -> Int64:
         """Group classes of near persons anew, and search each group."""
         rows, labels = self.rows, of_units[self.unit_of]
         order, starts = group_by_label(labels, int(labels.max()) + 1)
@@ -99,7 +99,7 @@ class UnitRefiner:
         chosen = points[0][searched], points[1][searched]
         cut, ends = cut_points(chosen, rows.weights, rows.n_levels, BLOCK_CLASSES, rng)
         by_class = group_by_label(of_units, starts.size - 1)
-        least_gain = max(LEAST_GAIN, LEAST_EXCHANGE * loss / (starts.size - 1))
+        least_gain = max(LEAST_GAIN, LEAST_EXCHANGE * usual / (starts.size - 1))
         how = self.k, NEIGHBOURS, SWEEPS, least_gain
         settings = (*how, rows.weights, rows.n_levels)
         refined = of_units.copy()

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from tclose.model.array_types import Float64
 from tclose.passes.microaggregate.search.pool_classes import PASSES
 from tclose.passes.plan.search_budget import SearchBudget
 
@@ -9,18 +12,45 @@ from tclose.passes.plan.search_budget import SearchBudget
 FREE_GAIN = 0.000003
 # Share of the loss that rounds save by exchanges alone, above which no pools are cut.
 GAIN_WITHOUT_POOLS = 0.05
+# Share of the classes that lose anything of which the loss is not usual: those that lose most.
+UNUSUAL = 0.1
 
 
 @dataclass(frozen=True)
 class Round:
-    """The state of a region after a round: loss, sum over its records; largest distance."""
+    """The state of a region after a round.
+
+    ``loss``: sum over its records; ``largest_emd``: the largest distance; ``usual_loss``: the sum
+    if all classes that lose anything lost what is usual for them, see `sum_usual`.
+    """
 
     loss: float
     largest_emd: float
+    usual_loss: float
 
     def merge(self, other: "Round") -> "Round":
         """Both regions together."""
-        return Round(self.loss + other.loss, max(self.largest_emd, other.largest_emd))
+        return Round(
+            self.loss + other.loss,
+            max(self.largest_emd, other.largest_emd),
+            self.usual_loss + other.usual_loss,
+        )
+
+
+def sum_usual(losses: Float64) -> float:
+    """The loss of classes if all that lose anything lost what those do that do not lose most.
+
+    What a search has to gain to be worth its time is a share of it. Where tails are heavy a few
+    classes with outliers hold nearly all of the loss, which no search can lower: as a share of
+    that no gain in any other class would be seen.
+
+    Parameters
+    ----------
+    losses : float64 (c,): of each class
+    """
+    losing = np.sort(losses[losses > 0.0])
+    usual = losing[: losing.size - int(UNUSUAL * losing.size)]
+    return float(usual.mean()) * losing.size if usual.size else 0.0
 
 
 def merge_rounds(of_regions: list[tuple[Round, ...]]) -> tuple[Round, ...]:
@@ -56,7 +86,10 @@ def is_worth_pools(rounds: list[Round]) -> bool:
 
 
 def _save_little(rounds: list[Round], n_rounds: int, gain: float) -> bool:
-    """Return whether each of the last rounds saved no more than a share of the loss, on average."""
+    """Return whether each of the last rounds saved no more than a share of the usual loss.
+
+    On average, and of the loss before them.
+    """
     n_rounds = min(n_rounds, len(rounds) - 1)
-    before = rounds[len(rounds) - 1 - n_rounds].loss
-    return before - rounds[-1].loss <= n_rounds * gain * before
+    before = rounds[len(rounds) - 1 - n_rounds]
+    return before.loss - rounds[-1].loss <= n_rounds * gain * before.usual_loss
