@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from support.tables.random_tables import repeatable
-from tclose.data.key_rows import find_changes, find_distinct, sort_rows
+from tclose.data.key_rows import find_changes, find_distinct, sort_rows, sort_words
 from tclose.data.keys import Keys
 
 SMALL = st.integers(-2, 2)
@@ -33,6 +33,18 @@ def test_rows_are_sorted_as_by_one_column_after_the_other(rows: list[tuple[int, 
 def test_spans_that_no_number_holds_are_sorted_too(last: int) -> None:
     rows = [(1, last), (0, last), (1, -last), (0, 0), (1, 0)]
     assert [rows[i] for i in sort_rows(columns_of(rows))] == sorted(rows)
+
+
+WORD = st.one_of(st.integers(0, 2), st.integers(0, 2**64 - 1))
+
+
+@repeatable
+@given(st.lists(st.tuples(WORD, WORD), max_size=20))
+def test_keys_of_two_words_are_sorted_as_by_one_after_the_other(
+    keys: list[tuple[int, int]],
+) -> None:
+    high, low = np.array(keys, dtype=np.uint64).reshape(-1, 2).T
+    assert sort_words(high, low).tolist() == np.lexsort((low, high)).tolist()
 
 
 def test_fractions_are_sorted_too() -> None:

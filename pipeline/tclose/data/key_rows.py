@@ -21,6 +21,17 @@ def sort_rows(columns: Sequence[Keys]) -> Int64:
     return np.lexsort(columns[::-1]) if numbers is None else np.argsort(numbers, kind="stable")
 
 
+def sort_words(high: NDArray[np.uint64], low: NDArray[np.uint64]) -> Int64:
+    """Order of keys of two words (n,), equal ones as they come.
+
+    First words of hashes are hardly ever those of two keys, so that they are enough.
+    """
+    order = np.argsort(high, kind="stable")
+    is_equal = high[order[1:]] == high[order[:-1]]
+    is_wrong = is_equal & (low[order[1:]] < low[order[:-1]])
+    return np.lexsort((low, high)) if is_wrong.any() else order
+
+
 def _number_rows(columns: Sequence[Keys]) -> Int64 | None:
     """Numbers int64 (n,) that ascend as the rows do; None of floats, texts, and wide spans."""
     if not columns[0].size or any(column.dtype != np.int64 for column in columns):

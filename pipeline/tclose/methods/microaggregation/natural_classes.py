@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tclose.data.key_rows import find_changes, sort_rows
 from tclose.kernels.aggregate import group_by_label
 from tclose.methods.clustering_problem import Clustering, ClusteringProblem
 from tclose.methods.scaling import Scaled
@@ -30,11 +31,8 @@ def find_natural(problem: ClusteringProblem) -> tuple[Int64, NDArray[np.bool_]]:
     n_records = problem.keys[0].size
     if not _may_be_equal(problem):
         return np.arange(n_records), np.zeros(n_records, dtype=bool)
-    by_keys = np.lexsort(problem.keys[::-1])
-    changes = np.zeros(n_records, dtype=bool)
-    changes[:1] = True
-    for column in problem.keys:
-        changes[1:] |= column[by_keys[1:]] != column[by_keys[:-1]]
+    by_keys = sort_rows(problem.keys)
+    changes = find_changes([column[by_keys] for column in problem.keys])
     groups = np.empty(n_records, dtype=np.int64)
     groups[by_keys] = np.cumsum(changes) - 1
     n_groups = int(changes.sum())

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from tclose.data.key_rows import sort_rows, sort_words
 from tclose.data.keys import plain_type
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
@@ -96,7 +97,8 @@ def merge_key_counts(rows: Rows) -> Rows:
     ----------
     rows : uint64 or int64 (3, n): both words of a key, and what is counted of it
     """
-    rows = rows[:, np.lexsort((rows[1], rows[0]))]
+    is_hash = rows.dtype == np.uint64
+    rows = rows[:, sort_words(rows[0], rows[1]) if is_hash else sort_rows([rows[0], rows[1]])]
     if not rows.shape[1]:
         return rows
     changes = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tclose.data.key_rows import find_changes, sort_rows, sort_words
 from tclose.kernels.class_traces import count_lasting_values
 from tclose.model.array_types import Int64
 from tclose.model.verification import ClassTraces, LastingValue, PersonTraces
@@ -124,10 +125,8 @@ def _count_told(
 
 def _pair_up(rows: Int64, n_persons: int) -> tuple[Int64, Int64]:
     """Classes of each person and her rows there, int64 (2, e); where each person's begin."""
-    persons, classes = rows[:, np.lexsort((rows[1], rows[0]))]
-    new = np.ones(persons.size, dtype=np.bool_)
-    new[1:] = (persons[1:] != persons[:-1]) | (classes[1:] != classes[:-1])
-    first = np.flatnonzero(new)
+    persons, classes = rows[:, sort_rows([rows[0], rows[1]])]
+    first = np.flatnonzero(find_changes([persons, classes]))
     counts = np.diff(first, append=persons.size)
     ends = np.searchsorted(persons[first], np.arange(n_persons + 1))
     return np.vstack([classes[first], counts]), ends
@@ -202,7 +201,7 @@ def _describe_cells(plan: Plan, sizes: Int64, n_told: Int64) -> ClassTraces:
 
 def _count_equal(signatures: UInt64) -> Int64:
     """Sizes of the sets of persons whose signatures are equal."""
-    ordered = signatures[np.lexsort((signatures[:, 1], signatures[:, 0]))]
+    ordered = signatures[sort_words(signatures[:, 0], signatures[:, 1])]
     new = np.ones(len(ordered), dtype=np.bool_)
     new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     return np.diff(np.flatnonzero(new), append=len(ordered))
