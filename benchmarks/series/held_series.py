@@ -81,8 +81,13 @@ def treat_departures(how: str) -> dict[str, Any]:
     return {"departures": how} | ({"hold": {"at_most": "50%"}} if how == "hold" else {})
 
 
-def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) -> dict[str, Any]:
-    """A policy for a month, held together with others or by itself."""
+def describe_policy(
+    file: Path,
+    output: Path,
+    over_time: dict[str, Any] | None,
+    attributes: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A policy for a month, held together with others or by itself; of a panel by default."""
     privacy: dict[str, Any] = {"k": 5, "t": 0.1}
     name = "alone" if over_time is None else "held"
     if over_time is not None:
@@ -91,22 +96,21 @@ def describe_policy(file: Path, output: Path, over_time: dict[str, Any] | None) 
         "name": name,
         "input": {"path": str(file)},
         "unlisted": "drop",
-        "attributes": {
-            PERSON: "person",
-            **QUASI,
-            "income": "confidential",
-        },
+        "attributes": attributes or {PERSON: "person", **QUASI, "income": "confidential"},
         "privacy": privacy,
         "output": {"path": str(output)},
     }
 
 
-def measure_month(file: Path, output: Path, over_time: dict[str, Any]) -> HeldMonth:
+def measure_month(
+    file: Path, output: Path, over_time: dict[str, Any], attributes: dict[str, Any] | None = None
+) -> HeldMonth:
     """Release a month both ways."""
     manifests, seconds, places = [], [], []
     for asked in (over_time, None):
         start = time.perf_counter()
-        policy = parse_policy(describe_policy(file, output / str(asked is None), asked))
+        place = output / str(asked is None)
+        policy = parse_policy(describe_policy(file, place, asked, attributes))
         outcome = run_release(policy, Progress("none"))
         seconds.append(time.perf_counter() - start)
         inside = read_internal(outcome.release)
