@@ -356,11 +356,8 @@ def reassign(block, classes, share):
     _fill_candidates(block, classes, offered, parts, room, columns, costs)
     solution = _take_cheapest(columns, costs)
     _assign_free(columns, costs, *solution)
-    class_of, before, after = (
-        solution[0],
-        costs[:, 0].sum(),
-        _sum_costs(columns, costs, solution[0]),
-    )
+    class_of = solution[0]
+    before, after = costs[:, 0].sum(), _sum_costs(columns, costs, class_of)
     for _ in range(MOST_SOLVED - 1):
         if not _add_candidates(block, classes, offered, room, (columns, costs), solution):
             break

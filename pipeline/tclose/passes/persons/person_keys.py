@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tclose.data.key_rows import sort_rows, sort_words
+from tclose.data.key_rows import find_changes, sort_rows, sort_words
 from tclose.data.keys import plain_type
 from tclose.model.array_types import Int64
 from tclose.model.attributes import Column
@@ -101,7 +101,6 @@ def merge_key_counts(rows: Rows) -> Rows:
     rows = rows[:, sort_words(rows[0], rows[1]) if is_hash else sort_rows([rows[0], rows[1]])]
     if not rows.shape[1]:
         return rows
-    changes = (rows[:2, 1:] != rows[:2, :-1]).any(axis=0)
-    first = np.flatnonzero(np.concatenate([[True], changes]))
+    first = np.flatnonzero(find_changes([rows[0], rows[1]]))
     merged: Rows = np.vstack([rows[:2, first], np.add.reduceat(rows[2], first)[np.newaxis]])
     return merged

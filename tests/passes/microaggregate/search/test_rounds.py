@@ -158,6 +158,7 @@ class TestUsualLoss:
 
     def test_is_of_classes_that_lose_anything(self) -> None:
         assert sum_usual(np.array([0.0] * 80 + [3.0] * 20)) == 60.0
+        assert sum_usual(np.array([1e-17] * 80 + [3.0] * 20)) == 60.0  # rounding of a mean
         assert sum_usual(np.array([3.0])) == 3.0
         assert sum_usual(np.zeros(4)) == sum_usual(np.empty(0)) == 0.0
 

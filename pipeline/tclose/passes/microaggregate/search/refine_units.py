@@ -29,7 +29,7 @@ from tclose.privacy.person_closeness import PersonDemand, PersonDistribution
 MOST_ROWS = 2000  # of a class that is searched: what an exchange costs grows with its rows
 MOST_ROUNDS = 40
 LEAST_ROUNDS = 4  # before it counts how little a round saves: these bring classes within t
-LEAST_SAVED = 0.003  # of the loss, by each of two rounds, for another one to follow
+LEAST_SAVED = 0.003  # of the usual loss, by each of two rounds, for another one to follow
 LEAST_EXCHANGE = 1e-6  # of a class's usual loss: what an exchange has to save
 BLOCK_CLASSES = 128
 NEIGHBOURS = 16

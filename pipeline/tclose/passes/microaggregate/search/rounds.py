@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tclose.kernels.refinement.search import LEAST_GAIN
 from tclose.model.array_types import Float64
 from tclose.passes.microaggregate.search.pool_classes import PASSES
 from tclose.passes.plan.search_budget import SearchBudget
 
-# Share of the loss that a round has to save while effort is free.
+# Share of the usual loss that a round has to save while effort is free.
 FREE_GAIN = 0.000003
-# Share of the loss that rounds save by exchanges alone, above which no pools are cut.
+# Share of the usual loss that rounds save by exchanges alone, above which no pools are cut.
 GAIN_WITHOUT_POOLS = 0.05
 # Share of the classes that lose anything of which the loss is not usual: those that lose most.
 UNUSUAL = 0.1
@@ -42,13 +43,14 @@ def sum_usual(losses: Float64) -> float:
 
     What a search has to gain to be worth its time is a share of it. Where tails are heavy a few
     classes with outliers hold nearly all of the loss, which no search can lower: as a share of
-    that no gain in any other class would be seen.
+    that no gain in any other class would be seen. What is rounding is no loss: equal records have
+    a mean that is hardly ever quite the same.
 
     Parameters
     ----------
     losses : float64 (c,): of each class
     """
-    losing = np.sort(losses[losses > 0.0])
+    losing = np.sort(losses[losses > LEAST_GAIN])
     usual = losing[: losing.size - int(UNUSUAL * losing.size)]
     return float(usual.mean()) * losing.size if usual.size else 0.0
 
