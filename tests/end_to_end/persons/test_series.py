@@ -3,10 +3,12 @@
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,11 +25,15 @@ from tclose.errors import (
     PolicyError,
     VerificationError,
 )
+from tclose.passes.microaggregate import region_task
+from tclose.passes.microaggregate.unions.cluster_series import SeriesUnits
 from tclose.passes.publish import publish as publishing
 from tclose.passes.release import open_release, run_release
 from tclose.passes.series import link_persons
+from tclose.passes.series.link_persons import SeriesLink
 from tclose.policy.policy import parse_policy
 from tclose.releases.repository.repository import ReleaseRepository
+from tclose.runtime.artifacts.artifacts import Workspace
 from tclose.runtime.monitoring.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("small_regions")
@@ -190,15 +196,13 @@ def test_nothing_is_published_that_does_not_hold(
     copied: SeriesMonths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were units forgotten: the verdict is decided by what is released."""
-    from tclose.passes.microaggregate.unions import cluster_series
+    load_units = region_task._load_units
 
-    cluster = cluster_series.cluster_series
-    monkeypatch.setattr(
-        "tclose.passes.microaggregate.region_task.cluster_series",
-        lambda records, plan, tables, demand, made_k, _: cluster(
-            records, plan, tables, demand, made_k, None
-        ),
-    )
+    def forget(workspace: Workspace, series: SeriesLink) -> SeriesUnits | None:
+        units = load_units(workspace, series)
+        return None if units is None else replace(units, units=np.full_like(units.units, -1))
+
+    monkeypatch.setattr(region_task, "_load_units", forget)
     with pytest.raises(VerificationError, match=r"k over time: asked at least 3 persons, found"):
         copied.publish(3)
     assert not list((copied.folder / "releases").glob("panel-3/[0-9a-f]*"))

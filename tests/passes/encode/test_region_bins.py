@@ -13,7 +13,7 @@ from support.tables.small_plans import make_plan, make_release_partition
 from tclose.passes.encode.region_bins import bin_records, locate_regions, share_out
 from tclose.passes.plan.class_sizes import choose_class_size
 from tclose.passes.plan.coarse_tree import CoarseTree
-from tclose.passes.plan.plan import Plan, Region
+from tclose.passes.plan.plan import Plan, Region, UnitRegions
 
 
 class TestBins:
@@ -140,3 +140,32 @@ class TestSharingOut:
             first = [c for _, c in turns[:total]]
             shared = share_out(np.array(sizes, dtype=np.int64), total)
             assert shared.tolist() == [first.count(c) for c in range(len(sizes))]
+
+
+class TestUnitRegions:
+    def test_take_whole_units_and_newcomers_by_leaves(self) -> None:
+        regions = UnitRegions((0, 3), 2)
+        units, leaves = np.array([0, 2, 3, 9, -1, -1, -1]), np.array([0, 1, 2, 3, 0, 1, 3])
+        assert regions.find(units, leaves, 4).tolist() == [0, 0, 1, 1, 2, 2, 3]
+
+    def test_few_newcomers_are_in_the_last_region_of_units(self) -> None:
+        regions = UnitRegions((0, 3), 0)
+        assert regions.find(np.array([2, 4, -1]), np.zeros(3, np.int32), 1).tolist() == [0, 1, 1]
+
+    def test_records_are_where_they_were_placed(self) -> None:
+        tree = CoarseTree(np.zeros(1, np.int32), np.array([[0.5], [0.5]]))
+        of_units = UnitRegions((0, 2), 2)
+        partition = make_release_partition(8, 2, n_regions=4)
+        partition = replace(partition, tree=tree, unit_regions=of_units)
+        plan = make_plan(partition)
+        units = np.array([0, 1, 2, 3, -1, -1, 5, -1])
+        values = np.array([0.1, 0.9, 0.1, 0.9, 0.1, 0.9, 0.2, 0.4])
+        strata = np.array([0, 1, 1, 0, 0, 1, 0, 1], np.int32)
+        bins = bin_records(partition, strata, values[None], np.empty((0, 8), np.int32), units)
+        histogram = np.bincount(bins, minlength=plan.n_bins)[None]
+        order = np.argsort(bins, kind="stable")
+        found = [
+            sorted(np.concatenate([order[a:b] for a, b in zip(s[0], e[0], strict=True)]).tolist())
+            for s, e in locate_regions(plan, plan.regions(), histogram)
+        ]
+        assert found == [[0, 1], [2, 3, 6], [4, 7], [5]]

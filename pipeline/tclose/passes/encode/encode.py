@@ -9,6 +9,7 @@ from tclose.passes.persons.person_numbers import NUMBERED
 from tclose.passes.persons.person_values import WEIGH_TASK, merge_person_values
 from tclose.passes.plan.plan import PLAN
 from tclose.passes.plan.plan_files import BUCKETED_VALUES
+from tclose.passes.series.series_units import UNITS
 from tclose.passes.summarise.input_summary import PARTITIONS
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS, SOURCE
 from tclose.runtime.pipeline import Pass, PassContext
@@ -49,6 +50,7 @@ ENCODE = Pass(
         PARTITIONS,
         PERSON_KEY,
         NUMBERED,
+        UNITS,
     ),
     writes=(HISTOGRAM,),
     tasks=(ENCODE_TASK, WEIGH_TASK),

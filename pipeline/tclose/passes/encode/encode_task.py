@@ -43,6 +43,7 @@ from tclose.passes.plan.plan_files import (
     load_distributions,
     record_type,
 )
+from tclose.passes.series.series_units import load_units
 from tclose.passes.summarise.records import (
     JOINTS,
     SOURCE,
@@ -81,7 +82,14 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     codes = _find_codes(workspace, plan, complete_rows)
     stacked = np.array(codes, dtype=np.int64).reshape(len(codes), len(complete_rows))
     held = append_joint(stacked, workspace.load_shared(JOINTS))
-    bins = _find_bins(plan, source, item.index, complete_rows, keys, held)
+    of_records, units = None, None
+    if plan.persons is not None and source.person is not None:
+        key = workspace.load_shared(PERSON_KEY)
+        hashed = hash_partition(item.partition, complete_rows, positions, source.person, key)
+        of_records = find_persons(workspace, plan.persons, *hashed)
+        _write_persons(of_records, held, pending)
+        units = load_units(workspace, plan, of_records.numbers)
+    bins = _find_bins(plan, source, item.index, complete_rows, (keys, held, units))
     order, bin_starts = group_by_label(bins, plan.n_bins)
     records = np.empty(len(complete_rows), dtype=record_type(plan))
     records[POSITION] = positions
@@ -90,12 +98,8 @@ def encode_task(workspace: Workspace, item: EncodeInput, pending: PendingFiles) 
     named |= _find_gaps(plan, with_gaps, mask)
     for name, encoded in named.items():
         records[name] = encoded
-    if plan.persons is not None and source.person is not None:
-        key = workspace.load_shared(PERSON_KEY)
-        hashed = hash_partition(item.partition, complete_rows, positions, source.person, key)
-        of_records = find_persons(workspace, plan.persons, *hashed)
+    if of_records is not None:
         records[PERSON] = of_records.numbers
-        _write_persons(of_records, held, pending)
     pending.new(RECORDS).write(records.take(order))
     if plan.along:
         pending.new(PASSTHROUGH).write(_order_passthrough(plan, complete_rows, pa.array(order)))
@@ -174,8 +178,14 @@ def _find_codes(workspace: Workspace, plan: Plan, complete_rows: pa.Table) -> li
 
 
 def _find_bins(
-    plan: Plan, source: Source, index: int, complete_rows: pa.Table, keys: list[Keys], codes: Int64
+    plan: Plan,
+    source: Source,
+    index: int,
+    complete_rows: pa.Table,
+    encoded: tuple[list[Keys], Int64, Int64 | None],
 ) -> Int64:
+    """Bin of each complete record; ``encoded``: keys, codes, units where regions are of them."""
+    keys, codes, units = encoded
     scaled = scale_columns(list(plan.encodings), keys)
     rows_of = split_release_partitions(complete_rows, source.partition_columns)
     bins = np.full(len(complete_rows), -1, dtype=np.int64)
@@ -198,7 +208,11 @@ def _find_bins(
         else:
             of_record = np.zeros(rows.size, dtype=np.int32)
         bins[rows] = bin_records(
-            release_partition, of_record, scaled.numeric[:, rows], scaled.nominal[:, rows]
+            release_partition,
+            of_record,
+            scaled.numeric[:, rows],
+            scaled.nominal[:, rows],
+            None if units is None else units[rows],
         )
     if (bins < 0).any():
         raise DataError("the input changed while it was read; run again when it is at rest")

@@ -19,20 +19,19 @@ def bin_records(
     strata: NDArray[np.int32],
     numeric: Float64,
     nominal: NDArray[np.int32],
+    units: Int64 | None = None,
 ) -> Int64:
-    """Bin of each record of a release partition: its subset and cell, then its leaf; int64 (n,).
+    """Bin of each record of a release partition: its subset and cell, then its place; int64 (n,).
 
-    ``strata``: subset * n_cells + cell.
+    ``strata``: subset * n_cells + cell; ``units`` int64 (n,): where regions are of units.
     """
-    leaves = find_leaves(
-        numeric, nominal, strata, release_partition.tree.axes, release_partition.tree.thresholds
-    )
-    return cast(
-        Int64,
-        release_partition.first_bin
-        + strata.astype(np.int64) * release_partition.tree.n_leaves
-        + leaves,
-    )
+    tree, regions = release_partition.tree, release_partition.unit_regions
+    leaves = find_leaves(numeric, nominal, strata, tree.axes, tree.thresholds)
+    places = leaves
+    if regions is not None and units is not None:
+        places = regions.find(units, leaves, tree.n_leaves)
+    of_stratum = strata.astype(np.int64) * release_partition.n_places
+    return cast(Int64, release_partition.first_bin + of_stratum + places)
 
 
 def locate_regions(
@@ -41,7 +40,8 @@ def locate_regions(
     """Yield the row ranges of each region's records in every encoded partition.
 
     A record's rank in its subset is by (leaf, position); partitions follow each other in position.
-    A region takes a range of ranks of each subset, which is a range of rows in each partition.
+    A region takes a range of ranks of each subset, which is a range of rows in each partition;
+    where regions are of units, all records that were placed in it.
 
     Parameters
     ----------
@@ -74,7 +74,9 @@ class _Ranks:
     starts: Int64
 
     def rows_before(self, cluster: int) -> Int64:
-        """Row of each partition and stratum at which a cluster's records begin."""
+        """Row of each partition and stratum at which a cluster's records begin, or a region's."""
+        if self.release_partition.unit_regions is not None:
+            return self.starts + (self.through[:, :, cluster - 1] if cluster else 0)
         of_subset = self.release_partition.subsets.records_before(
             cluster, self.release_partition.n_clusters
         )
@@ -98,7 +100,7 @@ def _find_ranks(release_partition: ReleasePartition, histogram: Int64) -> _Ranks
     counts = histogram[
         :, release_partition.first_bin : release_partition.first_bin + release_partition.n_bins
     ]
-    counts = counts.reshape(histogram.shape[0], -1, release_partition.tree.n_leaves)
+    counts = counts.reshape(histogram.shape[0], -1, release_partition.n_places)
     through = np.cumsum(counts, axis=2)
     of_stratum = through[:, :, -1]
     starts = before + np.cumsum(of_stratum, axis=1) - of_stratum

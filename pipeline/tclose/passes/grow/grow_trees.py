@@ -16,7 +16,7 @@ def grow_trees(context: PassContext, summary: InputSummary, plan: Plan) -> Plan:
     large = [
         i
         for i, release_partition in enumerate(plan.release_partitions)
-        if release_partition.n_regions > 1
+        if release_partition.n_grown > 1
     ]
     if not large or summary.source.sample_share <= 0:
         return plan

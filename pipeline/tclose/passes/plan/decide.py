@@ -26,7 +26,7 @@ from tclose.passes.plan.plan_files import BUCKETED_VALUES, load_distributions
 from tclose.passes.plan.planner import make_plan
 from tclose.passes.series.kept_centres import keep_centres
 from tclose.passes.series.link_persons import SERIES, SeriesLink, limits_made_for
-from tclose.passes.series.series_units import EARLIER, UNITS, write_units
+from tclose.passes.series.series_units import EARLIER, UNITS, join_regions, write_units
 from tclose.passes.summarise.distributions import distribute
 from tclose.passes.summarise.input_summary import INPUT_SUMMARY, InputSummary
 from tclose.passes.summarise.records import DISTRIBUTIONS, JOINTS
@@ -60,7 +60,7 @@ def decide_plan(context: PassContext) -> None:
         series = context.read(SERIES)
         plan = _make_plan(context, summary, series)
         plan = replace(plan, persons=_number_persons(context, summary))
-        write_units(context, plan, series)
+        plan = write_units(context, plan, series)
         plan = grow_trees(context, summary, plan)
     contents = context.read(INSPECTION)
     check_memory(plan, run.policy.engine, sum(content.file.n_bytes for content in contents))
@@ -100,7 +100,7 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
         plan = make_plan(policy, context.workspace, summary)
         if policy.privacy.persons == "apart":
             return plan
-        return replace(_join_regions(plan), keeps_persons=True)
+        return replace(join_regions(plan), keeps_persons=True)
     check_k(policy.privacy.k, summary.table.n_complete)
     made_k = min(series[0].made_k, summary.table.n_complete)
     privacy = policy.privacy.model_copy(update={"k": made_k})
@@ -108,14 +108,7 @@ def _make_plan(context: PassContext, summary: InputSummary, series: tuple[Series
     plan = make_plan(roomy, context.workspace, summary, limits_made_for(policy))
     key = context.workspace.load_shared(PERSON_KEY)
     encodings = keep_centres(plan.encodings, series[0].centres, policy.attributes, key)
-    plan = replace(plan, k=policy.privacy.k, encodings=encodings)
-    return _join_regions(plan) if series[0].window.releases else plan
-
-
-def _join_regions(plan: Plan) -> Plan:
-    """The plan with one region: records that have to stay together may be anywhere in the table."""
-    whole = (replace(partition, n_regions=1) for partition in plan.release_partitions)
-    return replace(plan, release_partitions=tuple(whole))
+    return replace(plan, k=policy.privacy.k, encodings=encodings)
 
 
 def _number_persons(context: PassContext, summary: InputSummary) -> PersonCounts | None:
@@ -153,5 +146,5 @@ DECIDE = Pass(
     tasks=(DISTRIBUTE_TASK, NUMBER_TASK, GROW_TASK),
     own=(DRAFT_PLAN,),
     work=decide_plan,
-    version=2,
+    version=3,
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tclose.data.formats.format_registry import DEFAULT_FORMAT
 from tclose.data.formats.output_format import OutputFormat
@@ -36,9 +37,43 @@ from tclose.privacy.bound_models import NO_MODELS, PrivacyModels
 from tclose.runtime.artifacts.artifacts import Artifact
 
 
+@dataclass(frozen=True)
+class UnitRegions:
+    """Regions of a later release of a series, which persons who stay together are in together.
+
+    ``first_units``: the first unit of each; ``n_new``: regions of newcomers, who are in no unit;
+    0 if they are too few for one, and in the last region of units.
+    """
+
+    first_units: tuple[int, ...]
+    n_new: int
+
+    @property
+    def n_regions(self) -> int:
+        """All regions."""
+        return len(self.first_units) + self.n_new
+
+    def find(self, units: Int64, leaves: NDArray[np.int32], n_leaves: int) -> Int64:
+        """Region of each record: int64 (n,).
+
+        Parameters
+        ----------
+        units : int64 (n,), -1 of newcomers
+        leaves : int32 (n,), of ``n_leaves``
+        """
+        n_units = len(self.first_units)
+        regions = np.searchsorted(self.first_units, units, side="right").astype(np.int64) - 1
+        of_new = n_units + leaves.astype(np.int64) * self.n_new // n_leaves
+        regions[units < 0] = of_new[units < 0] if self.n_new else n_units - 1
+        return regions
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasePartition:
-    """The plan for the records of one release partition."""
+    """The plan for the records of one release partition.
+
+    ``unit_regions``: of a later release of a series, whose regions are not cut by ranks.
+    """
 
     key: tuple[Any, ...]
     partition_codes: tuple[int, ...]
@@ -52,16 +87,30 @@ class ReleasePartition:
     first_bin: int
     cells: Cells = NO_CELLS
     bound: SizeBound | None = None
+    unit_regions: UnitRegions | None = None
+
+    @property
+    def n_places(self) -> int:
+        """Places that the records of a subset and cell are counted in: leaves, or regions."""
+        return self.tree.n_leaves if self.unit_regions is None else self.unit_regions.n_regions
+
+    @property
+    def n_grown(self) -> int:
+        """Regions that are cut by a tree."""
+        return self.n_regions if self.unit_regions is None else self.unit_regions.n_new
 
     @property
     def n_bins(self) -> int:
-        """Bins of (subset, cell, leaf) that its records are counted in."""
-        return self.subsets.sizes.size * self.cells.n_cells * self.tree.n_leaves
+        """Bins of (subset, cell, place) that its records are counted in."""
+        return self.subsets.sizes.size * self.cells.n_cells * self.n_places
 
 
 @dataclass(frozen=True)
 class Region:
-    """A range of a release partition's clusters that one task makes."""
+    """A range of a release partition's clusters that one task makes.
+
+    Of unit regions it is a range of these.
+    """
 
     release_partition: int
     first_cluster: int
@@ -172,6 +221,8 @@ class Plan:
                 release_partition.n_clusters,
                 min(release_partition.n_regions, release_partition.n_clusters),
             )
+            if release_partition.unit_regions is not None:
+                g = r = release_partition.n_regions
             cuts = [g * i // r for i in range(r + 1)]
             regions += [Region(d, a, b) for a, b in pairwise(cuts)]
         return tuple(regions)
@@ -186,7 +237,7 @@ class Plan:
 PLAN = Artifact("plan", Plan, version=5)
 DRAFT_PLAN = Artifact("draft-plan", Plan, version=5)  # before its coarse trees are grown
 # Fields that came later: with their defaults a plan has the digest that it had without them.
-_LATER = frozenset({"keeps_persons"})
+_LATER = frozenset({"keeps_persons", "unit_regions"})
 
 
 def _feed(digest: Any, value: Any) -> None:

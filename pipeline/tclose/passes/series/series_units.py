@@ -1,13 +1,15 @@
 """Units: persons who are in one cell of the earlier releases, and have to stay in one class."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tclose.model.array_types import Int64
 from tclose.passes.compare.keyed_hashes import UInt64
 from tclose.passes.persons.person_numbers import NUMBERED
-from tclose.passes.plan.plan import Plan
+from tclose.passes.plan.coarse_tree import count_regions
+from tclose.passes.plan.plan import Plan, UnitRegions
 from tclose.passes.series.link_persons import SeriesLink, load_window
 from tclose.passes.series.series_cells import (
     ABSENT_CLASS,
@@ -16,7 +18,6 @@ from tclose.passes.series.series_cells import (
     number_hashes,
     place_release,
 )
-from tclose.passes.series.series_verdict import UNITE
 from tclose.runtime.artifacts.arrays import ArrayFile
 from tclose.runtime.artifacts.artifacts import FileArtifact, Workspace
 from tclose.runtime.pipeline import PassContext
@@ -36,10 +37,15 @@ def load_hashes(workspace: Workspace, plan: Plan) -> UInt64:
     return np.concatenate(rows)
 
 
-def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]) -> None:
-    """Find the unit of each person of a release that has earlier ones in its series."""
+def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]) -> Plan:
+    """Find the unit of each person of a release that has earlier ones in its series.
+
+    Returns
+    -------
+    The plan with regions of units
+    """
     if not series or not series[0].window.releases:
-        return
+        return plan
     earlier = load_window(context.run, series[0].window)
     hashes = load_hashes(context.workspace, plan)
     n_persons, numbers = number_hashes([*(one.hashes for one in earlier), hashes])
@@ -52,10 +58,51 @@ def write_units(context: PassContext, plan: Plan, series: tuple[SeriesLink, ...]
     for release in window:
         is_known |= release.classes != ABSENT_CLASS
     cells = np.where(is_known, find_cells(window, n_persons), -1)[persons]
-    context.workspace.new_file(UNITS).write(_number_densely(cells))
-    settings = context.run.policy.privacy.over_time
-    if settings is not None and settings.departures == UNITE:
+    units = _number_densely(cells)
+    context.workspace.new_file(UNITS).write(units)
+    if series[0].united_k:
         context.workspace.new_file(EARLIER).write(_place_earlier(window, persons))
+    if series[0].united_k or len(plan.release_partitions) > 1:
+        return join_regions(plan)
+    whole = plan.release_partitions[0]
+    regions = cut_units(units, 2 * series[0].made_k)
+    whole = replace(whole, n_regions=regions.n_regions, unit_regions=regions)
+    return replace(plan, release_partitions=(whole,))
+
+
+def join_regions(plan: Plan) -> Plan:
+    """The plan with one region: records that have to stay together may be anywhere in the table."""
+    whole = (replace(partition, n_regions=1) for partition in plan.release_partitions)
+    return replace(plan, release_partitions=tuple(whole))
+
+
+def cut_units(units: Int64, least_new: int) -> UnitRegions:
+    """Regions of about as many persons each, whole units by their numbers; then of newcomers.
+
+    Units are numbered by their classes in the oldest release of the window, then in the next one:
+    classes are in the order of what they release, so those of a region are near each other.
+
+    Parameters
+    ----------
+    units : int64 (persons,), -1 of newcomers
+    least_new : newcomers who are a region
+    """
+    through = np.cumsum(np.bincount(units[units >= 0], minlength=1))
+    n_known = int(through[-1])
+    n_new = units.size - n_known
+    n_regions = count_regions(n_known)
+    begins = np.array([n_known * i // n_regions for i in range(n_regions)])
+    first_units = np.unique(np.searchsorted(through, begins, side="right"))
+    n_regions_new = count_regions(n_new) if n_new >= least_new or not n_known else 0
+    return UnitRegions(tuple(first_units.tolist()), n_regions_new)
+
+
+def load_units(workspace: Workspace, plan: Plan, persons: Int64) -> Int64 | None:
+    """The unit of each of some persons, given by their numbers, where regions are of units."""
+    if plan.release_partitions[0].unit_regions is None:
+        return None
+    units: Int64 = np.asarray(workspace.file(UNITS, 0).read())[persons]
+    return units
 
 
 def _place_earlier(window: Sequence[KnownRelease], persons: Int64) -> Int64:
